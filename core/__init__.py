@@ -1,0 +1,1 @@
+"""What both deployables share: documents, grounding, models and the signed scope."""

@@ -1,0 +1,129 @@
+"""The shapes that cross between the orchestrator and the tools server."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, TypeAdapter
+
+from core.documents.models import FileRef, Record
+
+STREAM_META_KEY = "orc/stream"
+"""Set to true in a tool call's `_meta`: text deltas then travel as progress messages."""
+
+
+class Citation(Record):
+    """A claim's source. `verified`: code found `quote` on that page, at characters `start` to `end`."""
+
+    document_id: str
+    blob_name: str
+    page: int = Field(ge=1)
+    page_id: str
+    quote: str
+    start: int = Field(ge=0, description="characters from the start of the page's text")
+    end: int = Field(ge=0)
+    verified: bool
+
+
+class Usage(Record):
+    """What the models were given and gave back, in tokens. `estimated`: counted by us, not by them."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            estimated=self.estimated or other.estimated,
+        )
+
+
+class FileStatus(Record):
+    """What became of one of the documents that a call asked for."""
+
+    blob_name: str
+    status: Literal["reused", "created", "failed"]
+    reason: str | None = None
+    pages: int = 0
+    pages_without_text: int = 0
+
+
+class Grounding(Record):
+    """What the code checks found: every citation, and how much of the answer they cover."""
+
+    grounded: bool = Field(description="at least one citation, all of them verified")
+    citations: int = 0
+    verified: int = 0
+    coverage: float = Field(default=0.0, ge=0, le=1, description="share of the answer's sentences with a verified citation")
+    not_found: bool = Field(default=False, description="the answer says that the documents do not hold it")
+    issues: list[str] = []
+
+
+class DocumentChatMetadata(Record):
+    """How a document_chat answer came about."""
+
+    mode: Literal["inline", "rag"]
+    reason: str
+    pages_read: int = 0
+    passages: int = 0
+    usage: Usage = Usage()
+    files: list[FileStatus] = []
+    grounding: Grounding = Grounding(grounded=False)
+
+
+class DocumentChatResult(BaseModel):
+    """An answer over documents, with the references to reuse next time."""
+
+    answer: str
+    files: list[FileRef] = []
+    citations: list[Citation] = []
+    metadata: DocumentChatMetadata
+
+
+class ListedDocument(Record):
+    """One document as documents_list shows it."""
+
+    document_id: str
+    filename: str
+    context_type: Literal["session"] = "session"
+    context_id: str
+    status: str
+    reason: str | None = None
+    pages: int = 0
+    pages_without_text: int = 0
+    summary_available: bool = False
+
+
+class DocumentsListResult(BaseModel):
+    """The documents in scope."""
+
+    documents: list[ListedDocument]
+
+
+class ToolFailure(BaseModel):
+    """What a tool returns instead of its result when it fails."""
+
+    code: str
+    message: str
+    retryable: bool
+
+
+class TextDelta(Record):
+    """Text that the answer goes on with."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class StatusLine(Record):
+    """What the tool is doing, for people."""
+
+    kind: Literal["status"] = "status"
+    message: str
+
+
+ToolProgress = Annotated[TextDelta | StatusLine, Field(discriminator="kind")]
+tool_progress: TypeAdapter[TextDelta | StatusLine] = TypeAdapter[Any](ToolProgress)
+"""Reads and writes the message of a progress notification of a streaming call."""

@@ -1,0 +1,1 @@
+"""Documents: their names, bytes, text, passages and catalog."""

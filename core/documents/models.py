@@ -1,0 +1,118 @@
+"""The nouns of the document side: document, page, passage, file reference."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.documents.names import BlobPath, Owner
+
+
+class Record(BaseModel):
+    """Base of values that are passed around and never changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DocumentStatus(StrEnum):
+    """How far a document's text has come. `completed` always means: there is text to search."""
+
+    UPLOADED = "uploaded"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class BlobProperties(Record):
+    """What a blob store knows of a blob. The ETag changes whenever the bytes do."""
+
+    path: BlobPath
+    etag: str
+    size: int = Field(ge=0, description="bytes")
+
+
+class Document(Record):
+    """A catalog record. `reason` is written for people and set when the status is `failed`."""
+
+    document_id: str
+    organization_id: str
+    user_id: str
+    conversation_id: str
+    blob_name: str = Field(description="the bare file name")
+    etag: str
+    size: int = Field(ge=0, description="bytes")
+    sha256: str = ""
+    media_type: str = ""
+    status: DocumentStatus = DocumentStatus.UPLOADED
+    reason_code: str | None = None
+    reason: str | None = None
+    pages: int = Field(default=0, ge=0)
+    pages_without_text: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0, description="tokens of the whole text")
+    created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    updated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.organization_id, self.user_id, self.conversation_id)
+
+    @property
+    def path(self) -> BlobPath:
+        return BlobPath(self.owner, self.blob_name)
+
+    @classmethod
+    def first_seen(cls, blob: BlobProperties) -> "Document":
+        """A record for a blob that nobody has read yet."""
+        owner = blob.path.owner
+        return cls(
+            document_id=blob.path.document_id,
+            organization_id=owner.organization_id,
+            user_id=owner.user_id,
+            conversation_id=owner.conversation_id,
+            blob_name=blob.path.file,
+            etag=blob.etag,
+            size=blob.size,
+        )
+
+
+class Page(Record):
+    """The text of one page, slide, sheet or section. `number` counts from 1."""
+
+    number: int = Field(ge=1)
+    text: str
+    label: str = Field(default="", description="what the file itself calls it: a heading, a sheet name")
+    tokens: int = Field(default=0, ge=0)
+
+
+class Passage(Record):
+    """A stretch of one page: `page.text[start:end] == text`."""
+
+    document_id: str
+    page: int = Field(ge=1)
+    start: int = Field(ge=0, description="characters from the start of the page")
+    end: int = Field(ge=0)
+    text: str
+    heading: str = Field(default="", description="the headings above it, outermost first, joined by ' > '")
+
+
+class Hit(Record):
+    """A passage that a search found. Scores are comparable within one search only."""
+
+    passage: Passage
+    score: float
+
+
+class FileRef(Record):
+    """A file as the answering side knows it, kept by the conversation for reuse."""
+
+    file_id: str
+    blob_name: str
+
+
+class StoredFile(FileRef):
+    """A file reference with what binds it: the document, the bytes and the time until which it holds."""
+
+    organization_id: str
+    document_id: str
+    etag: str
+    expires_at: datetime

@@ -1,0 +1,106 @@
+"""Document names: the only code that parses or builds `organization/user/conversation/file`."""
+
+import unicodedata
+import uuid
+from dataclasses import dataclass
+
+from core.errors import NotFound, UnsafeName
+
+MAX_SEGMENT_BYTES = 255
+MAX_PATH_CHARACTERS = 1024
+_DOCUMENT_NAMESPACE = uuid.UUID("6f0d6a4e-5d3c-4c39-9a52-0d0f4f2a7c11")
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose documents: the folder of one conversation of one user of one organization."""
+
+    organization_id: str
+    user_id: str
+    conversation_id: str
+
+    def __post_init__(self) -> None:
+        for segment in (self.organization_id, self.user_id, self.conversation_id):
+            check_segment(segment)
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.organization_id}/{self.user_id}/{self.conversation_id}/"
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPath:
+    """Where one document lies. `str()` gives the full blob name."""
+
+    owner: Owner
+    file: str
+
+    def __post_init__(self) -> None:
+        check_segment(self.file)
+        if len(str(self)) > MAX_PATH_CHARACTERS:
+            raise UnsafeName("The document name is too long.", field="blob_names")
+
+    def __str__(self) -> str:
+        return self.owner.prefix + self.file
+
+    @property
+    def document_id(self) -> str:
+        """The same name always has the same id, whichever process sees it first."""
+        return str(uuid.uuid5(_DOCUMENT_NAMESPACE, str(self)))
+
+
+def resolve_blob_name(name: str, owner: Owner) -> BlobPath:
+    """The place of a caller's `name`: a bare file name, or a full path under `owner`.
+
+    Raises UnsafeName for a name that no document may have, and NotFound for a well-formed path that
+    lies elsewhere, which therefore looks like one that does not exist.
+    """
+    segments = name.split("/")
+    for segment in segments:
+        check_segment(segment)
+    if len(segments) == 1:
+        return BlobPath(owner, name)
+    path = BlobPath(owner, segments[-1])
+    if len(segments) != 4:
+        raise UnsafeName(
+            "A document name is a file name, or organization/user/conversation/file.", field="blob_names"
+        )
+    if str(path) != name:
+        raise missing_document(name)
+    return path
+
+
+def missing_document(name: str) -> NotFound:
+    """The one answer for a document that is absent and for one that is somebody else's."""
+    return NotFound(f'There is no document "{name}" in this conversation.')
+
+
+def page_id(document_id: str, page: int) -> str:
+    """The id of a page; pages count from 1."""
+    return f"{document_id}.p{page}"
+
+
+def check_segment(segment: str) -> None:
+    """Raise UnsafeName unless `segment` is one plain, visible, NFC path segment of at most 255 bytes."""
+    if reason := _unsafe(segment):
+        raise UnsafeName(f"The document name {reason}.", field="blob_names")
+
+
+def _unsafe(segment: str) -> str | None:
+    if not segment.strip():
+        return "has an empty part"
+    if segment != segment.strip():
+        return "starts or ends with a space"
+    if segment in {".", ".."}:
+        return 'contains "." or ".." as a part'
+    if any(character in "\\%/" for character in segment):
+        return "contains a slash, a backslash or a percent sign"
+    if any(unicodedata.category(c) in _INVISIBLE and c not in _JOINERS for c in segment):
+        return "contains invisible or control characters"
+    if not unicodedata.is_normalized("NFC", segment):
+        return "is not in Unicode normal form C (NFC)"
+    if len(segment.encode()) > MAX_SEGMENT_BYTES:
+        return f"has a part of more than {MAX_SEGMENT_BYTES} bytes"
+    return None

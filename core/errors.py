@@ -1,0 +1,135 @@
+"""Every error that Orc raises on purpose, as one tree.
+
+OrcError
+├── InvalidInput            a field has a value that cannot be used
+│   ├── UnsafeName          a document name that could leave its folder
+│   └── KeyReused           an idempotency key came back with another body
+├── NotAuthenticated        nobody, or a token that does not verify
+├── Forbidden               somebody, but not in this role
+├── NotFound                not there, or not yours: the two look the same
+├── TurnInFlight            the same idempotency key is being answered
+├── DocumentRejected        a file that cannot become a document
+│   ├── DocumentTooLarge
+│   ├── UnsupportedDocument
+│   └── UnreadableDocument
+├── BudgetExceeded          the turn has used its model calls
+└── Unavailable             somebody else's fault; trying again may help
+    ├── DependencyDown      a model, a store or the tools server did not answer
+    └── DeadlineExceeded    the turn ran out of time
+
+`message` is written for the person who asked and is safe to show; `code` is for programs. Two places
+translate the tree for the outside: orc/api/problems.py (HTTP) and mcp_server/errors.py (MCP).
+"""
+
+
+class OrcError(Exception):
+    """Base of the tree. `retryable` says whether the same request may work later."""
+
+    code = "error"
+    retryable = False
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+
+class InvalidInput(OrcError):
+    """A value that cannot be used; `field` is its dotted place in the request."""
+
+    code = "invalid_input"
+
+    def __init__(self, message: str, *, field: str = "", code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.field = field
+
+
+class UnsafeName(InvalidInput):
+    """A document name that could leave its folder or be mistaken for another."""
+
+    code = "unsafe_name"
+
+
+class KeyReused(InvalidInput):
+    """An idempotency key that was already used for a different request."""
+
+    code = "idempotency_key_reused"
+
+
+class NotAuthenticated(OrcError):
+    """No identity, or one that does not verify."""
+
+    code = "not_authenticated"
+
+
+class Forbidden(OrcError):
+    """A known identity without the role that the request needs."""
+
+    code = "forbidden"
+
+
+class NotFound(OrcError):
+    """Absent, or somebody else's."""
+
+    code = "not_found"
+
+
+class TurnInFlight(OrcError):
+    """The turn with this idempotency key has not ended yet."""
+
+    code = "turn_in_flight"
+    retryable = True
+
+
+class DocumentRejected(OrcError):
+    """A file that was not accepted; nothing of it is kept."""
+
+    code = "document_rejected"
+
+
+class DocumentTooLarge(DocumentRejected):
+    """More bytes than an upload may have."""
+
+    code = "document_too_large"
+
+
+class UnsupportedDocument(DocumentRejected):
+    """A format that no reader here understands."""
+
+    code = "unsupported_document"
+
+
+class UnreadableDocument(DocumentRejected):
+    """Damaged, locked, or not readable within the time and memory allowed."""
+
+    code = "unreadable_document"
+
+
+class BudgetExceeded(OrcError):
+    """The turn has used all the model calls it may make."""
+
+    code = "budget_exceeded"
+
+
+class Unavailable(OrcError):
+    """The request was fine; something it needs was not."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class DependencyDown(Unavailable):
+    """`dependency` names what did not answer: `model`, `mcp_server`, `store` or `blobs`."""
+
+    code = "dependency_down"
+
+    def __init__(self, message: str, *, dependency: str, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.dependency = dependency
+
+
+class DeadlineExceeded(Unavailable):
+    """The turn ran out of time."""
+
+    code = "deadline_exceeded"

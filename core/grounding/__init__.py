@@ -1,0 +1,1 @@
+"""Grounding: sources fenced for a model, its citation markers resolved and verified."""

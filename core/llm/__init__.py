@@ -1,0 +1,1 @@
+"""Models: the chat model factory, the offline model and token counts."""

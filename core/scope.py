@@ -1,0 +1,102 @@
+"""The signed scope: which documents one turn may reach, decided by the system and carried as a token."""
+
+import secrets
+import time
+from pathlib import Path
+
+import jwt
+from pydantic import Field, ValidationError
+
+from core.documents.models import Document, Record
+from core.documents.names import Owner
+from core.errors import NotAuthenticated, UnsafeName
+
+ALGORITHM = "HS256"
+AUDIENCE = "mcp"
+ISSUER = "orc"
+KEY_BYTES = 48
+
+
+class ScopedDocument(Record):
+    """One document in reach, with the version that was seen when the scope was made."""
+
+    document_id: str
+    blob_name: str
+    etag: str
+
+
+class Scope(Record):
+    """What a tool call may touch. Nothing in a call's arguments can add to it."""
+
+    organization_id: str
+    user_id: str
+    conversation_id: str
+    documents: tuple[ScopedDocument, ...] = ()
+    role: str = "viewer"
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.organization_id, self.user_id, self.conversation_id)
+
+    @property
+    def document_ids(self) -> list[str]:
+        return [document.document_id for document in self.documents]
+
+    @classmethod
+    def over(cls, owner: Owner, documents: list[Document]) -> "Scope":
+        """The scope of `owner` that reaches exactly these documents."""
+        return cls(
+            organization_id=owner.organization_id,
+            user_id=owner.user_id,
+            conversation_id=owner.conversation_id,
+            documents=tuple(
+                ScopedDocument(document_id=d.document_id, blob_name=d.blob_name, etag=d.etag) for d in documents
+            ),
+        )
+
+
+class _Claims(Record):
+    scope: Scope
+    expires_at: int = Field(description="seconds since the epoch")
+
+
+class ScopeTokens:
+    """Mints and verifies scope tokens with one shared secret."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def mint(self, scope: Scope, *, seconds: int) -> str:
+        """A token for `scope` that is valid for `seconds` from now."""
+        now = int(time.time())
+        claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds}
+        return jwt.encode({**claims, "scope": scope.model_dump()}, self._key, ALGORITHM)
+
+    def verify(self, token: str) -> tuple[Scope, int]:
+        """The scope and its expiry (seconds since the epoch); NotAuthenticated if anything is off."""
+        try:
+            claims = jwt.decode(
+                token,
+                self._key,
+                [ALGORITHM],
+                audience=AUDIENCE,
+                issuer=ISSUER,
+                options={"require": ["exp", "iat", "aud", "iss"]},
+            )
+            parsed = _Claims(scope=claims.get("scope"), expires_at=claims["exp"])
+            _ = parsed.scope.owner
+        except (jwt.InvalidTokenError, ValidationError, UnsafeName) as exc:
+            raise NotAuthenticated("The scope token is missing, expired or not ours.") from exc
+        return parsed.scope, parsed.expires_at
+
+
+def load_or_create_key(path: Path) -> str:
+    """The secret in `path`, made on first use and readable by its owner only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x") as file:
+            path.chmod(0o600)
+            file.write(secrets.token_urlsafe(KEY_BYTES))
+    except FileExistsError:
+        pass
+    return path.read_text()

@@ -1,0 +1,52 @@
+"""Settings that both deployables share, read from the environment and from `.env`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 1024 * 1024
+
+
+class CoreSettings(BaseSettings):
+    """Where state lives, which models answer, and the limits on documents."""
+
+    model_config = SettingsConfigDict(env_prefix="ORC_", env_file=".env", extra="ignore", populate_by_name=True)
+
+    data_dir: Path = Field(default=Path(".orc"), description="database, documents and the scope key")
+    scope_key: SecretStr | None = Field(
+        default=None, description="secret shared by both processes; default: made in the data directory"
+    )
+
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
+    openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
+    azure_openai_endpoint: str | None = Field(default=None, validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT"))
+    azure_openai_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("AZURE_OPENAI_API_KEY")
+    )
+    chat_model: str = Field(default="gpt-4o", description="model or deployment name")
+    planner_model: str | None = Field(default=None, description="default: the chat model")
+    model_timeout_seconds: float = 60.0
+    model_retries: Annotated[int, Field(ge=0)] = 2
+
+    inline_token_budget: int = Field(default=6000, description="whole documents up to this size go to the model")
+    retrieval_passages: int = Field(default=8, ge=1, le=50)
+    file_id_ttl_seconds: int = Field(default=7 * 24 * 3600, description="how long a file reference holds")
+
+    max_upload_bytes: int = Field(default=100 * MIB, description="per file")
+    extraction_seconds: float = Field(default=15.0, description="time one file's text may take")
+    extraction_memory_bytes: int = Field(default=1024 * MIB, description="memory one file's text may take")
+    extraction_processes: int = Field(default=2, ge=1)
+
+    @property
+    def database_path(self) -> Path:
+        return self.data_dir / "orc.db"
+
+    @property
+    def blobs_dir(self) -> Path:
+        return self.data_dir / "blobs"
+
+    @property
+    def cache_dir(self) -> Path:
+        return self.data_dir / "cache"
