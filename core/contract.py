@@ -56,7 +56,9 @@ class Grounding(Record):
     grounded: bool = Field(description="at least one citation, all of them verified")
     citations: int = 0
     verified: int = 0
-    coverage: float = Field(default=0.0, ge=0, le=1, description="share of the answer's sentences with a verified citation")
+    coverage: float = Field(
+        default=0.0, ge=0, le=1, description="share of the answer's sentences with a verified citation"
+    )
     not_found: bool = Field(default=False, description="the answer says that the documents do not hold it")
     issues: list[str] = []
 

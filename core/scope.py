@@ -50,7 +50,8 @@ class Scope(Record):
             user_id=owner.user_id,
             conversation_id=owner.conversation_id,
             documents=tuple(
-                ScopedDocument(document_id=d.document_id, blob_name=d.blob_name, etag=d.etag) for d in documents
+                ScopedDocument(document_id=d.document_id, blob_name=d.blob_name, etag=d.etag)
+                for d in documents
             ),
         )
 

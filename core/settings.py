@@ -12,7 +12,9 @@ MIB = 1024 * 1024
 class CoreSettings(BaseSettings):
     """Where state lives, which models answer, and the limits on documents."""
 
-    model_config = SettingsConfigDict(env_prefix="ORC_", env_file=".env", extra="ignore", populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ORC_", env_file=".env", extra="ignore", populate_by_name=True
+    )
 
     data_dir: Path = Field(default=Path(".orc"), description="database, documents and the scope key")
     scope_key: SecretStr | None = Field(
@@ -21,7 +23,9 @@ class CoreSettings(BaseSettings):
 
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
-    azure_openai_endpoint: str | None = Field(default=None, validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT"))
+    azure_openai_endpoint: str | None = Field(
+        default=None, validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT")
+    )
     azure_openai_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("AZURE_OPENAI_API_KEY")
     )
@@ -30,7 +34,9 @@ class CoreSettings(BaseSettings):
     model_timeout_seconds: float = 60.0
     model_retries: Annotated[int, Field(ge=0)] = 2
 
-    inline_token_budget: int = Field(default=6000, description="whole documents up to this size go to the model")
+    inline_token_budget: int = Field(
+        default=6000, description="whole documents up to this size go to the model"
+    )
     retrieval_passages: int = Field(default=8, ge=1, le=50)
     file_id_ttl_seconds: int = Field(default=7 * 24 * 3600, description="how long a file reference holds")
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape, unescape
 
 from core.documents.models import Record
 
-_TAG = re.compile(r'<source id="(\d+)" document=("[^"]*"|\'[^\']*\') page="(\d+)">\n(.*?)\n</source>', re.S)
+_QUOTES = {'"': "&quot;"}
+_FENCED = re.compile(r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)">\n(.*?)\n</source>', re.S)
 
 
 class Source(Record):
@@ -21,12 +22,34 @@ class Source(Record):
     page_text: str
 
 
+class FencedSource(Record):
+    """What a reader of the prompt can tell of a source."""
+
+    number: int
+    blob_name: str
+    page: int
+    text: str
+
+
 def fence(sources: Sequence[Source]) -> str:
-    """The sources as quoted material for a prompt; `<`, `>` and `&` in their text are escaped."""
-    return "\n".join(_fence_one(source) for source in sources)
+    """The sources as quoted material; `<`, `>` and `&` in a text cannot open or close a fence."""
+    return "\n".join(
+        f'<source id="{source.number}" document="{escape(source.blob_name, _QUOTES)}" page="{source.page}">\n'
+        f"{escape(source.text)}\n</source>"
+        for source in sources
+    )
 
 
-def _fence_one(source: Source) -> str:
-    document = quoteattr(source.blob_name)
-    head = f'<source id="{source.number}" document={document} page="{source.page}">'
-    return f"{head}\n{escape(source.text)}\n</source>"
+def read_fenced(prompt: str) -> list[FencedSource]:
+    """The sources that `fence` wrote into a prompt, in order."""
+    return [
+        FencedSource(
+            number=int(number), blob_name=unescape(name, {"&quot;": '"'}), page=int(page), text=unescape(text)
+        )
+        for number, name, page, text in _FENCED.findall(prompt)
+    ]
+
+
+def without_fenced(prompt: str) -> str:
+    """The prompt less its sources: the instructions and the question."""
+    return _FENCED.sub("", prompt).strip()
