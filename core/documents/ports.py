@@ -27,7 +27,7 @@ class BlobStore(Protocol):
         Raises NotFound where there is no such blob.
         """
 
-    async def list(self, owner: Owner) -> list[BlobProperties]:
+    async def list_in(self, owner: Owner) -> list[BlobProperties]:
         """Every blob of a conversation, by name."""
 
     async def delete(self, path: BlobPath) -> None:
@@ -43,7 +43,7 @@ class Catalog(Protocol):
     async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
         """The owner's records among these ids, in the order asked; others are left out."""
 
-    async def list(self, owner: Owner) -> list[Document]:
+    async def list_in(self, owner: Owner) -> list[Document]:
         """All of a conversation's records, oldest first."""
 
     async def save(self, document: Document) -> None:
