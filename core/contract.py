@@ -110,6 +110,7 @@ class ToolFailure(BaseModel):
     code: str
     message: str
     retryable: bool
+    dependency: str | None = None
 
 
 class TextDelta(Record):

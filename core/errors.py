@@ -11,8 +11,10 @@ OrcError
 ├── DocumentRejected        a file that cannot become a document
 │   ├── DocumentTooLarge
 │   ├── UnsupportedDocument
-│   └── UnreadableDocument
+│   ├── UnreadableDocument
+│   └── NoReadableDocument
 ├── BudgetExceeded          the turn has used its model calls
+├── ToolFailed              a tool said no, for a reason of its own
 └── Unavailable             somebody else's fault; trying again may help
     ├── DependencyDown      a model, a store or the tools server did not answer
     └── DeadlineExceeded    the turn ran out of time
@@ -106,6 +108,12 @@ class UnreadableDocument(DocumentRejected):
     code = "unreadable_document"
 
 
+class NoReadableDocument(DocumentRejected):
+    """None of the documents of a question could be read."""
+
+    code = "no_readable_document"
+
+
 class BudgetExceeded(OrcError):
     """The turn has used all the model calls it may make."""
 
@@ -133,3 +141,22 @@ class DeadlineExceeded(Unavailable):
     """The turn ran out of time."""
 
     code = "deadline_exceeded"
+
+
+class ToolFailed(OrcError):
+    """A tool failed in a way that has no class of its own here."""
+
+    code = "tool_failed"
+
+
+def error_named(code: str, message: str, dependency: str | None = None) -> OrcError:
+    """The error that crossed a process boundary in words, back as a member of the tree."""
+    if dependency is not None:
+        return DependencyDown(message, dependency=dependency, code=code)
+    kinds = {kind.code: kind for kind in _kinds(OrcError)}
+    return kinds.get(code, ToolFailed)(message, code=code)
+
+
+def _kinds(root: type[OrcError]) -> list[type[OrcError]]:
+    below = [kind for child in root.__subclasses__() for kind in _kinds(child)]
+    return [root, *below] if root is not DependencyDown else below

@@ -17,6 +17,7 @@ class CoreSettings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path(".orc"), description="database, documents and the scope key")
+    token_cache: Path | None = Field(default=None, description="the tokenizer's ranks; default: in the data directory")
     scope_key: SecretStr | None = Field(
         default=None, description="secret shared by both processes; default: made in the data directory"
     )
@@ -54,5 +55,5 @@ class CoreSettings(BaseSettings):
         return self.data_dir / "blobs"
 
     @property
-    def cache_dir(self) -> Path:
-        return self.data_dir / "cache"
+    def token_cache_dir(self) -> Path:
+        return self.token_cache or self.data_dir / "cache" / "tiktoken"

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,10 +18,10 @@ BUSY_TIMEOUT_MS = 10_000
 READERS = 4
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
-    "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
 )
+_OUR_FAULT = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
 
 
 class Database:
@@ -57,7 +58,7 @@ class Database:
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the file can be read now."""
-        await self.read(lambda connection: connection.execute("SELECT 1").fetchone())
+        await self.read(lambda connection: connection.execute("SELECT count(*) FROM sqlite_master").fetchone())
 
     async def close(self) -> None:
         """Finish what is running and close every connection."""
@@ -69,7 +70,9 @@ class Database:
     async def _run(self, pool: ThreadPoolExecutor, begin: str, work: Work[Result]) -> Result:
         try:
             return await asyncio.get_running_loop().run_in_executor(pool, self._transact, begin, work)
-        except sqlite3.OperationalError as exc:
+        except (sqlite3.DatabaseError, OSError) as exc:
+            if isinstance(exc, _OUR_FAULT):
+                raise
             raise DependencyDown("The database cannot be used right now.", dependency="store") from exc
 
     def _transact(self, begin: str, work: Work[Result]) -> Result:
@@ -77,10 +80,12 @@ class Database:
         connection.execute(begin)
         try:
             result = work(connection)
+            connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            # A full disk, for one, makes SQLite roll back by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
-        connection.execute("COMMIT")
         return result
 
     def _connection(self) -> sqlite3.Connection:
@@ -88,9 +93,23 @@ class Database:
         if connection is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._opened.append(connection)
             connection.row_factory = sqlite3.Row
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
+            _use_wal(connection)
             self._local.connection = connection
-            self._opened.append(connection)
         return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    # Where several connections open a new file at once, SQLite does not wait here but fails as "locked".
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

@@ -1,0 +1,44 @@
+"""Zip containers: which Office format is inside, and whether it is safe to unpack."""
+
+import zipfile
+from pathlib import Path
+
+from core.documents.extraction.rejections import unreadable
+
+MAX_MEMBERS = 20_000
+MAX_RATIO = 200
+SMALL_BYTES = 10_000_000
+_ENCRYPTED_FLAG = 0x1
+_FOLDERS = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
+
+
+def inspect(source: Path, memory_bytes: int) -> str | None:
+    """`docx`, `pptx` or `xlsx`, or None for another kind of archive.
+
+    Raises UnreadableDocument for a damaged or locked archive and for one that unpacks to too much. The
+    sizes are those that the archive declares; zipfile reads no more of a member than that.
+    """
+    try:
+        with zipfile.ZipFile(source) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        raise unreadable("corrupt") from error
+    kind = next((_FOLDERS[folder] for folder in _FOLDERS if _holds(members, folder)), None)
+    if kind is not None:
+        _check(members, memory_bytes)
+    return kind
+
+
+def _holds(members: list[zipfile.ZipInfo], folder: str) -> bool:
+    return any(member.filename.lstrip("/").startswith(folder) for member in members)
+
+
+def _check(members: list[zipfile.ZipInfo], memory_bytes: int) -> None:
+    if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
+        raise unreadable("encrypted")
+    unpacked = sum(member.file_size for member in members)
+    packed = sum(member.compress_size for member in members)
+    if len(members) > MAX_MEMBERS or unpacked > memory_bytes:
+        raise unreadable("too_much_memory")
+    if unpacked > SMALL_BYTES and unpacked > MAX_RATIO * packed:
+        raise unreadable("too_much_memory")

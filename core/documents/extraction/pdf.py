@@ -1,0 +1,84 @@
+"""PDF, one unit for each page, with PDFium."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pypdfium2
+from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+
+from core.documents.extraction.rejections import unreadable
+from core.documents.extraction.units import Reading, Unit
+
+ABSENT_PAGES = 100
+"""A longer run of pages that do not load, up to the end, was only claimed by the page count."""
+
+_WORD = re.compile(r"\w+(?:-\w+)*")
+_LINE_END_HYPHEN = re.compile("(\\w*)[\x02\ufffe](?:\r\n)?(\\w*)")
+
+
+class LineEndHyphens:
+    """Decides, from the words seen so far, whether a hyphen at a line end belongs to the word.
+
+    PDFium puts a control character for the hyphen and the line end: "in?network", "re?quires".
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def mend(self, text: str) -> str:
+        for word in _WORD.findall(text.lower()):
+            self._seen.add(word)
+            if "-" in word:
+                self._seen.update(f"{left}-{right}" for left, right in pairwise(word.split("-")))
+        return _LINE_END_HYPHEN.sub(self._join, text)
+
+    def _join(self, match: re.Match[str]) -> str:
+        left, right = match.groups()
+        halves = (left.lower(), right.lower())
+        if "-".join(halves) in self._seen:
+            return f"{left}-{right}"
+        if "".join(halves) not in self._seen and self._seen.issuperset(halves):
+            return f"{left}-{right}"
+        return left + right
+
+
+def read(source: Path) -> Reading:
+    """The pages as they are seen: text outside of the page's box is left out."""
+    try:
+        document = pypdfium2.PdfDocument(source)
+    except pypdfium2.PdfiumError as error:
+        locked = error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY)
+        raise unreadable("encrypted" if locked else "corrupt") from error
+    if len(document) == 0:
+        raise unreadable("empty")
+    return Reading(_pages(document), len(document))
+
+
+def _pages(document: pypdfium2.PdfDocument) -> Iterator[Unit]:
+    hyphens = LineEndHyphens()
+    absent = 0
+    for index in range(len(document)):
+        text = _page_text(document, index)
+        if text is None:
+            absent += 1
+            continue
+        yield from (Unit("") for _ in range(absent))
+        absent = 0
+        yield Unit(hyphens.mend(text))
+    yield from (Unit("") for _ in range(absent if absent <= ABSENT_PAGES else 1))
+
+
+def _page_text(document: pypdfium2.PdfDocument, index: int) -> str | None:
+    """None for a page that cannot be loaded."""
+    try:
+        page = document[index]
+    except pypdfium2.PdfiumError:
+        return None
+    try:
+        return str(page.get_textpage().get_text_bounded())
+    except pypdfium2.PdfiumError:
+        return ""
+    finally:
+        page.close()

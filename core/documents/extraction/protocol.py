@@ -1,0 +1,58 @@
+"""What the child tells its parent: one JSON object for each line of its output.
+
+{"text": ..., "more": true}                       a part of a page that is too long for one line
+{"text": ..., "label": ..., "total": ...}         the last or only part of a page
+{"done": media type}                              the end of a whole file
+{"error": kind, "code": ..., "message": ...}      the end of a file that cannot be read
+"""
+
+import json
+from collections.abc import Iterator
+
+from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
+
+MAX_LINE_BYTES = 1024 * 1024
+PART_CHARACTERS = 100_000
+MAX_LABEL = 200
+_KINDS = {"unsupported": UnsupportedDocument, "unreadable": UnreadableDocument}
+
+
+def page_lines(text: str, label: str, total: int) -> Iterator[bytes]:
+    """A page, in lines that stay well below MAX_LINE_BYTES whatever its characters are."""
+    start = 0
+    while len(text) - start > PART_CHARACTERS:
+        yield _line({"text": text[start : start + PART_CHARACTERS], "more": True})
+        start += PART_CHARACTERS
+    yield _line({"text": text[start:], "label": label[:MAX_LABEL], "total": total})
+
+
+def done_line(media_type: str) -> bytes:
+    return _line({"done": media_type})
+
+
+def error_line(error: DocumentRejected) -> bytes:
+    kind = "unsupported" if isinstance(error, UnsupportedDocument) else "unreadable"
+    return _line({"error": kind, "code": error.code, "message": error.message})
+
+
+def parse_line(line: bytes) -> dict[str, object]:
+    """The object of a line. Raises ValueError for anything that no child of ours writes."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("a line that is not JSON") from error
+    if not isinstance(message, dict) or not message.keys() & {"text", "done", "error"}:
+        raise ValueError("a line that is no message")
+    return message
+
+
+def rejection(message: dict[str, object]) -> DocumentRejected:
+    """The error that an `error` message describes."""
+    kind = _KINDS.get(str(message["error"]))
+    if kind is None:
+        raise ValueError("an error of no known kind")
+    return kind(str(message.get("message")), code=str(message.get("code")))
+
+
+def _line(message: dict[str, object]) -> bytes:
+    return json.dumps(message, ensure_ascii=False).encode() + b"\n"

@@ -1,0 +1,59 @@
+"""XLSX, one unit for each sheet, or several with the sheet's name where it is long."""
+
+from collections.abc import Iterator
+from datetime import datetime, time
+from itertools import chain
+from pathlib import Path
+
+from openpyxl import load_workbook
+from openpyxl.cell.read_only import EmptyCell, ReadOnlyCell
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+
+from core.documents.extraction.rejections import unreadable
+from core.documents.extraction.tables import render_rows
+from core.documents.extraction.units import Reading, Unit, pack
+
+MAX_COLUMNS = 1000
+"""Cells further right are stray formatting; they are not read."""
+
+
+def read(source: Path) -> Reading:
+    """The values as the file last showed them: results, not formulas."""
+    workbook = load_workbook(source, read_only=True, data_only=True, keep_links=False)
+    sheets = workbook.worksheets
+    if not sheets:
+        raise unreadable("empty")
+    return Reading(chain.from_iterable(_sheet(sheet) for sheet in sheets))
+
+
+def _sheet(sheet: ReadOnlyWorksheet) -> Iterator[Unit]:
+    sheet.reset_dimensions()
+    rows = ([_shown(cell) for cell in row] for row in sheet.iter_rows(max_col=MAX_COLUMNS))
+    empty = True
+    for unit in pack(filter(None, render_rows(rows)), sheet.title):
+        empty = False
+        yield unit
+    if empty:
+        yield Unit("", sheet.title)
+
+
+def _shown(cell: ReadOnlyCell | EmptyCell) -> str:
+    """The value as a person sees it: dates without an empty time, percentages as such."""
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime) and value.time() == time.min:
+        return value.date().isoformat()
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    if isinstance(value, int | float):
+        return _number(value, cell.number_format or "")
+    return str(value)
+
+
+def _number(value: float, number_format: str) -> str:
+    if "%" in number_format:
+        return f"{value * 100:.10g}%"
+    return f"{value:.15g}"

@@ -1,0 +1,184 @@
+"""DOCX, by page where the file says where its pages end, otherwise by heading."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml.etree import _Element
+
+from core.documents.extraction.ooxml import Package, attribute, local
+from core.documents.extraction.rejections import unreadable
+from core.documents.extraction.tables import render_rows
+from core.documents.extraction.units import UNIT_CHARACTERS, Block, Reading, Unit, by_heading
+from core.documents.extraction.word_styles import Headings
+
+_BREAK = "\f"
+_SOFT_BREAK = "\v"
+"""A page ended here unless it has no text yet: Word also writes one after each hard break."""
+
+_ANY_BREAK = re.compile("([\f\v])")
+_SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "del", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
+_LITERALS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-", "lastRenderedPageBreak": _SOFT_BREAK}
+_NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
+MAX_HEADING = 200
+MAX_COLUMNS = 63
+
+
+def read(source: Path, memory_bytes: int) -> Reading:
+    """Body text with tables, text boxes and notes in place; running headers once, at the end."""
+    package = Package(source, memory_bytes)
+    main = package.main_part("word/document.xml")
+    root = package.root(main)
+    body = None if root is None else root.find("{*}body")
+    if body is None:
+        raise unreadable("corrupt")
+    document = _Document(package, main)
+    return Reading(_units(list(document.blocks(body)), document.running_lines()))
+
+
+class _Document:
+    """Turns the elements of a body into blocks; knows the styles and the notes."""
+
+    def __init__(self, package: Package, main: str) -> None:
+        self._package = package
+        self._main = main
+        self._headings = Headings(package.related(main, "styles"))
+        self._notes = {
+            (local(note), attribute(note, "id")): note
+            for notes in package.related(main, *_NOTES.values())
+            for note in notes
+        }
+
+    def blocks(self, container: _Element) -> Iterator[Block]:
+        for child in container:
+            name = local(child)
+            if name == "p":
+                yield from self._paragraph(child)
+            elif name == "tbl":
+                yield from self._table(child)
+            elif name not in _SKIPPED:
+                yield from self.blocks(child)
+
+    def running_lines(self) -> list[str]:
+        """The distinct lines of headers and footers that say something."""
+        lines: dict[str, None] = {}
+        for root in self._package.related(self._main, "header", "footer"):
+            text = "\n".join(block.text for block in self.blocks(root))
+            lines.update((line.strip(), None) for line in text.splitlines())
+        return [line for line in lines if any(character.isalpha() for character in line)]
+
+    def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
+        aside: list[_Element] = []
+        text = "".join(self._pieces(paragraph, aside))
+        properties = paragraph.find("{*}pPr")
+        if properties is not None:
+            text = f"{_edge(properties, 'pageBreakBefore')}{text}{_edge(properties, 'sectPr')}"
+        title = " ".join(text.split())
+        is_heading = 0 < len(title) <= MAX_HEADING and self._headings.covers(properties)
+        yield Block(text, title if is_heading else "")
+        for container in aside:
+            yield from (block for block in self.blocks(container) if block.text.strip())
+
+    def _pieces(self, node: _Element, aside: list[_Element]) -> Iterator[str]:
+        """The text of a paragraph; boxes and notes that hang on it are put `aside`."""
+        for child in node:
+            name = local(child)
+            if name == "t":
+                yield child.text or ""
+            elif name in _LITERALS:
+                yield _LITERALS[name]
+            elif name == "br":
+                yield _BREAK if attribute(child, "type") == "page" else "\n"
+            elif name == "txbxContent":
+                aside.append(child)
+            elif name in _NOTES:
+                note = self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
+                aside += [] if note is None else [note]
+            elif name not in _SKIPPED:
+                yield from self._pieces(child, aside)
+
+    def _table(self, table: _Element) -> Iterator[Block]:
+        """One block for each row; a table of one column is a frame around paragraphs."""
+        rows = [row for row in table.iter("{*}tr") if next(row.iterancestors("{*}tbl")) is table]
+        cells = [list(row.iter("{*}tc")) for row in rows]
+        if all(len(row) <= 1 for row in cells):
+            for cell in table.iterfind(".//{*}tc"):
+                yield from self.blocks(cell)
+            return
+        texts = [self._row(row) for row in rows]
+        certain = table.find("./{*}tr/{*}trPr/{*}tblHeader") is not None
+        for row, line in zip(texts, render_rows(texts, header=certain), strict=True):
+            yield Block(_row_break("".join(row)) + line)
+
+    def _row(self, row: _Element) -> list[str]:
+        texts = []
+        for cell in row.iter("{*}tc"):
+            if next(cell.iterancestors("{*}tr")) is row:
+                texts.append("\n".join(block.text for block in self.blocks(cell)))
+                texts += [""] * (_span(cell) - 1)
+        return texts
+
+
+def _span(cell: _Element) -> int:
+    """How many columns the cell covers."""
+    span = cell.find("{*}tcPr/{*}gridSpan")
+    value = attribute(span, "val") if span is not None else None
+    return min(int(value), MAX_COLUMNS) if value and value.isdecimal() else 1
+
+
+def _row_break(text: str) -> str:
+    """A row stays whole, on the page on which its first text stands or the next."""
+    return _SOFT_BREAK if _ANY_BREAK.search(text) else ""
+
+
+def _edge(properties: _Element, name: str) -> str:
+    """The break before (`pageBreakBefore`) or after (`sectPr`) a paragraph."""
+    element = properties.find(f"{{*}}{name}")
+    if element is None:
+        return ""
+    if name == "sectPr":
+        kind = element.find("{*}type")
+        off = kind is not None and attribute(kind, "val") in {"continuous", "nextColumn"}
+    else:
+        off = attribute(element, "val") in {"0", "false", "off"}
+    return "" if off else _SOFT_BREAK
+
+
+def _units(blocks: list[Block], running: list[str]) -> Iterator[Unit]:
+    pages = _pages(blocks)
+    limit = UNIT_CHARACTERS
+    if any(_SOFT_BREAK in block.text for block in blocks):
+        limit *= 2
+    if len(pages) == 1:
+        yield from by_heading(pages[0])
+    else:
+        yield from _paged(pages, limit)
+    if running:
+        yield Unit("\n".join(running), "Headers and footers")
+
+
+def _paged(pages: list[list[Block]], limit: int) -> Iterator[Unit]:
+    """A unit for each page; one that cannot be a real page is cut at its headings."""
+    label = ""
+    for page in pages:
+        text = "\n".join(block.text for block in page)
+        headings = [block.heading for block in page if block.heading]
+        if len(text) > limit:
+            yield from by_heading(page, label)
+        else:
+            yield Unit(text, headings[0] if headings else label)
+        label = headings[-1] if headings else label
+
+
+def _pages(blocks: list[Block]) -> list[list[Block]]:
+    """The blocks of each page. Cutting a page mark out of a paragraph leaves a paragraph on each side."""
+    pages: list[list[Block]] = [[]]
+    for block in blocks:
+        for piece in _ANY_BREAK.split(block.text):
+            if piece == _BREAK or (piece == _SOFT_BREAK and pages[-1]):
+                pages.append([])
+            elif piece.strip():
+                pages[-1].append(Block(piece, block.heading))
+    if len(pages) > 1 and not pages[-1]:
+        pages.pop()
+    return pages

@@ -1,0 +1,72 @@
+"""The child process: reads one file and writes its pages as lines. See protocol.py."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from core.documents.extraction import limits
+from core.documents.extraction.formats import Format, sniff
+from core.documents.extraction.protocol import done_line, error_line, page_lines
+from core.documents.extraction.rejections import unreadable
+from core.documents.extraction.text import clean
+from core.documents.extraction.units import Reading
+from core.errors import DocumentRejected
+
+_OUT_OF_MEMORY = error_line(unreadable("too_much_memory"))
+
+
+def main() -> None:
+    """Serve one request from standard input, then leave without tearing the readers down."""
+    output = _take_output()
+    request = json.loads(sys.stdin.buffer.readline())
+    limits.confine(request["memory_bytes"], request["seconds"])
+    for line in _answer(Path(request["path"]), request["name"], request["memory_bytes"]):
+        output.write(line)
+    output.flush()
+    os._exit(0)
+
+
+def _take_output() -> BinaryIO:
+    """Keep standard output for the protocol: a library that prints must not break it."""
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return output
+
+
+def _answer(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
+    """The lines for a file. Whatever a reader raises ends here: hostile files reach every corner of it."""
+    try:
+        yield from _read(source, file_name, memory_bytes)
+    except DocumentRejected as error:
+        yield error_line(error)
+    except MemoryError:
+        yield _OUT_OF_MEMORY
+    except Exception:
+        yield error_line(unreadable("corrupt"))
+
+
+def _read(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
+    file_format = sniff(source, file_name, memory_bytes)
+    reading = _open(file_format, source, memory_bytes)
+    limits.forbid_files()
+    empty = True
+    for unit in reading.units:
+        empty = False
+        yield from page_lines(clean(unit.text), clean(unit.label), reading.total)
+    if empty:
+        raise unreadable("empty")
+    yield done_line(file_format.value)
+
+
+def _open(file_format: Format, source: Path, memory_bytes: int) -> Reading:
+    """Import only the reader that is needed: each costs more to load than most files to read."""
+    from importlib import import_module
+
+    raise NotImplementedError
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""The catalog in SQLite: records of documents, and the references to their files."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from core.documents.models import Document, StoredFile
+from core.documents.names import Owner
+from core.sqlite import Database
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS documents (
+    organization_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (organization_id, user_id, conversation_id, document_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS stored_files (
+    organization_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    etag TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (organization_id, document_id)
+) WITHOUT ROWID
+"""
+
+_OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
+
+
+class SqliteCatalog:
+    """Records as JSON, keyed by owner and document. `clock` decides which references have expired."""
+
+    def __init__(
+        self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
+        query = (
+            f"SELECT body FROM documents WHERE {_OWNED} AND document_id IN (SELECT value FROM json_each(?))"
+        )
+        found = await self._documents(query, (*_key(owner), json.dumps(list(document_ids))))
+        by_id = {document.document_id: document for document in found}
+        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+
+    async def list_in(self, owner: Owner) -> list[Document]:
+        found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", _key(owner))
+        return sorted(found, key=lambda document: (document.created_at, document.blob_name))
+
+    async def save(self, document: Document) -> None:
+        row = (*_key(document.owner), document.document_id, document.model_dump_json())
+        await self._database.write(
+            lambda connection: connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row)
+        )
+
+    async def delete(self, document: Document) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                f"DELETE FROM documents WHERE {_OWNED} AND document_id = ?",
+                (*_key(document.owner), document.document_id),
+            )
+            connection.execute(
+                "DELETE FROM stored_files WHERE organization_id = ? AND document_id = ?",
+                (document.organization_id, document.document_id),
+            )
+
+        await self._database.write(work)
+
+    async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
+        now = self._clock().timestamp()
+        query = (
+            "SELECT body FROM stored_files"
+            " WHERE organization_id = ? AND document_id = ? AND etag = ? AND expires_at > ?"
+        )
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            keys = [(d.organization_id, d.document_id, d.etag, now) for d in documents]
+            return [row["body"] for key in keys for row in connection.execute(query, key)]
+
+        return [StoredFile.model_validate_json(body) for body in await self._database.read(work)]
+
+    async def save_files(self, files: Sequence[StoredFile]) -> None:
+        rows = [
+            (f.organization_id, f.document_id, f.etag, f.expires_at.timestamp(), f.model_dump_json())
+            for f in files
+        ]
+        await self._database.write(
+            lambda connection: connection.executemany(
+                "REPLACE INTO stored_files VALUES (?, ?, ?, ?, ?)", rows
+            )
+        )
+
+    async def ping(self) -> None:
+        await self._database.ping()
+
+    async def _documents(self, query: str, parameters: tuple[str, ...]) -> list[Document]:
+        rows = await self._database.read(lambda connection: connection.execute(query, parameters).fetchall())
+        return [Document.model_validate_json(row["body"]) for row in rows]
+
+
+def _key(owner: Owner) -> tuple[str, str, str]:
+    return owner.organization_id, owner.user_id, owner.conversation_id

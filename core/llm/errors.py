@@ -1,0 +1,55 @@
+"""What can go wrong with a model, beyond its being down: branches of the tree in core/errors.py.
+
+InvalidInput
+├── ContextTooLong          question, history and sources do not fit the model
+└── ContentFiltered         the provider's filter refused the question or the answer
+DependencyDown
+├── ModelOutputInvalid      the model answered, but not in the form that was asked for
+└── ModelMisconfigured      no request can work until a setting is changed
+"""
+
+from core.errors import DependencyDown, InvalidInput
+
+MODEL = "model"
+
+
+class ContextTooLong(InvalidInput):
+    """More tokens than the model takes."""
+
+    code = "context_too_long"
+
+    def __init__(self) -> None:
+        super().__init__("This is more text than the model can read at once. Ask about fewer documents.")
+
+
+class ContentFiltered(InvalidInput):
+    """The provider's content filter stopped the request or the answer."""
+
+    code = "content_filtered"
+
+    def __init__(self) -> None:
+        super().__init__("The model provider's content filter stopped this answer.", field="question")
+
+
+class ModelOutputInvalid(DependencyDown):
+    """A reply that is not what was asked for. Asking again may help."""
+
+    code = "model_output_invalid"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, dependency=MODEL)
+
+
+class ModelMisconfigured(DependencyDown):
+    """The provider will refuse every request until somebody changes the setting that `message` names."""
+
+    code = "model_misconfigured"
+    retryable = False
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message, dependency=MODEL, code=code)
+
+
+def model_down(message: str, code: str | None = None) -> DependencyDown:
+    """The model did not answer; trying again may help."""
+    return DependencyDown(message, dependency=MODEL, code=code)

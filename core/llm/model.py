@@ -1,0 +1,207 @@
+"""One chat model as the rest of the code uses it: text, text as it comes, a filled form, or tool calls."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any, TypeVar, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
+from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
+from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call
+from langchain_core.runnables import Runnable
+from pydantic import BaseModel, ValidationError
+
+from core.contract import Usage
+from core.errors import BudgetExceeded, OrcError
+from core.llm.errors import ContentFiltered, ModelOutputInvalid, model_down
+from core.llm.tokens import TokenCounter
+
+Form = TypeVar("Form", bound=BaseModel)
+Prompt = Sequence[BaseMessage]
+Translate = Callable[[Exception], OrcError | None]
+"""Says which error of ours a provider's exception amounts to; None: it is none of the provider's."""
+
+
+class Meter:
+    """The model calls and tokens of one turn. Every call is counted before it is made."""
+
+    def __init__(self, max_calls: int) -> None:
+        self.max_calls = max_calls
+        self.usage = Usage()
+
+    def begin_call(self) -> None:
+        """Count one call; BudgetExceeded where that would be one too many."""
+        if self.usage.model_calls >= self.max_calls:
+            raise BudgetExceeded(f"This turn has used all its {self.max_calls} model calls.")
+        self.usage += Usage(model_calls=1)
+
+    def add(self, usage: Usage) -> None:
+        """Add what a call has cost in tokens."""
+        self.usage += usage
+
+
+class ChatModel:
+    """Wraps one LangChain chat model; its failures come out as OrcError. `name` is for people.
+
+    Every method raises BudgetExceeded before a call that `meter` does not allow, DependencyDown where
+    the model does not answer, and ContextTooLong or ContentFiltered where it refuses to. Streams are
+    generators: close them (`contextlib.aclosing`) and the provider's connection is closed with them.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        counter: TokenCounter,
+        *,
+        name: str,
+        translate: Translate = lambda _: None,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._counter = counter
+        self._translate = translate
+        self._close = close
+        self._forms: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
+
+    async def complete(self, messages: Prompt, *, meter: Meter) -> str:
+        """The whole answer; never empty."""
+        message = await self._invoke(self._model, messages, meter)
+        if not message.text:
+            raise _empty()
+        return str(message.text)
+
+    async def stream(self, messages: Prompt, *, meter: Meter) -> AsyncGenerator[str, None]:
+        """The answer's text as it comes; at least one delta."""
+        said = False
+        async with aclosing(self._chunks(messages, meter)) as chunks:
+            async for chunk in chunks:
+                if text := chunk.text:
+                    said = True
+                    yield str(text)
+        if not said:
+            raise _empty()
+
+    async def structured(self, messages: Prompt, schema: type[Form], *, meter: Meter) -> Form:
+        """The model's answer as a `schema`; ModelOutputInvalid where it does not fit."""
+        message = await self._invoke(self._filling(schema), messages, meter)
+        try:
+            if message.tool_calls:
+                return schema.model_validate(message.tool_calls[0]["args"])
+            return schema.model_validate_json(message.text)
+        except ValidationError as exc:
+            raise ModelOutputInvalid(f"The model's reply is not a {schema.__name__}.") from exc
+
+    async def stream_with_tools(
+        self, messages: Prompt, tools: Sequence[dict[str, Any]], *, meter: Meter
+    ) -> AsyncGenerator[str | AIMessage, None]:
+        """Text as it comes and last the whole message, which may hold tool calls.
+
+        `tools` are in OpenAI's function format. A call whose arguments are not a JSON object is in
+        the message's `invalid_tool_calls`.
+        """
+        parts: list[AIMessageChunk] = []
+        async with aclosing(self._chunks(messages, meter, tools=list(tools))) as chunks:
+            async for chunk in chunks:
+                parts.append(chunk)
+                if text := chunk.text:
+                    yield str(text)
+        message = _whole(parts)
+        if not (message.text or message.tool_calls or message.invalid_tool_calls):
+            raise _empty()
+        yield message
+
+    async def aclose(self) -> None:
+        """Close the connections that were opened for this model."""
+        if self._close is not None:
+            await self._close()
+
+    async def _invoke(self, model: Runnable[Any, AIMessage], messages: Prompt, meter: Meter) -> AIMessage:
+        meter.begin_call()
+        with self._translated():
+            message = await model.ainvoke(list(messages))
+        _refuse_filtered(message)
+        calls = json.dumps([call["args"] for call in message.tool_calls]) if message.tool_calls else ""
+        meter.add(self._usage(messages, message.usage_metadata, message.text + calls))
+        return message
+
+    async def _chunks(
+        self, messages: Prompt, meter: Meter, **options: Any
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        meter.begin_call()
+        received: list[AIMessageChunk] = []
+        try:
+            with self._translated():
+                stream = self._model.astream(list(messages), **options)
+                async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
+                    async for chunk in chunks:
+                        received.append(chunk)
+                        _refuse_filtered(chunk)
+                        yield chunk
+        finally:
+            if received:
+                meter.add(self._streamed_usage(messages, received))
+
+    def _filling(self, schema: type[Form]) -> Runnable[Any, AIMessage]:
+        # A forced tool call: every provider has it, and it costs a third of with_structured_output.
+        if schema not in self._forms:
+            self._forms[schema] = self._model.bind_tools([schema], tool_choice=schema.__name__)
+        return self._forms[schema]
+
+    def _streamed_usage(self, messages: Prompt, chunks: list[AIMessageChunk]) -> Usage:
+        told = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
+        said = "" if told else "".join(chunk.text + _arguments(chunk) for chunk in chunks)
+        return self._usage(messages, told[-1] if told else None, said)
+
+    def _usage(self, messages: Prompt, told: UsageMetadata | None, said: str) -> Usage:
+        if told:
+            return Usage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+        given = sum(self._counter.count(message.text) for message in messages)
+        return Usage(input_tokens=given, output_tokens=self._counter.count(said), estimated=True)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as exc:  # what the provider's library raises is known to `translate` alone
+            if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
+                raise
+            raise ours from exc
+
+
+def _empty() -> OrcError:
+    return model_down("The model gave an empty answer. Try again.", "model_reply_empty")
+
+
+def _refuse_filtered(message: AIMessage) -> None:
+    if message.response_metadata.get("finish_reason") == "content_filter":
+        raise ContentFiltered
+
+
+def _arguments(chunk: AIMessageChunk) -> str:
+    return "".join(call["args"] or "" for call in chunk.tool_call_chunks)
+
+
+def _whole(chunks: list[AIMessageChunk]) -> AIMessage:
+    """The chunks as one message. LangChain mends broken arguments while streaming; here they stay broken."""
+    merged = add_ai_message_chunks(chunks[0], *chunks[1:])
+    message = cast(AIMessage, message_chunk_to_message(merged))
+    message.tool_calls, message.invalid_tool_calls = [], []
+    for call in merged.tool_call_chunks:
+        _add_call(message, call)
+    return message
+
+
+def _add_call(message: AIMessage, call: ToolCallChunk) -> None:
+    try:
+        arguments = json.loads(call["args"] or "{}")
+    except json.JSONDecodeError:
+        arguments = None
+    name, number = call["name"] or "", call["id"]
+    if isinstance(arguments, dict) and name:
+        message.tool_calls.append(tool_call(name=name, args=arguments, id=number))
+    else:
+        message.invalid_tool_calls.append(
+            invalid_tool_call(name=name, args=call["args"], id=number, error="not a JSON object")
+        )

@@ -1,0 +1,55 @@
+"""`python -m mcp_server [http|stdio]`: serve the tools over streamable HTTP (default) or stdio."""
+
+import asyncio
+from enum import StrEnum
+
+import typer
+import uvicorn
+
+from core.errors import OrcError
+from mcp_server.auth import session_scope
+from mcp_server.bootstrap import open_services
+from mcp_server.server import build_http_app, build_stdio_server
+from mcp_server.settings import Settings
+
+
+class Transport(StrEnum):
+    """How clients reach the server."""
+
+    HTTP = "http"
+    STDIO = "stdio"
+
+
+async def serve_http(settings: Settings) -> None:
+    """Serve until a signal arrives."""
+    async with open_services(settings) as services:
+        config = uvicorn.Config(
+            build_http_app(services, settings),
+            host=settings.mcp_host,
+            port=settings.mcp_port,
+            log_level="warning",
+            timeout_graceful_shutdown=5,
+        )
+        await uvicorn.Server(config).serve()
+
+
+async def serve_stdio(settings: Settings) -> None:
+    """Serve one client on standard input and output."""
+    token = settings.scope_token.get_secret_value() if settings.scope_token else None
+    async with open_services(settings) as services:
+        await build_stdio_server(services, session_scope(services.tokens, token)).run_stdio_async()
+
+
+def main(transport: Transport = Transport.HTTP) -> None:
+    """Serve Orc's document tools over MCP."""
+    settings = Settings()
+    serve = serve_http if transport is Transport.HTTP else serve_stdio
+    try:
+        with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
+            runner.run(serve(settings))
+    except OrcError as exc:
+        raise SystemExit(f"mcp_server: {exc.message}") from exc
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,53 @@
+"""Errors as tools return them: `{code, message, retryable}`, never a stack or a cause."""
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec
+
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel
+
+from core.contract import ToolFailure
+from core.errors import OrcError
+
+logger = logging.getLogger(__name__)
+Arguments = ParamSpec("Arguments")
+
+
+def failure(error: OrcError) -> CallToolResult:
+    """The result of a tool that failed in a way that the caller should know about."""
+    content = ToolFailure(
+        code=error.code,
+        message=error.message,
+        retryable=error.retryable,
+        dependency=getattr(error, "dependency", None),
+    )
+    return CallToolResult(
+        is_error=True,
+        content=[TextContent(text=f"{error.code}: {error.message}")],
+        structured_content=content.model_dump(),
+    )
+
+
+def reports_failures(
+    tool: Callable[Arguments, Awaitable[CallToolResult]],
+) -> Callable[Arguments, Awaitable[CallToolResult]]:
+    """Turn our errors into results; anything else is logged and reaches the caller as `internal`."""
+
+    @functools.wraps(tool)
+    async def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
+        try:
+            return await tool(*args, **kwargs)
+        except OrcError as exc:
+            return failure(exc)
+        except Exception:
+            logger.exception("tool %s failed", tool.__name__)
+            return failure(OrcError("The tool failed unexpectedly.", code="internal"))
+
+    return guarded
+
+
+def success(result: BaseModel, text: str) -> CallToolResult:
+    """A typed result, with `text` for callers that show plain content."""
+    return CallToolResult(content=[TextContent(text=text)], structured_content=result.model_dump(mode="json"))

@@ -1,0 +1,42 @@
+"""Progress of a tool call: for people by default, as typed messages for a caller that streams."""
+
+import asyncio
+import time
+
+from mcp.server.mcpserver import Context
+
+from core.contract import STREAM_META_KEY, StatusLine, TextDelta, tool_progress
+
+MIN_SECONDS_BETWEEN_STATUS = 0.25
+
+
+class CallProgress:
+    """Sends progress notifications of one call; a caller that asked for none gets none."""
+
+    def __init__(self, context: Context[None]) -> None:
+        self._context = context
+        self._sent = 0
+        self._last_status = 0.0
+        self._pending: set[asyncio.Task[None]] = set()
+        self.streaming = bool((context.request_context.meta or {}).get(STREAM_META_KEY))
+
+    def working(self, done: int, total: int, message: str) -> None:
+        """Note a step without waiting; steps that come faster than four a second are skipped."""
+        now = time.monotonic()
+        if now - self._last_status < MIN_SECONDS_BETWEEN_STATUS:
+            return
+        self._last_status = now
+        line = f"{message} ({done} of {total})" if total else message
+        task = asyncio.ensure_future(self._send(StatusLine(message=line), line))
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+
+    async def text(self, delta: str) -> None:
+        """Pass on text of the answer to a caller that streams."""
+        if self.streaming:
+            await self._send(TextDelta(text=delta), delta)
+
+    async def _send(self, typed: StatusLine | TextDelta, plain: str) -> None:
+        self._sent += 1
+        message = tool_progress.dump_json(typed).decode() if self.streaming else plain
+        await self._context.report_progress(self._sent, message=message)

@@ -1,0 +1,1 @@
+"""The tools, free of MCP: each takes a scope and plain arguments."""

@@ -1,0 +1,1 @@
+"""The orchestrator: it takes a question, has it answered and keeps the turn."""

@@ -1,0 +1,1 @@
+"""The HTTP face: routes, schemas, server-sent events, authentication and error rendering."""

@@ -1,0 +1,45 @@
+"""The FastAPI app. It runs under uvicorn with a lifespan, and under Azure Functions without one."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from orc.api.errors import add_error_handlers
+from orc.api.identity import build_authenticator
+from orc.api.routes import conversations, documents, health, turns
+from orc.api.tracing import TraceIds
+from orc.bootstrap import ServiceProvider
+from orc.settings import Settings
+
+PREFIX = "/api"
+DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The app for these settings. Nothing is opened before the first request or the lifespan."""
+    provider = ServiceProvider(settings)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await provider.get()
+        yield
+        await provider.close()
+
+    app = FastAPI(
+        title="Orc",
+        version=version("orc"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=f"{PREFIX}/docs",
+        redoc_url=None,
+    )
+    app.state.services = provider
+    app.state.authenticator = build_authenticator(settings)
+    app.add_middleware(TraceIds)
+    add_error_handlers(app)
+    for router in (turns.router, documents.router, conversations.router, health.router):
+        app.include_router(router, prefix=PREFIX)
+    return app

@@ -1,0 +1,41 @@
+"""What routes ask for: the services, who is calling, and where their conversation lies."""
+
+import uuid
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from core.documents.names import Owner
+from orc.bootstrap import ServiceProvider, Services
+from orc.identity import Principal
+
+
+async def services(request: Request) -> Services:
+    """The process's services, opened on first use where no lifespan ran (Azure Functions)."""
+    provider: ServiceProvider = request.app.state.services
+    return await provider.get()
+
+
+def principal(request: Request) -> Principal:
+    """The verified caller."""
+    caller: Principal = request.app.state.authenticator.identify(request)
+    return caller
+
+
+def owner(
+    caller: Annotated[Principal, Depends(principal)],
+    conversation_id: Annotated[uuid.UUID, Path(description="the conversation")],
+) -> Owner:
+    """The caller's own place for this conversation id; somebody else's is never named."""
+    return caller.owner_of(str(conversation_id))
+
+
+def trace_id(request: Request) -> str:
+    """The id that the trace middleware gave this request."""
+    return str(request.scope["orc.trace_id"])
+
+
+ServicesDep = Annotated[Services, Depends(services)]
+PrincipalDep = Annotated[Principal, Depends(principal)]
+OwnerDep = Annotated[Owner, Depends(owner)]
+TraceIdDep = Annotated[str, Depends(trace_id)]

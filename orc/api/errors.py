@@ -1,0 +1,91 @@
+"""Renders every error as a problem document, whoever raised it."""
+
+import logging
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from core.errors import OrcError
+from orc.events import FieldProblem, Problem
+from orc.problems import problem, problem_of
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_SECONDS = "2"
+ERROR_RESPONSES: dict[int | str, dict[str, object]] = {
+    status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
+    for status in (400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503, 504)
+}
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
+    """The error responses of a route, for OpenAPI; those that any route may give are always in."""
+    return {status: ERROR_RESPONSES[status] for status in sorted({401, 422, 500, 503, *statuses})}
+
+
+def render(content: Problem) -> JSONResponse:
+    """A problem document as a response."""
+    headers = {"retry-after": RETRY_AFTER_SECONDS} if content.status in {409, 429, 503} else None
+    body = content.model_dump(mode="json", exclude_none=True)
+    return JSONResponse(body, content.status, headers, media_type=MEDIA_TYPE)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Make the app answer every failure with a problem document."""
+    app.add_exception_handler(OrcError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _ours(request: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, OrcError)
+    if exc.__cause__ is not None:
+        logger.warning("%s: %s", exc.code, type(exc.__cause__).__name__)
+    return render(problem_of(exc, _trace_id(request)))
+
+
+async def _invalid(request: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, RequestValidationError)
+    errors = exc.errors()
+    if any(error["type"] == "json_invalid" for error in errors):
+        return render(problem(400, "The body is not valid JSON.", _trace_id(request), code="malformed_json"))
+    if _is_wrong_media_type(request):
+        detail = "Send the body as application/json."
+        return render(problem(415, detail, _trace_id(request)))
+    fields = [
+        FieldProblem(field=_place(error["loc"]), reason=error["msg"], code=error["type"]) for error in errors
+    ]
+    detail = "; ".join(f"{field.field}: {field.reason}" for field in fields[:3])
+    return render(problem(422, detail, _trace_id(request), code="invalid_input", errors=fields))
+
+
+async def _http(request: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, HTTPException)
+    response = render(problem(exc.status_code, str(exc.detail), _trace_id(request)))
+    response.headers.update(exc.headers or {})
+    return response
+
+
+async def _unexpected(request: Request, exc: Exception) -> JSONResponse:
+    logger.error("unexpected error", exc_info=exc)
+    detail = "Something went wrong on our side. The trace id helps to find it."
+    return render(problem(500, detail, _trace_id(request), code="internal"))
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """The dotted place of a field, without the leading `body` or `path`."""
+    return ".".join(map(str, location[1:])) or str(location[0])
+
+
+def _is_wrong_media_type(request: Request) -> bool:
+    route_takes_json = request.url.path.startswith("/api/orc")
+    return route_takes_json and "json" not in request.headers.get("content-type", "")
+
+
+def _trace_id(request: Request) -> str:
+    return str(request.scope.get("orc.trace_id", ""))

@@ -1,0 +1,55 @@
+"""Conversations: list, read, delete."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from core.errors import NotFound
+from orc.api.dependencies import OwnerDep, PrincipalDep, ServicesDep
+from orc.api.errors import responses
+from orc.api.schemas import ConversationResponse, ConversationsResponse, ConversationView, TurnView
+from orc.conversations.models import history_view
+
+router = APIRouter(prefix="/conversations", tags=["conversations"])
+
+Limit = Annotated[int, Query(ge=1, le=200)]
+
+
+@router.get("", response_model=ConversationsResponse, responses=responses())
+async def list_conversations(
+    caller: PrincipalDep, services: ServicesDep, limit: Limit = 50, cursor: str | None = None
+) -> ConversationsResponse:
+    """The caller's conversations, latest used first."""
+    heads, next_cursor = await services.log.conversations(
+        caller.organization_id, caller.user_id, limit=limit, cursor=cursor
+    )
+    return ConversationsResponse(
+        conversations=[ConversationView.of(head) for head in heads], next_cursor=next_cursor
+    )
+
+
+@router.get("/{conversation_id}", response_model=ConversationResponse, responses=responses(404))
+async def get_conversation(
+    owner: OwnerDep, services: ServicesDep, after_seq: Annotated[int, Query(ge=0)] = 0, limit: Limit = 100
+) -> ConversationResponse:
+    """A conversation with its turns in order; failed and pending ones are shown as such."""
+    head = await services.log.head(owner)
+    if head is None:
+        raise NotFound("There is no such conversation.")
+    turns = await services.log.turns(owner, after_seq=after_seq, limit=limit)
+    return ConversationResponse(
+        **ConversationView.of(head).model_dump(),
+        turns=[TurnView.of(turn) for turn in turns],
+        history=history_view(head, turns),
+        next_seq=turns[-1].seq if len(turns) == limit else None,
+    )
+
+
+@router.delete("/{conversation_id}", status_code=204, responses=responses(404))
+async def delete_conversation(owner: OwnerDep, services: ServicesDep) -> None:
+    """Remove a conversation with its turns and documents."""
+    documents = await services.library.list_documents(owner)
+    await services.library.delete_all(owner)
+    deleted = await services.log.delete(owner)
+    if not deleted and not documents:
+        raise NotFound("There is no such conversation.")

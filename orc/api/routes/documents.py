@@ -1,0 +1,98 @@
+"""The documents of a conversation: upload, list, delete."""
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, File, Response, UploadFile
+
+from core.documents.models import Document
+from core.documents.names import Owner, check_segment
+from core.errors import DocumentRejected, DocumentTooLarge, InvalidInput, NotFound, OrcError, UnsafeName
+from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
+from orc.api.errors import render, responses
+from orc.api.schemas import DocumentsResponse, DocumentView, UploadResponse
+from orc.bootstrap import Services
+from orc.events import FieldProblem
+from orc.problems import problem, status_of
+
+router = APIRouter(prefix="/conversations/{conversation_id}/documents", tags=["documents"])
+
+MAX_FILES = 50
+
+
+@router.post("", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415))
+async def upload(
+    file: Annotated[
+        list[UploadFile], File(min_length=1, max_length=MAX_FILES, description="one or more files")
+    ],
+    owner: OwnerDep,
+    services: ServicesDep,
+    trace: TraceIdDep,
+) -> UploadResponse | Response:
+    """Store documents and make them searchable. A file that is refused leaves nothing behind.
+
+    201 as soon as one file was stored; `errors` says which were not, and why. If none was, the
+    response is the problem document of the first, with every file's reason in `errors`.
+    """
+    names = [_safe_name(item) for item in file]
+    stored: list[Document] = []
+    refused: list[tuple[str, OrcError]] = []
+    for name, item in zip(names, file, strict=True):
+        try:
+            stored.append(await _store(item, name, owner, services))
+        except (DocumentRejected, InvalidInput) as exc:
+            refused.append((name, exc))
+    errors = [FieldProblem(field=name, reason=exc.message, code=exc.code) for name, exc in refused]
+    if not stored:
+        first = refused[0][1]
+        detail = f"{refused[0][0]}: {first.message}"
+        return render(problem(status_of(first), detail, trace, code=first.code, errors=errors))
+    await services.log.ensure_conversation(owner)
+    return UploadResponse(
+        conversation_id=owner.conversation_id, documents=[DocumentView.of(d) for d in stored], errors=errors
+    )
+
+
+@router.get("", response_model=DocumentsResponse, responses=responses(404))
+async def list_documents(owner: OwnerDep, services: ServicesDep) -> DocumentsResponse:
+    """The documents of the conversation with their status, oldest first."""
+    documents = await services.library.list_documents(owner)
+    if not documents and await services.log.head(owner) is None:
+        raise NotFound("There is no such conversation.")
+    return DocumentsResponse(
+        conversation_id=owner.conversation_id, documents=[DocumentView.of(d) for d in documents]
+    )
+
+
+@router.delete("/{document_id}", status_code=204, responses=responses(404))
+async def delete_document(document_id: str, owner: OwnerDep, services: ServicesDep) -> None:
+    """Remove a document: its bytes, its text, its index entries and its references."""
+    await services.library.delete(owner, document_id)
+
+
+def _safe_name(item: UploadFile) -> str:
+    """The file's own name, refused before any of its bytes are read if no document may be called so."""
+    name = item.filename or ""
+    try:
+        check_segment(name)
+    except UnsafeName as exc:
+        raise UnsafeName(exc.message, field="file") from exc
+    return name
+
+
+async def _store(item: UploadFile, name: str, owner: Owner, services: Services) -> Document:
+    limit = services.settings.max_upload_bytes
+    if item.size is not None and item.size > limit:
+        raise DocumentTooLarge(f"The file has {item.size:,} bytes; at most {limit:,} are taken.")
+    with tempfile.TemporaryDirectory(prefix="orc-upload-") as folder:
+        copy = Path(folder) / "upload"
+        await asyncio.to_thread(_save, item, copy)
+        return await services.library.upload(owner, name, copy)
+
+
+def _save(item: UploadFile, target: Path) -> None:
+    with target.open("wb") as out:
+        shutil.copyfileobj(item.file, out)

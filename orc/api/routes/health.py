@@ -1,0 +1,26 @@
+"""Is the process alive, and can it answer turns?"""
+
+import asyncio
+
+from fastapi import APIRouter, Response
+
+from orc.api.dependencies import ServicesDep
+from orc.api.schemas import Health, Readiness
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health", response_model=Health)
+async def health() -> Health:
+    """The process is alive; nothing else is asked."""
+    return Health()
+
+
+@router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
+async def ready(services: ServicesDep, response: Response) -> Readiness:
+    """Each dependency with what is in use, whether it answers, and how fast."""
+    checks = await asyncio.gather(*(check() for check in services.checks))
+    all_ok = all(check.ok for check in checks)
+    if not all_ok:
+        response.status_code = 503
+    return Readiness(status="ready" if all_ok else "not_ready", dependencies=checks)

@@ -1,0 +1,105 @@
+"""Asking: `/api/orc` as JSON or as a stream, and a turn's events again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import JSONResponse
+
+from orc.api.dependencies import OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
+from orc.api.errors import render, responses
+from orc.api.schemas import AskRequest
+from orc.api.sse import stream
+from orc.event_log import EventLog
+from orc.events import Done, Failed, TurnResult
+from orc.requests import TurnRequest
+
+router = APIRouter(tags=["turns"])
+
+MAX_BODY_BYTES = 1024 * 1024
+EVENT_STREAM = "text/event-stream"
+_STREAMED = {
+    "description": "The answer, or with `Accept: text/event-stream` the events of the turn, "
+    "ending in `done` (the same object) or `error` (a problem document).",
+    "content": {
+        EVENT_STREAM: {
+            "schema": {"type": "string"},
+            "example": 'id: 1\nevent: token\ndata: {"text":"..."}\n\n',
+        }
+    },
+}
+_RESPONSES = {**responses(400, 404, 409, 413, 415, 429, 504), 200: _STREAMED}
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=128, description="a retry with the same key gives the stored answer"),
+]
+
+
+@router.post("/orc", response_model=TurnResult, responses=_RESPONSES, max_body_size=MAX_BODY_BYTES)
+async def ask(
+    body: AskRequest,
+    request: Request,
+    services: ServicesDep,
+    caller: PrincipalDep,
+    trace: TraceIdDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Ask a question, of documents or just so."""
+    streaming = EVENT_STREAM in request.headers.get("accept", "")
+    log = await services.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
+    if streaming:
+        return stream(log, after=0, ping_seconds=services.settings.ping_seconds)
+    return await _as_json(log)
+
+
+@router.post("/orc/stream", response_model=TurnResult, responses=_RESPONSES, max_body_size=MAX_BODY_BYTES)
+async def ask_streaming(
+    body: AskRequest,
+    services: ServicesDep,
+    caller: PrincipalDep,
+    trace: TraceIdDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Ask a question and always get the stream."""
+    log = await services.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
+    return stream(log, after=0, ping_seconds=services.settings.ping_seconds)
+
+
+@router.get(
+    "/conversations/{conversation_id}/turns/{turn_id}/events",
+    responses=responses(404),
+    response_class=Response,
+)
+async def resume(
+    turn_id: str,
+    owner: OwnerDep,
+    services: ServicesDep,
+    last_event_id: Annotated[int, Header(ge=0, description="the last event that arrived")] = 0,
+) -> Response:
+    """Follow a turn again, from the event after `Last-Event-ID`."""
+    log = await services.orchestrator.events_of(owner, turn_id)
+    return stream(log, after=last_event_id, ping_seconds=services.settings.ping_seconds)
+
+
+def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:
+    return TurnRequest(
+        question=body.question,
+        conversation_id=str(body.conversation_id) if body.conversation_id else None,
+        blob_names=body.names,
+        contexts=[context.model_dump() for context in body.contexts],
+        tools=body.tools,
+        model=body.model,
+        idempotency_key=key,
+        stream=streaming,
+        trace_id=trace,
+    )
+
+
+async def _as_json(log: EventLog) -> Response:
+    match await log.last():
+        case Done(result=result):
+            return JSONResponse(result.model_dump(mode="json"))
+        case Failed(problem=problem):
+            return render(problem)
+        case other:
+            raise AssertionError(f"a turn cannot end with {other.kind}")

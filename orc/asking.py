@@ -1,0 +1,94 @@
+"""`orc ask`: one question over some files, answered in this process; nothing is kept."""
+
+import tempfile
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+from core.documents.models import Document, DocumentStatus
+from core.documents.names import Owner
+from core.errors import NoReadableDocument
+from orc.bootstrap import Services, open_services
+from orc.events import Done, Failed, Token, TurnResult
+from orc.identity import Principal
+from orc.requests import TurnRequest
+from orc.settings import Settings
+from orc.tools_process import free_port, tools_server
+
+
+async def ask_once(
+    settings: Settings, files: Sequence[Path], question: str, out: Console, err: Console
+) -> None:
+    """Read the files, print the answer as it comes and then its citations.
+
+    Raises NoReadableDocument if no file can be read; files that cannot are named on `err`.
+    """
+    with tempfile.TemporaryDirectory(prefix="orc-ask-") as folder:
+        private = settings.model_copy(
+            update={
+                "data_dir": Path(folder),
+                "token_cache": settings.token_cache_dir.resolve(),
+                "mcp_server_url": f"http://127.0.0.1:{free_port()}/mcp",
+                "max_documents_per_request": max(len(files), settings.max_documents_per_request),
+            }
+        )
+        async with tools_server(private), open_services(private) as services:
+            await _ask(services, files, question, out, err)
+
+
+async def _ask(
+    services: Services, files: Sequence[Path], question: str, out: Console, err: Console
+) -> None:
+    settings = services.settings
+    caller = Principal(settings.local_organization, settings.local_user)
+    owner = caller.owner_of(str(uuid.uuid4()))
+    documents = await _read(services, owner, files, err)
+    request = TurnRequest(
+        question=question,
+        conversation_id=owner.conversation_id,
+        blob_names=[document.blob_name for document in documents],
+        stream=True,
+        trace_id=uuid.uuid4().hex,
+    )
+    log = await services.orchestrator.start(request, caller)
+    async for _, event in log.follow():
+        match event:
+            case Token(text=text):
+                out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+            case Done(result=result):
+                _print_citations(result, out)
+            case Failed(problem=problem):
+                raise NoReadableDocument(problem.detail, code=problem.code)
+
+
+async def _read(services: Services, owner: Owner, files: Sequence[Path], err: Console) -> list[Document]:
+    readable: list[Document] = []
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        for path in files:
+            task = bar.add_task(f"Reading {path.name}", total=None)
+
+            def show(done: int, total: int, _what: str, task=task) -> None:  # type: ignore[no-untyped-def]
+                bar.update(task, completed=done, total=total or None)
+
+            document = await services.library.upload(owner, path.name, path, show)
+            if document.status is DocumentStatus.COMPLETED:
+                readable.append(document)
+            else:
+                err.print(f"{path.name}: {document.reason}", markup=False)
+    if not readable:
+        raise NoReadableDocument("None of the files can be read.")
+    return readable
+
+
+def _print_citations(result: TurnResult, out: Console) -> None:
+    out.print("\n")
+    for citation in result.citations:
+        mark = "verified" if citation.verified else "NOT VERIFIED"
+        quote = " ".join(citation.quote.split())
+        out.print(f"  {mark}  {citation.blob_name}, page {citation.page}: “{quote}”", markup=False, highlight=False)
+    if not result.citations:
+        out.print("  No citations.")

@@ -1,0 +1,116 @@
+"""Builds what the API needs, once per process, and closes it again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.bootstrap import Documents, open_documents
+from core.documents.library import DocumentLibrary
+from core.llm.factory import build_chat_model, describe
+from orc.conversations import sqlite as turn_log_sqlite
+from orc.conversations.ports import TurnLog
+from orc.conversations.sqlite import SqliteTurnLog
+from orc.graphs.graph import compile_graph
+from orc.graphs.models import Prompts
+from orc.mcp_gateway import McpToolGateway
+from orc.orchestrator import Orchestrator, Parts, TurnLimits
+from orc.readiness import Check, check
+from orc.settings import Settings
+
+_PROMPTS = Path(__file__).parent / "prompts"
+
+
+@dataclass(frozen=True)
+class Services:
+    """What routes and commands can use."""
+
+    settings: Settings
+    orchestrator: Orchestrator
+    library: DocumentLibrary
+    log: TurnLog
+    checks: list[Check]
+
+
+class ServiceProvider:
+    """Opens the services on first use and keeps them; safe to ask for from many requests at once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stack = AsyncExitStack()
+        self._lock = asyncio.Lock()
+        self._services: Services | None = None
+
+    async def get(self) -> Services:
+        """The services of this process."""
+        if self._services is None:
+            async with self._lock:
+                if self._services is None:
+                    self._services = await self._stack.enter_async_context(open_services(self._settings))
+        return self._services
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        await self._stack.aclose()
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Everything built from `settings`, for as long as the context is open."""
+    async with AsyncExitStack() as stack:
+        documents = await stack.enter_async_context(open_documents(settings))
+        await documents.database.migrate(turn_log_sqlite.SCHEMA)
+        planner = build_chat_model(settings, "planner", documents.counter)
+        writer = build_chat_model(settings, "writer", documents.counter)
+        gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
+        log = SqliteTurnLog(documents.database)
+        orchestrator = Orchestrator(
+            Parts(
+                log=log,
+                library=documents.library,
+                tools=gateway,
+                scope_tokens=documents.tokens,
+                graph=compile_graph(),
+                planner=planner,
+                writer=writer,
+                model_name=writer.name,
+                counter=documents.counter,
+                prompts=load_prompts(),
+                limits=_limits(settings),
+            )
+        )
+        for close in (planner.aclose, writer.aclose, gateway.close, orchestrator.close):
+            stack.push_async_callback(close)
+        yield Services(
+            settings, orchestrator, documents.library, log, _checks(settings, documents, gateway, log)
+        )
+
+
+def load_prompts() -> Prompts:
+    """The prompts that ship with the code."""
+    return Prompts(
+        rewrite=(_PROMPTS / "rewrite.md").read_text(),
+        converse=(_PROMPTS / "converse.md").read_text(),
+        answer_from_tools=(_PROMPTS / "answer_from_tools.md").read_text(),
+    )
+
+
+def _limits(settings: Settings) -> TurnLimits:
+    return TurnLimits(
+        deadline_seconds=settings.turn_deadline_seconds,
+        lease_seconds=settings.turn_lease_seconds,
+        max_model_calls=settings.max_model_calls,
+        max_documents=settings.max_documents_per_request,
+        history_turns=settings.history_turns,
+        tool_rounds=settings.tool_rounds,
+    )
+
+
+def _checks(settings: Settings, documents: Documents, gateway: McpToolGateway, log: TurnLog) -> list[Check]:
+    return [
+        check("turn_log", f"SQLite at {settings.database_path}", log.ping),
+        check("blobs", f"folder {settings.blobs_dir}", documents.blobs.ping),
+        check("mcp_server", settings.mcp_server_url, gateway.ping),
+        check("model", describe(settings), None),
+    ]

@@ -1,0 +1,114 @@
+"""The command line: serve, ask, doctor, token, mcp."""
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from core.documents.models import Document, DocumentStatus
+from core.documents.names import Owner
+from core.errors import DocumentRejected, InvalidInput, NotFound, OrcError
+from core.scope import Scope, ScopeTokens
+from orc.settings import Settings, child_environment
+
+app = typer.Typer(
+    name="orc",
+    help="Ask documents, get answers whose citations were checked against the page.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console()
+err = Console(stderr=True)
+
+Result = TypeVar("Result")
+STDIO_TOKEN_SECONDS = 24 * 3600
+ConversationOption = Annotated[uuid.UUID, typer.Option("--conversation", "-c", help="the conversation's id")]
+
+
+@app.command()
+def serve() -> None:
+    """Serve the API and the tools server on this machine, until Ctrl-C."""
+    from orc.serving import serve as serve_both
+
+    _run(lambda settings: serve_both(settings, out))
+
+
+@app.command()
+def ask(
+    words: Annotated[list[str], typer.Argument(metavar="FILE... QUESTION", help="documents, then the question")],
+) -> None:
+    """Ask documents one question and print the answer with its citations. Nothing is kept."""
+    files, question = [Path(word) for word in words[:-1]], words[-1]
+    if missing := [str(path) for path in files if not path.is_file()]:
+        _fail(f"There is no file {', '.join(missing)}. Give the documents first, then the question in quotes.")
+    if not files or Path(question).is_file():
+        _fail('Give the documents first, then the question in quotes: orc ask report.pdf "What is ...?"')
+    from orc.asking import ask_once
+
+    _run(lambda settings: ask_once(settings, files, question, out, err))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is in use, whether it answers, and what to do where it does not."""
+    from orc.doctor import examine
+
+    if not _run(lambda settings: examine(settings, out)):
+        raise typer.Exit(1)
+
+
+@app.command()
+def token(
+    conversation: ConversationOption,
+    document: Annotated[list[str] | None, typer.Option("--document", "-d", help="only these; default: all")] = None,
+    minutes: Annotated[int, typer.Option(min=1, max=24 * 60)] = 60,
+) -> None:
+    """Print a scope token for MCP clients, over the documents of one of your conversations."""
+    sys.stdout.write(_run(lambda settings: _mint(settings, conversation, document, minutes * 60)) + "\n")
+
+
+@app.command()
+def mcp(
+    conversation: ConversationOption,
+    document: Annotated[list[str] | None, typer.Option("--document", "-d", help="only these; default: all")] = None,
+) -> None:
+    """Serve the tools over stdio to one local MCP client, over the documents of a conversation."""
+    scope_token = _run(lambda settings: _mint(settings, conversation, document, STDIO_TOKEN_SECONDS))
+    command = [sys.executable, "-m", "mcp_server", "stdio"]
+    raise typer.Exit(subprocess.run(command, env=child_environment(ORC_SCOPE_TOKEN=scope_token)).returncode)
+
+
+async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | None, seconds: int) -> str:
+    from core.bootstrap import open_documents
+
+    owner = Owner(settings.local_organization, settings.local_user, str(conversation))
+    async with open_documents(settings) as documents:
+        library = documents.library
+        chosen = await library.resolve(owner, names) if names else await library.list_documents(owner)
+        if not chosen:
+            raise NotFound(f"The conversation {conversation} has no documents. Upload one first.")
+        return documents.tokens.mint(Scope.over(owner, chosen), seconds=seconds)
+
+
+def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
+    try:
+        return asyncio.run(command(Settings()))
+    except OrcError as exc:
+        _fail(exc.message)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def _fail(message: str) -> "typer.NoReturn":
+    err.print(f"orc: {message}", style="red", highlight=False)
+    raise typer.Exit(2)

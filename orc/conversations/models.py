@@ -1,0 +1,142 @@
+"""The nouns of a conversation: head, turn, message."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from core.contract import Citation
+from core.documents.models import FileRef, Record
+from core.documents.names import Owner
+
+KEY_CHARACTERS = 128
+
+
+class TurnStatus(StrEnum):
+    """`pending` while somebody answers; the other two can be read but only `failed` can be retried."""
+
+    PENDING = "pending"
+    COMMITTED = "committed"
+    FAILED = "failed"
+
+
+class Message(Record):
+    """One side of a turn. What follows `created_at` is the assistant's alone.
+
+    `uploaded_file_refs` and `last_mcp_tool_used` are those of the conversation once this answer was
+    given, so the newest message of a history is enough to go on from.
+    """
+
+    role: Literal["user", "assistant"]
+    content: str
+    created_at: datetime
+    uploaded_file_refs: list[FileRef] = []
+    last_mcp_tool_used: str | None = None
+    citations: list[Citation] = []
+    contexts: list[dict[str, str]] = []
+
+
+class Failure(Record):
+    """Why a turn has no answer. `message` is safe to show to the person who asked."""
+
+    code: str
+    message: str
+
+
+class NewTurn(Record):
+    """A question that is about to be answered. `request_hash` tells a retry from a reused key."""
+
+    key: str = Field(min_length=1, max_length=KEY_CHARACTERS, description="the idempotency key")
+    request_hash: str
+    question: str
+    blob_names: list[str] = []
+    contexts: list[dict[str, str]] = []
+
+
+class TurnOutcome(Record):
+    """An answer as it is committed. None leaves the conversation's own value as it is."""
+
+    answer: str
+    result: dict[str, JsonValue] = Field(description="the finished response object, stored verbatim")
+    uploaded_file_refs: list[FileRef] | None = None
+    last_mcp_tool_used: str | None = None
+    code_thread_id: str | None = None
+    citations: list[Citation] = []
+
+
+class Turn(Record):
+    """One question and what became of it."""
+
+    turn_id: str = Field(description="the idempotency key")
+    conversation_id: str
+    seq: int = Field(ge=1, description="place in the conversation; from 1, without gaps")
+    status: TurnStatus = TurnStatus.PENDING
+    attempt: str = Field(description="who answers now; a retry gets another, which shuts the earlier one out")
+    request_hash: str
+    question: str
+    blob_names: list[str] = []
+    contexts: list[dict[str, str]] = []
+    assistant: Message | None = None
+    result: dict[str, JsonValue] | None = None
+    failure: Failure | None = None
+    created_at: datetime
+    finished_at: datetime | None = None
+    lease_until: datetime | None = Field(default=None, description="set while the status is `pending`")
+
+    @property
+    def user(self) -> Message:
+        return Message(role="user", content=self.question, created_at=self.created_at)
+
+
+class Head(Record):
+    """What a conversation carries from one turn to the next, beside the turns themselves."""
+
+    organization_id: str
+    user_id: str
+    conversation_id: str
+    version: int = Field(default=1, ge=1, description="goes up with every write; the ETag")
+    title: str | None = None
+    turn_count: int = Field(default=0, ge=0, description="turns begun, failed ones included: the highest seq")
+    uploaded_file_refs: list[FileRef] = []
+    last_mcp_tool_used: str | None = None
+    code_thread_id: str | None = None
+    summary: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.organization_id, self.user_id, self.conversation_id)
+
+
+class Started(Record):
+    """The turn is the caller's to answer. `history`: committed turns before it, oldest first."""
+
+    turn: Turn
+    head: Head
+    history: list[Turn]
+
+
+class Replayed(Record):
+    """The turn was committed before; its `result` is the answer."""
+
+    turn: Turn
+
+
+Begun = Started | Replayed
+
+
+def history_view(head: Head, turns: list[Turn]) -> list[dict[str, JsonValue]]:
+    """The messages of the committed turns by seq, as JSON objects: the seed's `history[]`.
+
+    An assistant's message carries what the next turn picks up: `uploaded_file_refs`,
+    `last_mcp_tool_used`, `citations`, `contexts`, and `code_thread_id` where the conversation has one.
+    """
+    thread: dict[str, JsonValue] = {"code_thread_id": head.code_thread_id} if head.code_thread_id else {}
+    view: list[dict[str, JsonValue]] = []
+    for turn in sorted(turns, key=lambda turn: turn.seq):
+        if turn.assistant is not None:
+            view.append(turn.user.model_dump(mode="json", include={"role", "content", "created_at"}))
+            view.append({**turn.assistant.model_dump(mode="json"), **thread})
+    return view

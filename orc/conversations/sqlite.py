@@ -1,0 +1,248 @@
+"""The turn log in SQLite: one row per turn, one per head, each holding its item as JSON."""
+
+import base64
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from pydantic import TypeAdapter
+
+from core.documents.names import Owner
+from core.errors import InvalidInput
+from core.sqlite import Database
+from orc.conversations.models import (
+    Begun,
+    Failure,
+    Head,
+    NewTurn,
+    Replayed,
+    Started,
+    Turn,
+    TurnOutcome,
+    TurnStatus,
+)
+from orc.conversations.ports import HISTORY_TURNS
+from orc.conversations.transitions import (
+    as_read,
+    commit_turn,
+    fail_turn,
+    first_head,
+    missing_conversation,
+    open_turn,
+    renew_turn,
+    reopen_turn,
+)
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS conversation_heads (
+    organization_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    item TEXT NOT NULL,
+    PRIMARY KEY (organization_id, user_id, conversation_id)
+);
+CREATE INDEX IF NOT EXISTS conversation_heads_by_use
+    ON conversation_heads (organization_id, user_id, updated_at, conversation_id);
+CREATE TABLE IF NOT EXISTS conversation_turns (
+    organization_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    turn_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    item TEXT NOT NULL,
+    PRIMARY KEY (organization_id, user_id, conversation_id, turn_id)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS conversation_turns_by_seq
+    ON conversation_turns (organization_id, user_id, conversation_id, seq);
+CREATE INDEX IF NOT EXISTS conversation_turns_committed
+    ON conversation_turns (organization_id, user_id, conversation_id, seq) WHERE status = 'committed'
+"""
+
+_OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
+_GET_HEAD = f"SELECT item FROM conversation_heads WHERE {_OWNED}"
+_PUT_HEAD = """
+INSERT INTO conversation_heads (organization_id, user_id, conversation_id, updated_at, item)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (organization_id, user_id, conversation_id)
+DO UPDATE SET updated_at = excluded.updated_at, item = excluded.item
+"""
+_DELETE_HEAD = f"DELETE FROM conversation_heads WHERE {_OWNED}"
+_LIST_HEADS = """
+SELECT item FROM conversation_heads
+WHERE organization_id = ? AND user_id = ? AND (updated_at, conversation_id) < (?, ?)
+ORDER BY updated_at DESC, conversation_id DESC LIMIT ?
+"""
+_GET_TURN = f"SELECT item FROM conversation_turns WHERE {_OWNED} AND turn_id = ?"
+_PUT_TURN = """
+INSERT INTO conversation_turns (organization_id, user_id, conversation_id, turn_id, seq, status, item)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (organization_id, user_id, conversation_id, turn_id)
+DO UPDATE SET status = excluded.status, item = excluded.item
+"""
+_LIST_TURNS = f"SELECT item FROM conversation_turns WHERE {_OWNED} AND seq > ? ORDER BY seq LIMIT ?"
+_LIST_COMMITTED_BEFORE = f"""
+SELECT item FROM conversation_turns
+WHERE {_OWNED} AND status = '{TurnStatus.COMMITTED}' AND seq < ? ORDER BY seq DESC LIMIT ?
+"""
+_DELETE_TURNS = f"DELETE FROM conversation_turns WHERE {_OWNED}"
+
+_PLACE = TypeAdapter(tuple[str, str])
+_TOP = ("~", "")  # sorts above every timestamp
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+class SqliteTurnLog:
+    """A TurnLog over a database that has SCHEMA. `clock` gives aware datetimes."""
+
+    def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def begin(
+        self,
+        owner: Owner,
+        new: NewTurn,
+        *,
+        lease_seconds: float,
+        create: bool,
+        history_limit: int = HISTORY_TURNS,
+    ) -> Begun:
+        def work(connection: sqlite3.Connection) -> Begun:
+            now = self._clock()
+            head = _get_head(connection, owner)
+            if head is None:
+                if not create:
+                    raise missing_conversation()
+                head = first_head(owner, now)
+            stored = _get_turn(connection, owner, new.key)
+            if stored is None:
+                head, turn = open_turn(head, new, lease_seconds, now)
+                _put_head(connection, head)
+            else:
+                turn = reopen_turn(stored, new, lease_seconds, now)
+            if turn.status is TurnStatus.COMMITTED:
+                return Replayed(turn=turn)
+            _put_turn(connection, owner, turn)
+            return Started(turn=turn, head=head, history=_history(connection, owner, turn.seq, history_limit))
+
+        return await self._database.write(work)
+
+    async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
+        def work(connection: sqlite3.Connection) -> Turn:
+            stored = _get_turn(connection, owner, turn_id)
+            return _put_turn(connection, owner, renew_turn(stored, attempt, lease_seconds, self._clock()))
+
+        return await self._database.write(work)
+
+    async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
+        def work(connection: sqlite3.Connection) -> Turn:
+            stored = _get_turn(connection, owner, turn_id)
+            head, turn = commit_turn(_get_head(connection, owner), stored, attempt, outcome, self._clock())
+            _put_head(connection, head)
+            return _put_turn(connection, owner, turn)
+
+        return await self._database.write(work)
+
+    async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
+        failure = Failure(code=code, message=message)
+
+        def work(connection: sqlite3.Connection) -> Turn:
+            stored = _get_turn(connection, owner, turn_id)
+            return _put_turn(connection, owner, fail_turn(stored, attempt, failure, self._clock()))
+
+        return await self._database.write(work)
+
+    async def head(self, owner: Owner) -> Head | None:
+        return await self._database.read(lambda connection: _get_head(connection, owner))
+
+    async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
+        stored = await self._database.read(lambda connection: _get_turn(connection, owner, turn_id))
+        return None if stored is None else as_read(stored, self._clock())
+
+    async def turns(self, owner: Owner, *, after_seq: int = 0, limit: int = 100) -> list[Turn]:
+        def work(connection: sqlite3.Connection) -> list[Turn]:
+            rows = connection.execute(_LIST_TURNS, (*_key(owner), after_seq, limit))
+            return [as_read(Turn.model_validate_json(item), self._clock()) for (item,) in rows]
+
+        return await self._database.read(work)
+
+    async def conversations(
+        self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[Head], str | None]:
+        place = _TOP if cursor is None else _read_cursor(cursor)
+
+        def work(connection: sqlite3.Connection) -> list[Head]:
+            rows = connection.execute(_LIST_HEADS, (organization_id, user_id, *place, limit + 1))
+            return [Head.model_validate_json(item) for (item,) in rows]
+
+        heads = await self._database.read(work)
+        page = heads[:limit]
+        return page, _write_cursor(page[-1]) if len(heads) > limit else None
+
+    async def ensure_conversation(self, owner: Owner) -> Head:
+        def work(connection: sqlite3.Connection) -> Head:
+            return _get_head(connection, owner) or _put_head(connection, first_head(owner, self._clock()))
+
+        return await self._database.write(work)
+
+    async def delete(self, owner: Owner) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            connection.execute(_DELETE_TURNS, _key(owner))
+            return connection.execute(_DELETE_HEAD, _key(owner)).rowcount > 0
+
+        return await self._database.write(work)
+
+    async def ping(self) -> None:
+        await self._database.ping()
+
+
+def _key(owner: Owner) -> tuple[str, str, str]:
+    return owner.organization_id, owner.user_id, owner.conversation_id
+
+
+def _get_head(connection: sqlite3.Connection, owner: Owner) -> Head | None:
+    row = connection.execute(_GET_HEAD, _key(owner)).fetchone()
+    return None if row is None else Head.model_validate_json(row["item"])
+
+
+def _put_head(connection: sqlite3.Connection, head: Head) -> Head:
+    connection.execute(_PUT_HEAD, (*_key(head.owner), _sortable(head.updated_at), head.model_dump_json()))
+    return head
+
+
+def _get_turn(connection: sqlite3.Connection, owner: Owner, turn_id: str) -> Turn | None:
+    row = connection.execute(_GET_TURN, (*_key(owner), turn_id)).fetchone()
+    return None if row is None else Turn.model_validate_json(row["item"])
+
+
+def _put_turn(connection: sqlite3.Connection, owner: Owner, turn: Turn) -> Turn:
+    item = turn.model_dump_json()
+    connection.execute(_PUT_TURN, (*_key(owner), turn.turn_id, turn.seq, turn.status.value, item))
+    return turn
+
+
+def _history(connection: sqlite3.Connection, owner: Owner, before_seq: int, limit: int) -> list[Turn]:
+    rows = connection.execute(_LIST_COMMITTED_BEFORE, (*_key(owner), before_seq, limit)).fetchall()
+    return [Turn.model_validate_json(item) for (item,) in reversed(rows)]
+
+
+def _sortable(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _write_cursor(head: Head) -> str:
+    place = _PLACE.dump_json((_sortable(head.updated_at), head.conversation_id))
+    return base64.urlsafe_b64encode(place).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[str, str]:
+    try:
+        return _PLACE.validate_json(base64.urlsafe_b64decode(cursor))
+    except ValueError as exc:
+        raise InvalidInput("This cursor is not from an earlier page.", field="cursor") from exc

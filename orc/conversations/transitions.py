@@ -1,0 +1,161 @@
+"""What may become of a turn and its head: the rules that every adapter of the turn log applies."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from core.documents.names import Owner
+from core.errors import KeyReused, NotFound, TurnInFlight
+from orc.conversations.models import Failure, Head, Message, NewTurn, Turn, TurnOutcome, TurnStatus
+
+TITLE_CHARACTERS = 80
+INTERRUPTED = Failure(
+    code="interrupted", message="The answer was interrupted before it was finished. You can ask again."
+)
+
+
+def first_head(owner: Owner, now: datetime) -> Head:
+    """The head of a conversation without turns."""
+    return Head(
+        organization_id=owner.organization_id,
+        user_id=owner.user_id,
+        conversation_id=owner.conversation_id,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def open_turn(head: Head, new: NewTurn, lease_seconds: float, now: datetime) -> tuple[Head, Turn]:
+    """The next turn of a conversation, and the head that has counted it; both are written or neither."""
+    seq = head.turn_count + 1
+    turn = Turn(
+        turn_id=new.key,
+        conversation_id=head.conversation_id,
+        seq=seq,
+        attempt=uuid.uuid4().hex,
+        request_hash=new.request_hash,
+        question=new.question,
+        blob_names=new.blob_names,
+        contexts=new.contexts,
+        created_at=now,
+        lease_until=now + timedelta(seconds=lease_seconds),
+    )
+    return _next_version(head, now, turn_count=seq), turn
+
+
+def reopen_turn(turn: Turn, new: NewTurn, lease_seconds: float, now: datetime) -> Turn:
+    """The stored turn, pending again under another attempt; a committed one unchanged.
+
+    Raises KeyReused for another request, TurnInFlight while the present attempt holds its lease.
+    """
+    if turn.request_hash != new.request_hash:
+        raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
+    if turn.status is TurnStatus.COMMITTED:
+        return turn
+    if turn.status is TurnStatus.PENDING and not lease_ran_out(turn, now):
+        raise TurnInFlight("This question is still being answered.")
+    return turn.model_copy(
+        update={
+            "status": TurnStatus.PENDING,
+            "attempt": uuid.uuid4().hex,
+            "failure": None,
+            "finished_at": None,
+            "lease_until": now + timedelta(seconds=lease_seconds),
+        }
+    )
+
+
+def renew_turn(turn: Turn | None, attempt: str, lease_seconds: float, now: datetime) -> Turn:
+    """The turn with a lease from now on, even where the lease ran out and nobody took the turn over."""
+    turn = _fenced(turn, attempt)
+    if turn.status is not TurnStatus.PENDING:
+        raise _attempt_over()
+    return turn.model_copy(update={"lease_until": now + timedelta(seconds=lease_seconds)})
+
+
+def commit_turn(
+    head: Head | None, turn: Turn | None, attempt: str, outcome: TurnOutcome, now: datetime
+) -> tuple[Head, Turn]:
+    """The answered turn and the head that follows from it; both as they are if this attempt has committed."""
+    if head is None:
+        raise missing_conversation()
+    turn = _fenced(turn, attempt)
+    if turn.status is TurnStatus.COMMITTED:
+        return head, turn
+    if turn.status is TurnStatus.FAILED:
+        raise _attempt_over()
+    head = _answered_head(head, turn, outcome, now)
+    assistant = Message(
+        role="assistant",
+        content=outcome.answer,
+        created_at=now,
+        uploaded_file_refs=head.uploaded_file_refs,
+        last_mcp_tool_used=head.last_mcp_tool_used,
+        citations=outcome.citations,
+        contexts=turn.contexts,
+    )
+    answered = {"status": TurnStatus.COMMITTED, "assistant": assistant, "result": outcome.result}
+    return head, turn.model_copy(update={**answered, "finished_at": now, "lease_until": None})
+
+
+def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) -> Turn:
+    """The turn with its failure; a turn that has already ended stays as it ended."""
+    turn = _fenced(turn, attempt)
+    if turn.status is not TurnStatus.PENDING:
+        return turn
+    return turn.model_copy(
+        update={"status": TurnStatus.FAILED, "failure": failure, "finished_at": now, "lease_until": None}
+    )
+
+
+def as_read(turn: Turn, now: datetime) -> Turn:
+    """The turn as readers see it: a pending one whose lease ran out has failed, written so or not."""
+    if turn.status is not TurnStatus.PENDING or not lease_ran_out(turn, now):
+        return turn
+    return turn.model_copy(
+        update={
+            "status": TurnStatus.FAILED,
+            "failure": INTERRUPTED,
+            "finished_at": turn.lease_until,
+            "lease_until": None,
+        }
+    )
+
+
+def lease_ran_out(turn: Turn, now: datetime) -> bool:
+    """Whether a pending turn is free to be taken over."""
+    return turn.lease_until is None or turn.lease_until <= now
+
+
+def missing_conversation() -> NotFound:
+    """The one answer for a conversation that is absent and for one that is somebody else's."""
+    return NotFound("There is no such conversation.")
+
+
+def _fenced(turn: Turn | None, attempt: str) -> Turn:
+    if turn is None:
+        raise NotFound("There is no such turn in this conversation.")
+    if turn.attempt != attempt:
+        raise _attempt_over()
+    return turn
+
+
+def _attempt_over() -> TurnInFlight:
+    return TurnInFlight("This attempt at the answer is over; ask for the turn again.", code="attempt_over")
+
+
+def _answered_head(head: Head, turn: Turn, outcome: TurnOutcome, now: datetime) -> Head:
+    carried = {
+        "uploaded_file_refs": outcome.uploaded_file_refs,
+        "last_mcp_tool_used": outcome.last_mcp_tool_used,
+        "code_thread_id": outcome.code_thread_id,
+    }
+    changes: dict[str, object] = {name: value for name, value in carried.items() if value is not None}
+    return _next_version(head, now, title=head.title or _title(turn.question), **changes)
+
+
+def _next_version(head: Head, now: datetime, **changes: object) -> Head:
+    return head.model_copy(update={**changes, "version": head.version + 1, "updated_at": now})
+
+
+def _title(question: str) -> str | None:
+    return " ".join(question.split())[:TITLE_CHARACTERS].rstrip() or None

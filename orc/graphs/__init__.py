@@ -1,0 +1,1 @@
+"""The graph that answers one turn: its state, its nodes, its edges."""

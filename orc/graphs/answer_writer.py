@@ -1,0 +1,57 @@
+"""write_answer and return_state: the last words of a turn."""
+
+import json
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from orc.events import Citations, Critique, Token
+from orc.graphs.models import ConversationState, Deps
+from orc.graphs.utils import changes, chat_messages
+
+
+async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
+    """Write the answer, unless a tool has already given it in full: then no model is called again."""
+    deps = runtime.context
+    if state.answer is not None:
+        return {}
+    system = deps.prompts.answer_from_tools if state.tool_results else deps.prompts.converse
+    messages = chat_messages(system, state.history, _with_findings(state))
+    pieces: list[str] = []
+    if deps.stream:
+        async for piece in deps.writer.stream(messages, meter=deps.meter):
+            pieces.append(piece)
+            deps.emit(Token(text=piece))
+    else:
+        pieces.append(await deps.writer.complete(messages, meter=deps.meter))
+        deps.emit(Token(text=pieces[0]))
+    return changes(answer="".join(pieces))
+
+
+async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
+    """Show the sources and the verdict of the checks."""
+    if state.grounding is None:
+        return {}
+    runtime.context.emit(Citations(citations=state.citations))
+    accepted = state.grounding.grounded or state.grounding.not_found
+    runtime.context.emit(
+        Critique(
+            grounded=state.grounding.grounded,
+            coverage=state.grounding.coverage,
+            issues=state.grounding.issues,
+            action="accept" if accepted else "label_unverified",
+        )
+    )
+    return {}
+
+
+def _with_findings(state: ConversationState) -> str:
+    if not state.tool_results:
+        return state.question
+    findings = [
+        {"tool": result.name, "error": result.error}
+        if result.error
+        else {"tool": result.name, **result.content}
+        for result in state.tool_results
+    ]
+    return f"{state.question}\n\nWhat the tools found:\n{json.dumps(findings, ensure_ascii=False)}"

@@ -1,0 +1,35 @@
+"""The graph of a turn: nodes and edges, nothing else."""
+
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from orc.graphs.answer_writer import return_state, write_answer
+from orc.graphs.context_builder import build_context
+from orc.graphs.mcp_executor import call_tools
+from orc.graphs.models import ConversationState, Deps
+from orc.graphs.query_planner import plan_query
+from orc.graphs.routing import route_decision
+
+RECURSION_LIMIT = 25
+
+TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
+
+
+def compile_graph() -> TurnGraph:
+    """The compiled graph; made once per process, since it holds no state of a turn."""
+    graph = StateGraph(ConversationState, context_schema=Deps)
+    graph.add_node("plan_query", plan_query)
+    graph.add_node("call_tools", call_tools)
+    graph.add_node("build_context", build_context)
+    graph.add_node("write_answer", write_answer)
+    graph.add_node("return_state", return_state)
+
+    graph.add_edge(START, "plan_query")
+    graph.add_conditional_edges("plan_query", route_decision, ["call_tools", "build_context"])
+    graph.add_edge("call_tools", "build_context")
+    graph.add_edge("build_context", "write_answer")
+    graph.add_edge("write_answer", "return_state")
+    graph.add_edge("return_state", END)
+    return graph.compile()

@@ -1,0 +1,134 @@
+"""call_tools: document_chat where documents are named, else a tool-calling loop of our own."""
+
+import asyncio
+import json
+import time
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from langgraph.runtime import Runtime
+
+from core.contract import StatusLine, TextDelta
+from core.errors import OrcError
+from orc.events import Reset, Token, Tool
+from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps, ToolResult
+from orc.graphs.tool_views import Handles, offered
+from orc.graphs.utils import changes, chat_messages, reusable_refs
+
+
+async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
+    """Force document_chat for named documents; otherwise let the model choose among the other tools."""
+    if state.blob_names:
+        return await _ask_documents(state, runtime.context)
+    return await _let_model_choose(state, runtime.context)
+
+
+async def _ask_documents(state: ConversationState, deps: Deps) -> dict[str, Any]:
+    result = await _timed(DOCUMENT_CHAT, document_chat_arguments(state), deps, streams_answer=True)
+    return changes(tool_results=[result], last_mcp_tool_used=DOCUMENT_CHAT)
+
+
+def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
+    """What document_chat is called with; `cached_file_info` only for exactly the same set of blobs."""
+    arguments: dict[str, Any] = {"question": state.query, "document_names": state.blob_names}
+    if refs := reusable_refs(state.blob_names, state.uploaded_file_refs):
+        arguments["cached_file_info"] = [ref.model_dump() for ref in refs]
+    return arguments
+
+
+async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, Any]:
+    tools = offered(await deps.tools.list_tools(deps.scope_token), deps.tools_off)
+    messages = chat_messages(deps.prompts.converse, state.history, state.question)
+    handles, results = Handles(), list[ToolResult]()
+    for _ in range(deps.tool_rounds):
+        reply, text = await _ask_model(messages, tools, deps)
+        if not reply.tool_calls and not reply.invalid_tool_calls:
+            return changes(answer=text, tool_results=results, last_mcp_tool_used=_last(results, state))
+        if text:
+            deps.emit(Reset(reason="The model went on to use tools."))
+        round_results = await asyncio.gather(*(_run(call, handles, deps) for call in reply.tool_calls))
+        results.extend(round_results)
+        messages += [reply, *_answers(reply, round_results)]
+    return changes(tool_results=results, last_mcp_tool_used=_last(results, state))
+
+
+async def _ask_model(
+    messages: list[BaseMessage], tools: list[dict[str, Any]], deps: Deps
+) -> tuple[AIMessage, str]:
+    pieces: list[str] = []
+    reply = AIMessage("")
+    async for piece in deps.writer.stream_with_tools(messages, tools, meter=deps.meter):
+        if isinstance(piece, str):
+            pieces.append(piece)
+            deps.emit(Token(text=piece))
+        else:
+            reply = piece
+    return reply, "".join(pieces)
+
+
+async def _run(call: ToolCall, handles: Handles, deps: Deps) -> ToolResult:
+    """One call of the model's; a failure becomes a result that the model reads and the user sees."""
+    name = call["name"]
+    try:
+        if name == DOCUMENT_CHAT or name in deps.tools_off:
+            raise OrcError(f"There is no tool {name}.", code="unknown_tool")
+        result = await _timed(name, handles.resolve(call["args"]), deps)
+    except OrcError as exc:
+        return ToolResult(name=name, error=exc.message)
+    return result.model_copy(update={"content": handles.hide(result.content)})
+
+
+async def _timed(
+    name: str, arguments: dict[str, Any], deps: Deps, *, streams_answer: bool = False
+) -> ToolResult:
+    """Call a tool and show its start, progress and end; its answer streams as tokens where it may."""
+    started = time.perf_counter()
+    deps.emit(Tool(name=name, status="started"))
+
+    def progress(update: TextDelta | StatusLine) -> None:
+        if isinstance(update, TextDelta):
+            deps.emit(Token(text=update.text))
+        else:
+            deps.emit(Tool(name=name, status="progress", message=update.message))
+
+    def ended(status: str, message: str | None = None) -> None:
+        duration = round((time.perf_counter() - started) * 1000, 1)
+        fields = {"name": name, "status": status, "message": message, "duration_ms": duration}
+        deps.emit(Tool.model_validate(fields))
+
+    streaming = streams_answer and deps.stream
+    try:
+        content = await deps.tools.call(
+            name,
+            arguments,
+            deps.scope_token,
+            on_progress=progress if streaming else None,
+            on_restart=lambda reason: deps.emit(Reset(reason=reason)),
+        )
+    except OrcError as exc:
+        ended("failed", exc.message)
+        raise
+    ended("finished")
+    if streams_answer and not streaming:
+        deps.emit(Token(text=content["answer"]))
+    return ToolResult(name=name, content=content)
+
+
+def _answers(reply: AIMessage, results: list[ToolResult]) -> list[ToolMessage]:
+    answers = [
+        ToolMessage(
+            json.dumps({"error": result.error} if result.error else result.content, ensure_ascii=False),
+            tool_call_id=call["id"] or "",
+            status="error" if result.error else "success",
+        )
+        for call, result in zip(reply.tool_calls, results, strict=True)
+    ]
+    malformed = [
+        ToolMessage("The arguments were not valid JSON.", tool_call_id=call["id"] or "", status="error")
+        for call in reply.invalid_tool_calls
+    ]
+    return answers + malformed
+
+
+def _last(results: list[ToolResult], state: ConversationState) -> str | None:
+    return results[-1].name if results else state.last_mcp_tool_used

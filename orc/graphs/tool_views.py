@@ -1,0 +1,95 @@
+"""Tools as a model may see them: no identifier goes in or out, documents and pages go by handles."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.errors import NotFound
+from orc.graphs.models import DOCUMENT_CHAT
+from orc.tools import ToolSchema
+
+SUPPLIED_BY_SCOPE = frozenset(
+    {
+        "organization_id", "user_id", "conversation_id", "workspace_id", "context_id", "session_id",
+        "document_ids", "document_names", "blob_name", "blob_names", "file_id", "file_ids", "files",
+        "cached_file_info", "scope",
+    }
+)  # fmt: skip
+HANDLED = frozenset({"document_id", "page_id"})
+
+
+def offered(tools: Sequence[ToolSchema], off: frozenset[str]) -> list[dict[str, Any]]:
+    """The tools that a model may call, in the OpenAI function format; never document_chat."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": _without_identifiers(tool.input_schema),
+            },
+        }
+        for tool in tools
+        if tool.name != DOCUMENT_CHAT and tool.name not in off
+    ]
+
+
+class Handles:
+    """Names for documents and pages that hold for one turn: `d1`, and `d1.p5` for its fifth page."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, str] = {}
+        self._by_handle: dict[str, str] = {}
+
+    def hide(self, content: Any) -> Any:
+        """A tool's result for the model: identifiers become handles or disappear."""
+        if isinstance(content, list):
+            return [self.hide(item) for item in content]
+        if not isinstance(content, dict):
+            return content
+        return {
+            _shown_name(name): self._handle(value) if name in HANDLED else self.hide(value)
+            for name, value in content.items()
+            if name not in SUPPLIED_BY_SCOPE
+        }
+
+    def resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A model's arguments for the tool: handles become identifiers; what scope supplies is dropped.
+
+        Raises NotFound for a handle that was never given out, a real identifier included.
+        """
+        resolved: dict[str, Any] = {}
+        for name, value in arguments.items():
+            if name in SUPPLIED_BY_SCOPE or name in HANDLED:
+                continue
+            if f"{name}_id" in HANDLED:
+                resolved[f"{name}_id"] = self._identifier(value)
+            else:
+                resolved[name] = value
+        return resolved
+
+    def _handle(self, identifier: Any) -> str:
+        document_id, _, page = str(identifier).partition(".p")
+        if document_id not in self._by_id:
+            handle = f"d{len(self._by_id) + 1}"
+            self._by_id[document_id], self._by_handle[handle] = handle, document_id
+        return self._by_id[document_id] + (f".p{page}" if page else "")
+
+    def _identifier(self, handle: Any) -> str:
+        document, _, page = str(handle).partition(".p")
+        if document not in self._by_handle:
+            raise NotFound(f"There is no {handle} here.")
+        return self._by_handle[document] + (f".p{page}" if page else "")
+
+
+def _without_identifiers(schema: dict[str, Any]) -> dict[str, Any]:
+    properties = {
+        _shown_name(name): value
+        for name, value in schema.get("properties", {}).items()
+        if name not in SUPPLIED_BY_SCOPE
+    }
+    required = [_shown_name(name) for name in schema.get("required", []) if name not in SUPPLIED_BY_SCOPE]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _shown_name(name: str) -> str:
+    return name.removesuffix("_id") if name in HANDLED else name

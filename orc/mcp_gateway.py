@@ -1,0 +1,159 @@
+"""The tools server over MCP: one connection pool per process, one short session per call."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+from pydantic import ValidationError
+
+from core.contract import STREAM_META_KEY, ToolFailure, tool_progress
+from core.errors import DependencyDown, OrcError, error_named
+from orc.tools import OnProgress, OnRestart, ToolSchema
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL = "2026-07-28"
+RETRY_AFTER_SECONDS = 0.5
+SCHEMAS_KEPT_SECONDS = 60.0
+CONNECT_SECONDS = 5.0
+
+
+class _SharedTransport(httpx2.AsyncBaseTransport):
+    """Lends one pool to many short-lived clients, none of which may close it."""
+
+    def __init__(self, pool: httpx2.AsyncBaseTransport) -> None:
+        self._pool = pool
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return await self._pool.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        return None
+
+
+class McpToolGateway:
+    """ToolGateway over streamable HTTP. `timeout_seconds` bounds one call from start to result."""
+
+    def __init__(self, url: str, *, timeout_seconds: float) -> None:
+        self._url = url
+        self._timeout_seconds = timeout_seconds
+        self._pool = httpx2.AsyncHTTPTransport(
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=30)
+        )
+        self._schemas: list[ToolSchema] = []
+        self._schemas_read_at = float("-inf")
+
+    async def list_tools(self, token: str) -> list[ToolSchema]:
+        """All tools of the server; asked again after a minute."""
+        if time.monotonic() - self._schemas_read_at > SCHEMAS_KEPT_SECONDS:
+            async with self._session(token) as client:
+                listed = await client.list_tools()
+            self._schemas = [
+                ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
+                for t in listed.tools
+            ]
+            self._schemas_read_at = time.monotonic()
+        return self._schemas
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        token: str,
+        *,
+        on_progress: OnProgress | None = None,
+        on_restart: OnRestart | None = None,
+    ) -> dict[str, Any]:
+        """See ToolGateway."""
+        try:
+            result = await self._call_once(name, arguments, token, on_progress)
+        except DependencyDown as exc:
+            logger.warning("tool %s broke off, calling again: %s", name, exc.__cause__)
+            if on_restart is not None:
+                on_restart(exc.message)
+            await asyncio.sleep(RETRY_AFTER_SECONDS)
+            result = await self._call_once(name, arguments, token, on_progress)
+        return _structured(name, result)
+
+    async def ping(self) -> None:
+        """Raise DependencyDown unless the server answers."""
+        health = self._url.removesuffix("/mcp") + "/health"
+        async with httpx2.AsyncClient(
+            transport=_SharedTransport(self._pool), timeout=CONNECT_SECONDS
+        ) as http:
+            try:
+                (await http.get(health)).raise_for_status()
+            except httpx2.HTTPError as exc:
+                raise _down() from exc
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._pool.aclose()
+
+    async def _call_once(
+        self, name: str, arguments: dict[str, Any], token: str, on_progress: OnProgress | None
+    ) -> CallToolResult:
+        async def forward(_progress: float, _total: float | None, message: str | None) -> None:
+            if on_progress is not None and message is not None:
+                on_progress(tool_progress.validate_json(message))
+
+        meta = {STREAM_META_KEY: True} if on_progress is not None else None
+        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments, _meta=meta))
+        async with self._session(token) as client:
+            # Not client.call_tool: it lists the tools on every new session to check the output schema,
+            # a second round trip, and we validate against our own models anyway.
+            return await client.session.send_request(
+                request,
+                CallToolResult,
+                request_read_timeout_seconds=self._timeout_seconds,
+                progress_callback=forward if on_progress is not None else None,
+            )
+
+    @asynccontextmanager
+    async def _session(self, token: str) -> AsyncIterator[Client]:
+        """A session of its own for one call: a kept one dies for good, with its waiters, on one failure."""
+        http = httpx2.AsyncClient(
+            transport=_SharedTransport(self._pool),
+            headers={"authorization": f"Bearer {token}"},
+            timeout=httpx2.Timeout(self._timeout_seconds, connect=CONNECT_SECONDS),
+        )
+        try:
+            async with (
+                http,
+                Client(
+                    streamable_http_client(self._url, http_client=http), mode=PROTOCOL, cache=None
+                ) as client,
+            ):
+                yield client
+        except* (httpx2.HTTPError, MCPError, ValidationError, RuntimeError) as group:
+            raise _down() from group
+
+
+def _down() -> DependencyDown:
+    return DependencyDown("The tools server does not answer. Is it running?", dependency="mcp_server")
+
+
+def _structured(name: str, result: CallToolResult) -> dict[str, Any]:
+    content = result.structured_content
+    if result.is_error:
+        raise _failure(name, content)
+    if not isinstance(content, dict):
+        raise DependencyDown(f"The tool {name} returned no structured result.", dependency="mcp_server")
+    return content
+
+
+def _failure(name: str, content: object) -> OrcError:
+    try:
+        failed = ToolFailure.model_validate(content)
+    except ValidationError:
+        return DependencyDown(
+            f"The tool {name} refused the call.", dependency="mcp_server", code="tool_refused"
+        )
+    return error_named(failed.code, failed.message, failed.dependency)

@@ -1,0 +1,48 @@
+"""Asking a dependency whether it answers, for `/api/ready` and `orc doctor`."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from core.documents.models import Record
+from core.errors import OrcError
+
+SECONDS = 5.0
+
+
+class DependencyState(Record):
+    """What is in use for one need, and whether it answers."""
+
+    name: str
+    backend: str
+    ok: bool
+    latency_ms: float
+    detail: str | None = None
+
+
+Check = Callable[[], Awaitable[DependencyState]]
+
+
+def check(name: str, backend: str, ping: Callable[[], Awaitable[None]] | None) -> Check:
+    """A check of one dependency; None for one that is in this process or costs money to ask."""
+
+    async def run() -> DependencyState:
+        started = time.perf_counter()
+        detail = await _failure(ping) if ping else None
+        latency = round((time.perf_counter() - started) * 1000, 1)
+        return DependencyState(
+            name=name, backend=backend, ok=detail is None, latency_ms=latency, detail=detail
+        )
+
+    return run
+
+
+async def _failure(ping: Callable[[], Awaitable[None]]) -> str | None:
+    try:
+        async with asyncio.timeout(SECONDS):
+            await ping()
+    except OrcError as exc:
+        return exc.message
+    except TimeoutError:
+        return f"No answer within {SECONDS:.0f} s."
+    return None

@@ -1,0 +1,51 @@
+"""`orc serve`: the API in this process, the tools server beside it."""
+
+import uvicorn
+from rich.console import Console
+
+from core.errors import InvalidInput
+from core.llm.factory import describe
+from orc.api.app import PREFIX, create_app
+from orc.settings import AuthMode, Settings
+from orc.tools_process import port_is_free, tools_server
+
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+async def serve(settings: Settings, console: Console) -> None:
+    """Serve until a signal arrives. Raises InvalidInput for settings that cannot work."""
+    _check(settings)
+    config = uvicorn.Config(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        log_level="warning",
+        timeout_graceful_shutdown=10,
+    )
+    with console.status("Starting the tools server ..."):
+        stack = tools_server(settings)
+        await stack.__aenter__()
+    try:
+        _greet(settings, console)
+        await uvicorn.Server(config).serve()
+    finally:
+        await stack.__aexit__(None, None, None)
+
+
+def _check(settings: Settings) -> None:
+    if settings.auth_mode is AuthMode.LOCAL and settings.host not in _LOOPBACK:
+        raise InvalidInput(
+            f"Without authentication Orc listens on a loopback address only, not on {settings.host}. "
+            "Set ORC_AUTH_MODE to easyauth or jwt."
+        )
+    if not port_is_free(settings.host, settings.port):
+        raise InvalidInput(f"Port {settings.port} is in use. Stop what listens there, or set ORC_PORT.")
+
+
+def _greet(settings: Settings, console: Console) -> None:
+    base = f"http://{settings.host}:{settings.port}{PREFIX}"
+    console.print(f"\n[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")
+    console.print(f"Answers come from {describe(settings)}. Documents and turns are kept in {settings.data_dir}/")
+    console.print("\nTry, in another terminal:")
+    console.print('  .venv/bin/orc ask examples/harbour-handbook.pdf "How many days of leave are there?"')
+    console.print(f"  curl -s {base}/ready\n", highlight=False)

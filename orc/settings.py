@@ -1,0 +1,68 @@
+"""Settings of the orchestrator, read from the environment and from `.env`."""
+
+import os
+from enum import StrEnum
+
+from pydantic import AliasChoices, Field, field_validator
+
+from core.settings import CoreSettings
+
+
+class AuthMode(StrEnum):
+    """Where the identity of a caller comes from."""
+
+    LOCAL = "local"
+    EASYAUTH = "easyauth"
+    JWT = "jwt"
+
+
+class Settings(CoreSettings):
+    """The API, who may call it, the tools server and the limits of a turn."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=7071, ge=0, le=65535)
+
+    auth_mode: AuthMode = Field(default=AuthMode.LOCAL, description="local works on a loopback address only")
+    local_organization: str = "local"
+    local_user: str = "me"
+    jwt_issuer: str | None = None
+    jwt_audience: str | None = None
+    jwt_jwks_url: str | None = Field(default=None, description="where the issuer publishes its keys")
+    admin_role: str = "orc.admin"
+
+    mcp_server_url: str = Field(
+        default="http://127.0.0.1:7072/mcp",
+        validation_alias=AliasChoices("MCP_SERVER_URL", "ORC_MCP_SERVER_URL"),
+    )
+    tool_timeout_seconds: float = Field(
+        default=120.0, description="silence after which a tool call is given up"
+    )
+    tool_rounds: int = Field(default=4, ge=1, description="how often a model may ask for tools in one turn")
+
+    max_documents_per_request: int = Field(
+        default=3,
+        ge=1,
+        validation_alias=AliasChoices("MAX_DOCUMENTS_PER_REQUEST", "ORC_MAX_DOCUMENTS_PER_REQUEST"),
+    )
+    max_files_per_upload: int = Field(default=20, ge=1)
+    turn_deadline_seconds: float = Field(
+        default=200.0, description="below the 230 s of Azure's load balancer"
+    )
+    turn_lease_seconds: float = Field(
+        default=15.0, description="after a crash a turn counts as failed this late"
+    )
+    max_model_calls: int = Field(default=8, ge=1, description="per turn, tools not counted")
+    history_turns: int = Field(default=12, ge=0)
+    ping_seconds: int = Field(default=15, ge=1)
+
+    @field_validator("local_organization", "local_user")
+    @classmethod
+    def _not_empty(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must not be empty")
+        return value
+
+
+def child_environment(**overrides: str) -> dict[str, str]:
+    """This process's environment for a child, with some settings of its own."""
+    return {**os.environ, **overrides}

@@ -1,0 +1,95 @@
+"""Runs the tools server as a child process: starts it, waits for it, brings it back if it dies."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from core.errors import DependencyDown
+from orc.mcp_gateway import McpToolGateway
+from orc.settings import Settings, child_environment
+
+logger = logging.getLogger(__name__)
+
+START_SECONDS = 20.0
+POLL_SECONDS = 0.05
+RESTART_SECONDS = 0.5
+STOP_SECONDS = 5.0
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def port_is_free(host: str, port: int) -> bool:
+    """Whether a server could listen there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+@asynccontextmanager
+async def tools_server(settings: Settings) -> AsyncIterator[None]:
+    """The tools server at `settings.mcp_server_url`, for as long as the context is open."""
+    supervisor = asyncio.create_task(_keep_running(settings))
+    try:
+        await _until_up(settings, supervisor)
+        yield
+    finally:
+        supervisor.cancel()
+        await asyncio.gather(supervisor, return_exceptions=True)
+
+
+async def _keep_running(settings: Settings) -> None:
+    address = urlsplit(settings.mcp_server_url)
+    environment = child_environment(
+        ORC_MCP_HOST=str(address.hostname),
+        ORC_MCP_PORT=str(address.port),
+        ORC_DATA_DIR=str(settings.data_dir.resolve()),
+        ORC_TOKEN_CACHE=str(settings.token_cache_dir.resolve()),
+    )
+    while True:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-m", "mcp_server", env=environment)
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            await _stop(process)
+            raise
+        logger.error("the tools server ended with code %s; starting it again", code)
+        await asyncio.sleep(RESTART_SECONDS)
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+async def _until_up(settings: Settings, supervisor: asyncio.Task[None]) -> None:
+    gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=START_SECONDS)
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while not supervisor.done():
+                with contextlib.suppress(DependencyDown):
+                    return await gateway.ping()
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError as exc:
+        raise DependencyDown("The tools server did not start.", dependency="mcp_server") from exc
+    finally:
+        await gateway.close()
