@@ -153,10 +153,10 @@ def error_named(code: str, message: str, dependency: str | None = None) -> OrcEr
     """The error that crossed a process boundary in words, back as a member of the tree."""
     if dependency is not None:
         return DependencyDown(message, dependency=dependency, code=code)
-    kinds = {kind.code: kind for kind in _kinds(OrcError)}
-    return kinds.get(code, ToolFailed)(message, code=code)
+    return _CROSSING.get(code, ToolFailed)(message, code=code)
 
 
-def _kinds(root: type[OrcError]) -> list[type[OrcError]]:
-    below = [kind for child in root.__subclasses__() for kind in _kinds(child)]
-    return [root, *below] if root is not DependencyDown else below
+_CROSSING: dict[str, type[OrcError]] = {
+    kind.code: kind
+    for kind in (InvalidInput, UnsafeName, NotAuthenticated, NotFound, NoReadableDocument, DeadlineExceeded)
+}

@@ -13,6 +13,7 @@ from pydantic import Field
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from core.contract import DocumentChatResult, DocumentsListResult
 from core.documents.models import FileRef
@@ -42,8 +43,9 @@ def build_http_app(services: Services, settings: Settings) -> Starlette:
         auth=_auth_settings(settings),
     )
     _add_tools(server, services, request_scope)
-    _add_health(server, services)
-    return server.streamable_http_app(stateless_http=True, transport_security=_allowed_hosts(settings))
+    app = server.streamable_http_app(stateless_http=True, transport_security=_allowed_hosts(settings))
+    app.router.routes.append(_health_route(services))
+    return app
 
 
 def build_stdio_server(services: Services, scope: Callable[[], Scope]) -> MCPServer[None]:
@@ -84,11 +86,12 @@ def _add_tools(server: MCPServer[None], services: Services, scope: Callable[[], 
         return success(result, "\n".join(lines) or "There are no documents.")
 
 
-def _add_health(server: MCPServer[None], services: Services) -> None:
-    @server.custom_route("/health", methods=["GET"])
+def _health_route(services: Services) -> Route:
     async def health(_request: Request) -> JSONResponse:
         await services.ping()
         return JSONResponse({"status": "ok"})
+
+    return Route("/health", health)
 
 
 def _auth_settings(settings: Settings) -> AuthSettings:

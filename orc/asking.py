@@ -39,9 +39,7 @@ async def ask_once(
             await _ask(services, files, question, out, err)
 
 
-async def _ask(
-    services: Services, files: Sequence[Path], question: str, out: Console, err: Console
-) -> None:
+async def _ask(services: Services, files: Sequence[Path], question: str, out: Console, err: Console) -> None:
     settings = services.settings
     caller = Principal(settings.local_organization, settings.local_user)
     owner = caller.owner_of(str(uuid.uuid4()))
@@ -89,6 +87,8 @@ def _print_citations(result: TurnResult, out: Console) -> None:
     for citation in result.citations:
         mark = "verified" if citation.verified else "NOT VERIFIED"
         quote = " ".join(citation.quote.split())
-        out.print(f"  {mark}  {citation.blob_name}, page {citation.page}: “{quote}”", markup=False, highlight=False)
+        out.print(
+            f"  {mark}  {citation.blob_name}, page {citation.page}: “{quote}”", markup=False, highlight=False
+        )
     if not result.citations:
         out.print("  No citations.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.bootstrap import Documents, open_documents
 from core.documents.library import DocumentLibrary
-from core.llm.factory import build_chat_model, describe
+from core.llm.factory import build_chat_models, describe
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -61,8 +61,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     async with AsyncExitStack() as stack:
         documents = await stack.enter_async_context(open_documents(settings))
         await documents.database.migrate(turn_log_sqlite.SCHEMA)
-        planner = build_chat_model(settings, "planner", documents.counter)
-        writer = build_chat_model(settings, "writer", documents.counter)
+        models = build_chat_models(settings, documents.counter)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
         log = SqliteTurnLog(documents.database)
         orchestrator = Orchestrator(
@@ -72,15 +71,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 tools=gateway,
                 scope_tokens=documents.tokens,
                 graph=compile_graph(),
-                planner=planner,
-                writer=writer,
-                model_name=writer.name,
+                planner=models.planner,
+                writer=models.writer,
+                model_name=models.writer.name,
                 counter=documents.counter,
                 prompts=load_prompts(),
                 limits=_limits(settings),
             )
         )
-        for close in (planner.aclose, writer.aclose, gateway.close, orchestrator.close):
+        for close in (models.aclose, gateway.close, orchestrator.close):
             stack.push_async_callback(close)
         yield Services(
             settings, orchestrator, documents.library, log, _checks(settings, documents, gateway, log)

@@ -3,21 +3,17 @@
 import asyncio
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
 
-from core.documents.models import Document, DocumentStatus
 from core.documents.names import Owner
-from core.errors import DocumentRejected, InvalidInput, NotFound, OrcError
-from core.scope import Scope, ScopeTokens
+from core.errors import NotFound, OrcError
+from core.scope import Scope
 from orc.settings import Settings, child_environment
 
 app = typer.Typer(
@@ -45,12 +41,16 @@ def serve() -> None:
 
 @app.command()
 def ask(
-    words: Annotated[list[str], typer.Argument(metavar="FILE... QUESTION", help="documents, then the question")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="FILE... QUESTION", help="documents, then the question")
+    ],
 ) -> None:
     """Ask documents one question and print the answer with its citations. Nothing is kept."""
     files, question = [Path(word) for word in words[:-1]], words[-1]
     if missing := [str(path) for path in files if not path.is_file()]:
-        _fail(f"There is no file {', '.join(missing)}. Give the documents first, then the question in quotes.")
+        _fail(
+            f"There is no file {', '.join(missing)}. Give the documents first, then the question in quotes."
+        )
     if not files or Path(question).is_file():
         _fail('Give the documents first, then the question in quotes: orc ask report.pdf "What is ...?"')
     from orc.asking import ask_once
@@ -70,7 +70,9 @@ def doctor() -> None:
 @app.command()
 def token(
     conversation: ConversationOption,
-    document: Annotated[list[str] | None, typer.Option("--document", "-d", help="only these; default: all")] = None,
+    document: Annotated[
+        list[str] | None, typer.Option("--document", "-d", help="only these; default: all")
+    ] = None,
     minutes: Annotated[int, typer.Option(min=1, max=24 * 60)] = 60,
 ) -> None:
     """Print a scope token for MCP clients, over the documents of one of your conversations."""
@@ -80,12 +82,15 @@ def token(
 @app.command()
 def mcp(
     conversation: ConversationOption,
-    document: Annotated[list[str] | None, typer.Option("--document", "-d", help="only these; default: all")] = None,
+    document: Annotated[
+        list[str] | None, typer.Option("--document", "-d", help="only these; default: all")
+    ] = None,
 ) -> None:
     """Serve the tools over stdio to one local MCP client, over the documents of a conversation."""
     scope_token = _run(lambda settings: _mint(settings, conversation, document, STDIO_TOKEN_SECONDS))
     command = [sys.executable, "-m", "mcp_server", "stdio"]
-    raise typer.Exit(subprocess.run(command, env=child_environment(ORC_SCOPE_TOKEN=scope_token)).returncode)
+    ended = subprocess.run(command, check=False, env=child_environment(ORC_SCOPE_TOKEN=scope_token))
+    raise typer.Exit(ended.returncode)
 
 
 async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | None, seconds: int) -> str:
@@ -109,6 +114,6 @@ def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
         raise typer.Exit(130) from None
 
 
-def _fail(message: str) -> "typer.NoReturn":
+def _fail(message: str) -> NoReturn:
     err.print(f"orc: {message}", style="red", highlight=False)
     raise typer.Exit(2)

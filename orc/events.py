@@ -31,7 +31,7 @@ class Route(Event):
 
 
 class Plan(Event):
-    """What is looked up. `fallback`: why the question was taken as it is, where a model should have helped."""
+    """What is looked up. `fallback`: why the question stays as it is, where a model should have helped."""
 
     kind = "plan"
     rewritten_query: str

@@ -100,7 +100,7 @@ class McpToolGateway:
     async def _call_once(
         self, name: str, arguments: dict[str, Any], token: str, on_progress: OnProgress | None
     ) -> CallToolResult:
-        async def forward(_progress: float, _total: float | None, message: str | None) -> None:
+        async def forward(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             if on_progress is not None and message is not None:
                 on_progress(tool_progress.validate_json(message))
 

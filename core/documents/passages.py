@@ -111,17 +111,16 @@ def _skip_blanks(text: str, start: int, stop: int) -> int:
 
 
 def _cut(text: str, start: int, stop: int) -> int:
-    """Where the passage from `start` ends: at the best kind of boundary that leaves it a fair size."""
+    """Where the passage from `start` ends: the best kind of boundary, near the size that makes all even."""
     left = stop - start
     if left <= LONGEST:
         return stop
-    earliest = start + int(left / math.ceil(left / LONGEST) * SHORTEST_SHARE)
-    latest = start + LONGEST
+    even = left // math.ceil(left / LONGEST)
     for boundary in _CUTS:
-        ends = [match.end() for match in boundary.finditer(text, earliest, latest)]
-        if ends:
-            return ends[-1]
-    return latest
+        places = boundary.finditer(text, start + int(even * SHORTEST_SHARE), start + LONGEST)
+        if ends := [match.end() for match in places]:
+            return min(ends, key=lambda end: abs(end - start - even))
+    return start + LONGEST
 
 
 def _keep_heading_with_text(text: str, start: int, end: int, stop: int, heading_starts: set[int]) -> int:

@@ -11,7 +11,7 @@ MAX_WINDOW_SENTENCES = 3
 STEM_CHARACTERS = 6
 
 _HYPHEN_AT_LINE_END = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_])")
-_TERM = re.compile(r"[-\u2212]?\d+(?:[.,]\d+)*%?|[^\W\d_]+", re.U)
+_TERM = re.compile(r"(?:(?<!\w)[-\u2212])?\d+(?:[.,]\d+)*%?|[^\W\d_]+", re.U)
 _SENTENCE = re.compile(
     r"[^\n.!?。！？]*(?:(?:[.!?](?!\s)|\n(?!\s*\n))[^\n.!?。！？]*)*(?:[.!?。！？]+|\n\s*\n|$)"
 )
@@ -42,6 +42,15 @@ class _Canonical:
     offsets: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What of a sentence must not change: its words (shortened), its numbers, whether it is negated."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+    negated: bool
+
+
 def locate(quote: str, page_text: str) -> Span | None:
     """Where `quote` stands on the page, or None.
 
@@ -62,28 +71,35 @@ def locate(quote: str, page_text: str) -> Span | None:
 def find_support(claim: str, page_text: str, near: Span) -> Span | None:
     """The sentences of the page, best those inside `near`, that bear out `claim`; None if nothing does.
 
-    Borne out means: quoted words stand on the page; every number of the claim is there; a negation
-    is there exactly if the claim has one; and most of the claim's other words are there.
+    Borne out means: quoted words stand on the page; every number of the claim is there; the closest
+    sentence is negated exactly if the claim is; and most of the claim's other words are there.
     """
     if any(locate(quoted, page_text) is None for quoted in _QUOTED.findall(claim)):
         return None
     if verbatim := locate(claim, page_text):
         return verbatim
-    words, numbers, negated = _facts(claim)
-    if not words and not numbers:
+    wanted = _facts(claim)
+    if not wanted.words and not wanted.numbers:
         return None
     best: tuple[float, Span] | None = None
     for window in _windows(page_text):
-        found_words, found_numbers, found_negated = _facts(page_text[window.start : window.end])
-        if numbers - found_numbers or negated != found_negated:
-            continue
-        coverage = len(words & found_words) / len(words) if words else 1.0
-        if coverage < MIN_COVERAGE:
-            continue
-        score = coverage - 0.0001 * (window.end - window.start) + (0.05 if _overlap(window, near) else 0)
-        if best is None or score > best[0]:
-            best = (score, window)
+        coverage = _coverage(wanted, [_facts(page_text[part.start : part.end]) for part in window])
+        span = Span(window[0].start, window[-1].end)
+        score = coverage - 0.0001 * (span.end - span.start) + (0.05 if _overlap(span, near) else 0)
+        if coverage >= MIN_COVERAGE and (best is None or score > best[0]):
+            best = (score, span)
     return best[1] if best else None
+
+
+def _coverage(wanted: _Facts, parts: list[_Facts]) -> float:
+    """The share of the wanted words in these sentences; 0 where a number or a negation differs."""
+    closest = max(parts, key=lambda part: len(wanted.words & part.words))
+    if wanted.numbers - frozenset().union(*(part.numbers for part in parts)):
+        return 0.0
+    if wanted.negated != closest.negated:
+        return 0.0
+    found = frozenset[str]().union(*(part.words for part in parts))
+    return len(wanted.words & found) / len(wanted.words) if wanted.words else 1.0
 
 
 def sentences(text: str) -> list[Span]:
@@ -97,11 +113,11 @@ def sentences(text: str) -> list[Span]:
     return found
 
 
-def _windows(page_text: str) -> Iterator[Span]:
+def _windows(page_text: str) -> Iterator[list[Span]]:
     parts = sentences(page_text)
     for size in range(1, MAX_WINDOW_SENTENCES + 1):
-        for first, last in zip(parts, parts[size - 1 :], strict=False):
-            yield Span(first.start, last.end)
+        for first in range(len(parts) - size + 1):
+            yield parts[first : first + size]
 
 
 def _overlap(one: Span, other: Span) -> bool:
@@ -109,13 +125,17 @@ def _overlap(one: Span, other: Span) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _facts(text: str) -> tuple[frozenset[str], frozenset[str], bool]:
+def _facts(text: str) -> _Facts:
     terms = _TERM.findall(unicodedata.normalize("NFKC", _HYPHEN_AT_LINE_END.sub("", text)).casefold())
-    numbers = frozenset(
-        term.replace(",", "").lstrip("-\u2212").rstrip("%") for term in terms if term[-1] in "%0123456789"
+    return _Facts(
+        words=frozenset(t[:STEM_CHARACTERS] for t in terms if t[0].isalpha() and t not in _STOP | _NEGATIONS),
+        numbers=frozenset(_number(term) for term in terms if not term[0].isalpha()),
+        negated=bool(_NEGATIONS & set(terms)),
     )
-    words = frozenset(term[:STEM_CHARACTERS] for term in terms if term[0].isalpha() and term not in _STOP)
-    return words - {word[:STEM_CHARACTERS] for word in _NEGATIONS}, numbers, bool(_NEGATIONS & set(terms))
+
+
+def _number(term: str) -> str:
+    return term.replace(",", "").replace("\u2212", "-").removesuffix("%")
 
 
 @lru_cache(maxsize=64)

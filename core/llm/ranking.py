@@ -2,30 +2,35 @@
 
 import math
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
 
-import Stemmer
-
-from core.llm.stopwords import STOPWORDS, guess_language
+from core.documents.terms import detect_language, has_digit, question_words, stems, words
 
 K1, B = 1.2, 0.6
-BIGRAM_WEIGHT = 0.5
+PAIR_WEIGHT = 0.5
 HEADING_WEIGHT = 0.6
 DOCUMENT_WEIGHT = 0.25
 FIRST_SOURCE_BONUS = 0.2
 DEFINITION_BONUS = 0.4
 NUMBER_BONUS = 0.2
+COMMON_SHARE = 0.2
+"""What a term counts for in coverage even where every candidate has it, against the rarest one."""
+FRAGMENT_FACTOR = 0.7
+"""For what was cut out of a sentence: it starts in lower case or does not end."""
 
-_CJK = "\u3040-\u30ff\u3400-\u9fff"
-_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[.,][0-9]+)*")
-_IS_CJK = re.compile(rf"[{_CJK}]")
-_ONLY_KANA = re.compile("[\u3040-\u309f]+$")
-_ASKS_NUMBER = re.compile(r"\b(how (?:much|many|long|old|often)|what (?:percent|number|amount)|when|cost|price)\b", re.I)
+_ASKS_NUMBER = re.compile(r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I)
 _ASKS_DEFINITION = re.compile(r"\s*(?:what|who) (?:is|are|was|were)\s+(?:an? |the )?([^?,]+)", re.I)
-_DIGIT = re.compile(r"\d")
+_ENDED = re.compile(r"[.!?。！？:][\"'”’)\]]*$")
+_ONLY_KANA = re.compile("[\u3040-\u309f]+$")
+_DULL = frozenset(
+    "also find get given go help just know let list make many me mean mention most much must my need only other "
+    "page part please provide regarding same say show some such take tell too use used using various want".split()
+)
+
+Terms = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,107 +45,91 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """How well a candidate answers, and which of the question's terms it holds (with its heading)."""
+    """How well a candidate answers. `terms` are its own; `covered` are the question's, with its heading's."""
 
     score: float
-    covered: frozenset[str]
-
-
-class Terms:
-    """Cuts text into comparable terms: stems without stop words, pairs of characters for Chinese and Japanese."""
-
-    def __init__(self, language: str) -> None:
-        self._stops = STOPWORDS[language] | STOPWORDS["english"]
-        self._stem = Stemmer.Stemmer(language)
-
-    @classmethod
-    def for_question(cls, question: str) -> "Terms":
-        """For the language that the question seems to be in."""
-        return cls(guess_language(words(question)))
-
-    def of(self, text: str) -> list[str]:
-        """The terms of a text in order, with repetitions."""
-        kept = [word for word in words(text) if word not in self._stops]
-        stems: list[str] = self._stem.stemWords(kept)
-        return stems
-
-
-def words(text: str) -> list[str]:
-    """Case-folded words; runs of Chinese or Japanese as overlapping pairs of characters."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    return [part for word in _WORD.findall(folded) for part in _parts(word)]
-
-
-def _parts(word: str) -> Iterator[str]:
-    if not _IS_CJK.match(word) or len(word) < 3:
-        yield word
-        return
-    pairs = (word[i : i + 2] for i in range(len(word) - 1))
-    yield from (pair for pair in pairs if not _ONLY_KANA.match(pair))
-
-
-@dataclass(slots=True)
-class Ranking:
-    """Scores candidates against one question; rarity is taken over these candidates."""
-
-    question: str
-    candidates: Sequence[Candidate]
     terms: Terms
-    asked: tuple[str, ...] = ()
-    rarity: dict[str, float] = field(default_factory=dict)
-    scored: list[Scored] = field(default_factory=list)
+    covered: Terms
+    document_terms: Terms
 
-    def __post_init__(self) -> None:
-        asked = self.terms.of(self.question)
-        self.asked = tuple(dict.fromkeys(asked))
-        bodies = [self.terms.of(candidate.text) for candidate in self.candidates]
-        headings = [frozenset(self.terms.of(candidate.heading)) for candidate in self.candidates]
-        self._weigh(bodies, headings)
-        average = sum(map(len, bodies)) / max(1, len(bodies)) or 1.0
-        pairs = set(zip(asked, asked[1:], strict=False))
-        names = {name: frozenset(self.terms.of(name.replace("_", " "))) for name in {c.document for c in self.candidates}}
-        for candidate, body, heading in zip(self.candidates, bodies, headings, strict=True):
-            base = self._score(body, heading, names[candidate.document], pairs, average)
-            covered = frozenset(term for term in self.asked if term in heading or term in body)
-            self.scored.append(Scored(base * self._bonus(candidate, body), covered))
 
-    def coverage(self, covered: frozenset[str]) -> float:
-        """The share of the question, weighted by rarity, that these terms make up."""
-        total = sum(self.rarity.values())
-        return sum(self.rarity[term] for term in covered if term in self.rarity) / total if total else 0.0
+class Question:
+    """What is asked, as comparable terms."""
 
-    def _weigh(self, bodies: list[list[str]], headings: list[frozenset[str]]) -> None:
-        count = len(bodies)
-        found = Counter(
-            term for body, heading in zip(bodies, headings, strict=True) for term in heading.union(body)
-        )
-        for term in self.asked:
-            self.rarity[term] = math.log(1 + (count - found[term] + 0.5) / (found[term] + 0.5))
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._language = detect_language(words(text))
+        telling = [word for word in question_words(text) if word not in _DULL and not _ONLY_KANA.match(word)]
+        in_order = self._stems(telling)
+        self.terms = tuple(dict.fromkeys(in_order))
+        self.pairs = frozenset(zip(in_order, in_order[1:], strict=False))
+        self.asks_number = _ASKS_NUMBER.search(text) is not None
+        defined = _ASKS_DEFINITION.match(text)
+        self.defined = self.terms_of(defined[1]) if defined else []
 
-    def _score(
-        self,
-        body: list[str],
-        heading: frozenset[str],
-        name: frozenset[str],
-        pairs: set[tuple[str, str]],
-        average: float,
-    ) -> float:
+    def terms_of(self, text: str) -> list[str]:
+        """The terms of a text, cut as the question's are, in order and with repetitions."""
+        return self._stems(words(text))
+
+    def _stems(self, spelled: list[str]) -> list[str]:
+        return [stem for stem in stems(spelled, self._language) if stem]
+
+
+class Ranking:
+    """Candidates scored against a question, each at its index in `scored`; rarity is taken over them all."""
+
+    def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
+        self.question = question
+        bodies = [question.terms_of(candidate.text) for candidate in candidates]
+        headings = _by_text(question, (candidate.heading for candidate in candidates))
+        names = _by_text(question, (_spoken(candidate.document) for candidate in candidates))
+        above = [headings[candidate.heading] for candidate in candidates]
+        self.rarity = _rarity(question.terms, [terms.union(body) for terms, body in zip(above, bodies, strict=True)])
+        self._average = sum(map(len, bodies)) / max(1, len(bodies)) or 1.0
+        self.scored = [
+            self._scored(candidate, body, heading, names[_spoken(candidate.document)])
+            for candidate, body, heading in zip(candidates, bodies, above, strict=True)
+        ]
+
+    def coverage(self, terms: Iterable[str]) -> float:
+        """The share of the question that these terms make up, rare ones counting for more."""
+        least = COMMON_SHARE * max(self.rarity.values(), default=0.0)
+        weights = {term: least + rarity for term, rarity in self.rarity.items()}
+        return sum(weights.get(term, 0.0) for term in set(terms)) / (sum(weights.values()) or 1.0)
+
+    def _scored(self, candidate: Candidate, body: list[str], heading: Terms, name: Terms) -> Scored:
         counts = Counter(body)
-        norm = K1 * (1 - B + B * len(body) / average)
-        total = 0.0
-        for term in self.asked:
+        norm = K1 * (1 - B + B * len(body) / self._average)
+        score = 0.0
+        for term, rarity in self.rarity.items():
             own = counts[term] * (K1 + 1) / (counts[term] + norm)
-            above = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
-            total += self.rarity[term] * max(own, own * 0.5 + above)
-        together = pairs.intersection(zip(body, body[1:], strict=False))
-        return total + BIGRAM_WEIGHT * sum(self.rarity[a] + self.rarity[b] for a, b in together)
+            beside = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
+            score += rarity * max(own, own / 2 + beside)
+        for one, other in self.question.pairs.intersection(zip(body, body[1:], strict=False)):
+            score += PAIR_WEIGHT * (self.rarity[one] + self.rarity[other])
+        asked, own_terms = frozenset(self.rarity), frozenset(body)
+        return Scored(score * self._factor(candidate, body), own_terms, asked & (own_terms | heading), asked & name)
 
-    def _bonus(self, candidate: Candidate, body: list[str]) -> float:
-        bonus = 1 + FIRST_SOURCE_BONUS / (1 + candidate.place)
-        if _ASKS_NUMBER.search(self.question) and _DIGIT.search(candidate.text):
-            bonus += NUMBER_BONUS
-        if asked := _ASKS_DEFINITION.match(self.question):
-            defined = self.terms.of(asked[1])
-            if defined and body[: len(defined)] == defined:
-                bonus += DEFINITION_BONUS
-        return bonus
+    def _factor(self, candidate: Candidate, body: list[str]) -> float:
+        factor = 1 + FIRST_SOURCE_BONUS / (1 + candidate.place)
+        defined = self.question.defined
+        if self.question.asks_number and has_digit(candidate.text):
+            factor += NUMBER_BONUS
+        if defined and body[: len(defined)] == defined:
+            factor += DEFINITION_BONUS
+        whole = _ENDED.search(candidate.text) and not candidate.text[0].islower()
+        return factor if whole else factor * FRAGMENT_FACTOR
+
+
+def _rarity(asked: Sequence[str], found_in: list[Terms]) -> dict[str, float]:
+    found = Counter(term for terms in found_in for term in terms)
+    count = len(found_in)
+    return {term: math.log(1 + (count - found[term] + 0.5) / (found[term] + 0.5)) for term in asked}
+
+
+def _by_text(question: Question, texts: Iterable[str]) -> dict[str, Terms]:
+    return {text: frozenset(question.terms_of(text)) for text in set(texts)}
+
+
+def _spoken(file_name: str) -> str:
+    return PurePath(file_name).stem.replace("_", " ")

@@ -45,11 +45,24 @@ def split_pieces(text: str) -> list[Piece]:
         if kind == "sentence":
             lead = ""
         above = heading if heading.startswith(title) else f"{title} {heading}"
-        parts = _sentences(block) if kind == "sentence" else [block]
+        parts = sentences(block) if kind == "sentence" else [block]
         pieces.extend(Piece(part, kind, f"{above} {lead}".strip()) for part in parts)
         if pieces[-1].kind == "sentence" and pieces[-1].text.endswith(":"):
             lead = pieces[-1].text
     return pieces
+
+
+def sentences(block: str) -> Iterator[str]:
+    """The sentences of one paragraph; abbreviations and initials do not end one."""
+    start = 0
+    for match in _BOUNDARY.finditer(block):
+        word = match["word"].lower().lstrip("(\"'“[")
+        if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()) or word.isdigit() and match.start() <= start:
+            continue
+        yield block[start : match.end()].strip()
+        start = match.end()
+    if rest := block[start:].strip():
+        yield rest
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
@@ -104,15 +117,3 @@ def _is_heading(line: str, following: str, widest: int) -> bool:
     if line.endswith((".", "!", ",", ";", "。")) or line[0].islower() or following[0].islower():
         return False
     return line.startswith("#") or len(line) < widest * HEADING_SHARE
-
-
-def _sentences(block: str) -> Iterator[str]:
-    start = 0
-    for match in _BOUNDARY.finditer(block):
-        word = match["word"].lower().lstrip("(\"'“[")
-        if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()) or word.isdigit() and match.start() <= start:
-            continue
-        yield block[start : match.end()].strip()
-        start = match.end()
-    if rest := block[start:].strip():
-        yield rest

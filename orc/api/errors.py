@@ -2,6 +2,7 @@
 
 import logging
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -16,13 +17,13 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = "2"
-ERROR_RESPONSES: dict[int | str, dict[str, object]] = {
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
     for status in (400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503, 504)
 }
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error responses of a route, for OpenAPI; those that any route may give are always in."""
     return {status: ERROR_RESPONSES[status] for status in sorted({401, 422, 500, 503, *statuses})}
 

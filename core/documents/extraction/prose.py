@@ -6,6 +6,7 @@ from pathlib import Path
 
 from core.documents.extraction.encoding import decode
 from core.documents.extraction.rejections import unreadable
+from core.documents.extraction.text import count_letters
 from core.documents.extraction.units import Block, Reading, Unit, by_heading, fit
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
@@ -26,9 +27,9 @@ def read_markdown(source: Path) -> Reading:
 
 
 def load(source: Path) -> str:
-    """The file's text with plain line ends. Raises UnreadableDocument where there is nothing but space."""
+    """The file's text with plain line ends. Raises UnreadableDocument where no letter is in it."""
     text = decode(source.read_bytes()).replace("\0", "")
-    if not text.strip():
+    if not count_letters(text):
         raise unreadable("empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

@@ -3,7 +3,7 @@
 {"text": ..., "more": true}                       a part of a page that is too long for one line
 {"text": ..., "label": ..., "total": ...}         the last or only part of a page
 {"done": media type}                              the end of a whole file
-{"error": kind, "code": ..., "message": ...}      the end of a file that cannot be read
+{"error": kind, "code": ..., "message": ..., "cause": ...}   the end of a file that cannot be read
 """
 
 import json
@@ -15,6 +15,10 @@ MAX_LINE_BYTES = 1024 * 1024
 PART_CHARACTERS = 100_000
 MAX_LABEL = 200
 _KINDS = {"unsupported": UnsupportedDocument, "unreadable": UnreadableDocument}
+
+
+class GarbageOutput(Exception):
+    """The child wrote something that none of ours writes."""
 
 
 def page_lines(text: str, label: str, total: int) -> Iterator[bytes]:
@@ -30,19 +34,20 @@ def done_line(media_type: str) -> bytes:
     return _line({"done": media_type})
 
 
-def error_line(error: DocumentRejected) -> bytes:
+def error_line(error: DocumentRejected, *, cause: str = "") -> bytes:
+    """`cause` names the exception behind it, for the log."""
     kind = "unsupported" if isinstance(error, UnsupportedDocument) else "unreadable"
-    return _line({"error": kind, "code": error.code, "message": error.message})
+    return _line({"error": kind, "code": error.code, "message": error.message, "cause": cause})
 
 
 def parse_line(line: bytes) -> dict[str, object]:
-    """The object of a line. Raises ValueError for anything that no child of ours writes."""
+    """The object of a line. Raises GarbageOutput for anything else."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError("a line that is not JSON") from error
+        raise GarbageOutput("a line that is not JSON") from error
     if not isinstance(message, dict) or not message.keys() & {"text", "done", "error"}:
-        raise ValueError("a line that is no message")
+        raise GarbageOutput("a line that is no message")
     return message
 
 
@@ -50,7 +55,7 @@ def rejection(message: dict[str, object]) -> DocumentRejected:
     """The error that an `error` message describes."""
     kind = _KINDS.get(str(message["error"]))
     if kind is None:
-        raise ValueError("an error of no known kind")
+        raise GarbageOutput("an error of no known kind")
     return kind(str(message.get("message")), code=str(message.get("code")))
 
 

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from openpyxl import load_workbook
-from openpyxl.cell.read_only import EmptyCell, ReadOnlyCell
+from openpyxl.cell.cell import Cell, MergedCell
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from core.documents.extraction.rejections import unreadable
@@ -27,8 +27,8 @@ def read(source: Path) -> Reading:
 
 
 def _sheet(sheet: ReadOnlyWorksheet) -> Iterator[Unit]:
-    sheet.reset_dimensions()
-    rows = ([_shown(cell) for cell in row] for row in sheet.iter_rows(max_col=MAX_COLUMNS))
+    sheet.reset_dimensions()  # what the file claims of its size can be a million empty rows
+    rows = ([_shown(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.rows)
     empty = True
     for unit in pack(filter(None, render_rows(rows)), sheet.title):
         empty = False
@@ -37,7 +37,7 @@ def _sheet(sheet: ReadOnlyWorksheet) -> Iterator[Unit]:
         yield Unit("", sheet.title)
 
 
-def _shown(cell: ReadOnlyCell | EmptyCell) -> str:
+def _shown(cell: Cell | MergedCell) -> str:
     """The value as a person sees it: dates without an empty time, percentages as such."""
     value = cell.value
     if value is None:

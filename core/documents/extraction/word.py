@@ -18,7 +18,13 @@ _SOFT_BREAK = "\v"
 
 _ANY_BREAK = re.compile("([\f\v])")
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "del", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
-_LITERALS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-", "lastRenderedPageBreak": _SOFT_BREAK}
+_LITERALS = {
+    "tab": "\t",
+    "ptab": "\t",
+    "cr": "\n",
+    "noBreakHyphen": "-",
+    "lastRenderedPageBreak": _SOFT_BREAK,
+}
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 MAX_HEADING = 200
 MAX_COLUMNS = 63

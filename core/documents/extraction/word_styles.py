@@ -14,9 +14,7 @@ class Headings:
 
     def __init__(self, roots: Iterable[_Element]) -> None:
         styles = {
-            attribute(style, "styleId") or "": style
-            for root in roots
-            for style in root.iterfind("{*}style")
+            attribute(style, "styleId") or "": style for root in roots for style in root.iterfind("{*}style")
         }
         self._styles = {name for name in styles if _is_heading(name, styles)}
 

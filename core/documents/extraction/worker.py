@@ -25,7 +25,7 @@ def main() -> None:
     limits.confine(request["memory_bytes"], request["seconds"])
     for line in _answer(Path(request["path"]), request["name"], request["memory_bytes"]):
         output.write(line)
-    output.flush()
+        output.flush()
     os._exit(0)
 
 
@@ -44,8 +44,8 @@ def _answer(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
         yield error_line(error)
     except MemoryError:
         yield _OUT_OF_MEMORY
-    except Exception:
-        yield error_line(unreadable("corrupt"))
+    except Exception as error:
+        yield error_line(unreadable("corrupt"), cause=type(error).__name__)
 
 
 def _read(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
@@ -57,15 +57,41 @@ def _read(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
         empty = False
         yield from page_lines(clean(unit.text), clean(unit.label), reading.total)
     if empty:
-        raise unreadable("empty")
+        yield from page_lines("", "", 0)
     yield done_line(file_format.value)
 
 
 def _open(file_format: Format, source: Path, memory_bytes: int) -> Reading:
-    """Import only the reader that is needed: each costs more to load than most files to read."""
-    from importlib import import_module
+    """Import only the reader that is needed: most cost more to load than a file takes to read."""
+    match file_format:
+        case Format.PDF:
+            from core.documents.extraction import pdf
 
-    raise NotImplementedError
+            return pdf.read(source)
+        case Format.DOCX:
+            from core.documents.extraction import word
+
+            return word.read(source, memory_bytes)
+        case Format.PPTX:
+            from core.documents.extraction import slides
+
+            return slides.read(source, memory_bytes)
+        case Format.XLSX:
+            from core.documents.extraction import sheets
+
+            return sheets.read(source)
+        case Format.HTML:
+            from core.documents.extraction import web
+
+            return web.read(source)
+        case Format.CSV:
+            from core.documents.extraction import delimited
+
+            return delimited.read(source)
+        case Format.MARKDOWN | Format.TEXT:
+            from core.documents.extraction import prose
+
+            return prose.read_markdown(source) if file_format is Format.MARKDOWN else prose.read_text(source)
 
 
 if __name__ == "__main__":

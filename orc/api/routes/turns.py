@@ -1,6 +1,6 @@
 """Asking: `/api/orc` as JSON or as a stream, and a turn's events again."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
@@ -27,7 +27,7 @@ _STREAMED = {
         }
     },
 }
-_RESPONSES = {**responses(400, 404, 409, 413, 415, 429, 504), 200: _STREAMED}
+_RESPONSES: dict[int | str, dict[str, Any]] = {**responses(400, 404, 409, 413, 415, 429, 504), 200: _STREAMED}
 
 IdempotencyKey = Annotated[
     str | None,

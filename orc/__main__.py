@@ -1,0 +1,5 @@
+"""`python -m orc`: the command line."""
+
+from orc.cli import app
+
+app()
