@@ -1,6 +1,8 @@
 """The signed scope: which documents one turn may reach, decided by the system and carried as a token."""
 
+import contextlib
 import secrets
+import tempfile
 import time
 from pathlib import Path
 
@@ -92,12 +94,15 @@ class ScopeTokens:
 
 
 def load_or_create_key(path: Path) -> str:
-    """The secret in `path`, made on first use and readable by its owner only."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x") as file:
-            path.chmod(0o600)
+    """The secret in `path`, made on first use and readable by its owner only.
+
+    Processes that start together agree: the file appears whole, under one of their secrets.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".key-") as file:
             file.write(secrets.token_urlsafe(KEY_BYTES))
-    except FileExistsError:
-        pass
+            file.flush()
+            with contextlib.suppress(FileExistsError):
+                path.hardlink_to(file.name)
     return path.read_text()

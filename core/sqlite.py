@@ -58,7 +58,9 @@ class Database:
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the file can be read now."""
-        await self.read(lambda connection: connection.execute("SELECT count(*) FROM sqlite_master").fetchone())
+        await self.read(
+            lambda connection: connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        )
 
     async def close(self) -> None:
         """Finish what is running and close every connection."""

@@ -1,6 +1,8 @@
 """`python -m mcp_server [http|stdio]`: serve the tools over streamable HTTP (default) or stdio."""
 
 import asyncio
+import os
+import sys
 from enum import StrEnum
 
 import typer
@@ -21,7 +23,7 @@ class Transport(StrEnum):
 
 
 async def serve_http(settings: Settings) -> None:
-    """Serve until a signal arrives."""
+    """Serve until a signal arrives, or until standard input ends where the settings say so."""
     async with open_services(settings) as services:
         config = uvicorn.Config(
             build_http_app(services, settings),
@@ -30,7 +32,16 @@ async def serve_http(settings: Settings) -> None:
             log_level="warning",
             timeout_graceful_shutdown=5,
         )
-        await uvicorn.Server(config).serve()
+        server = uvicorn.Server(config)
+        if settings.mcp_until_stdin_ends:
+            asyncio.get_running_loop().add_reader(sys.stdin, _stop_at_end_of_input, server)
+        await server.serve()
+
+
+def _stop_at_end_of_input(server: uvicorn.Server) -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+        server.should_exit = True
 
 
 async def serve_stdio(settings: Settings) -> None:

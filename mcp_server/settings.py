@@ -13,6 +13,9 @@ class Settings(CoreSettings):
     mcp_public_url: str | None = Field(
         default=None, description="the address that clients use, where it differs"
     )
+    mcp_until_stdin_ends: bool = Field(
+        default=False, description="end with the process that holds the other end of standard input"
+    )
     scope_token: SecretStr | None = Field(
         default=None, description="scope of a stdio session, from `orc token`"
     )

@@ -75,7 +75,7 @@ class McpToolGateway:
         try:
             result = await self._call_once(name, arguments, token, on_progress)
         except DependencyDown as exc:
-            logger.warning("tool %s broke off, calling again: %s", name, exc.__cause__)
+            logger.warning("tool %s broke off, calling again: %s", name, _causes(exc.__cause__))
             if on_restart is not None:
                 on_restart(exc.message)
             await asyncio.sleep(RETRY_AFTER_SECONDS)
@@ -134,6 +134,13 @@ class McpToolGateway:
                 yield client
         except* (httpx2.HTTPError, MCPError, ValidationError, RuntimeError) as group:
             raise _down() from group
+
+
+def _causes(exc: BaseException | None) -> str:
+    """What is at the bottom of nested groups, without anybody's content."""
+    if isinstance(exc, BaseExceptionGroup):
+        return ", ".join(_causes(inner) for inner in exc.exceptions)
+    return type(exc).__name__
 
 
 def _down() -> DependencyDown:

@@ -1,5 +1,10 @@
 """`orc serve`: the API in this process, the tools server beside it."""
 
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from urllib.parse import urlsplit
+
 import uvicorn
 from rich.console import Console
 
@@ -22,14 +27,23 @@ async def serve(settings: Settings, console: Console) -> None:
         log_level="warning",
         timeout_graceful_shutdown=10,
     )
-    with console.status("Starting the tools server ..."):
-        stack = tools_server(settings)
-        await stack.__aenter__()
-    try:
-        _greet(settings, console)
-        await uvicorn.Server(config).serve()
-    finally:
-        await stack.__aexit__(None, None, None)
+    async with AsyncExitStack() as stack:
+        with console.status("Starting the tools server ..."):
+            await stack.enter_async_context(tools_server(settings))
+        await _GreetingServer(config, lambda: _greet(settings, console)).serve()
+
+
+class _GreetingServer(uvicorn.Server):
+    """Says that it serves once it does."""
+
+    def __init__(self, config: uvicorn.Config, greet: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._greet = greet
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._greet()
 
 
 def _check(settings: Settings) -> None:
@@ -38,8 +52,13 @@ def _check(settings: Settings) -> None:
             f"Without authentication Orc listens on a loopback address only, not on {settings.host}. "
             "Set ORC_AUTH_MODE to easyauth or jwt."
         )
-    if not port_is_free(settings.host, settings.port):
-        raise InvalidInput(f"Port {settings.port} is in use. Stop what listens there, or set ORC_PORT.")
+    tools = urlsplit(settings.mcp_server_url)
+    for host, port, setting in (
+        (settings.host, settings.port, "ORC_PORT"),
+        (tools.hostname or "", tools.port or 80, "MCP_SERVER_URL"),
+    ):
+        if not port_is_free(host, port):
+            raise InvalidInput(f"Port {port} of {host} is in use. Stop what listens there, or set {setting}.")
 
 
 def _greet(settings: Settings, console: Console) -> None:

@@ -57,10 +57,14 @@ async def _keep_running(settings: Settings) -> None:
         ORC_MCP_HOST=str(address.hostname),
         ORC_MCP_PORT=str(address.port),
         ORC_DATA_DIR=str(settings.data_dir.resolve()),
+        ORC_MCP_UNTIL_STDIN_ENDS="true",
         ORC_TOKEN_CACHE=str(settings.token_cache_dir.resolve()),
     )
     while True:
-        process = await asyncio.create_subprocess_exec(sys.executable, "-m", "mcp_server", env=environment)
+        # The pipe ends when this process does, however it does, and the server with it.
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "mcp_server", env=environment, stdin=asyncio.subprocess.PIPE
+        )
         try:
             code = await process.wait()
         except asyncio.CancelledError:

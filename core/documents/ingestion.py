@@ -120,11 +120,15 @@ class Ingestion:
     async def save(self, blob: BlobProperties, reading: Reading) -> Document | None:
         """Store what was read from this blob, with the document's `writing` lock held.
 
-        None where other bytes have taken the blob's place: then what was written has to be redone.
+        None where other bytes have taken the blob's place: then it takes a `reread`, without the lock.
         Raises NotFound where the blob has gone.
         """
         document = reading.describe(Document.first_seen(blob))
         return await self._write(document, reading.pages, reading.passages)
+
+    async def reread(self, document: Document) -> Document:
+        """Like `ingest`, whatever the record says."""
+        return await self._read_until_stored(document, _Run().report)
 
     def writing(self, document_id: str) -> asyncio.Lock:
         """The lock under which this process changes what is stored of one document."""
@@ -146,17 +150,25 @@ class Ingestion:
         return run, task
 
     async def _ingest(self, document: Document, progress: Progress) -> Document:
+        blob = await self._present(document)
+        for known in await self._catalog.get(document.owner, [document.document_id]):
+            if known.etag == blob.etag and known.status is DocumentStatus.COMPLETED:
+                return known
+        return await self._read_until_stored(document, progress)
+
+    async def _read_until_stored(self, document: Document, progress: Progress) -> Document:
         for _ in range(ATTEMPTS):
-            blob = await self._blobs.head(document.path)
-            if blob is None:
-                raise missing_document(document.blob_name)
-            for known in await self._catalog.get(document.owner, [document.document_id]):
-                if known.etag == blob.etag and known.status is DocumentStatus.COMPLETED:
-                    return known
-            seen = Document.first_seen(blob).model_copy(update={"created_at": document.created_at})
-            if saved := await self._ingest_bytes(seen, progress):
-                return saved
+            seen = Document.first_seen(await self._present(document))
+            seen = seen.model_copy(update={"created_at": document.created_at})
+            if stored := await self._ingest_bytes(seen, progress):
+                return stored
         raise Unavailable(f'"{document.blob_name}" keeps changing while it is read. Try again in a moment.')
+
+    async def _present(self, document: Document) -> BlobProperties:
+        blob = await self._blobs.head(document.path)
+        if blob is None:
+            raise missing_document(document.blob_name)
+        return blob
 
     async def _ingest_bytes(self, document: Document, progress: Progress) -> Document | None:
         try:
@@ -176,13 +188,15 @@ class Ingestion:
     ) -> Document | None:
         await self._pages.save(document.document_id, pages)
         await self._index.save(document.document_id, passages)
-        # Another process may have replaced or deleted the blob meanwhile, and written before us.
+        # Another process may have replaced or deleted the blob meanwhile, and have stored its text before
+        # ours: then ours lies over it, and no record may call that complete.
         blob = await self._blobs.head(document.path)
         if blob is None:
             await self._index.delete(document.document_id)
             await self._pages.delete(document.document_id)
             raise missing_document(document.blob_name)
         if blob.etag != document.etag:
+            await self._catalog.save(Document.first_seen(blob))
             return None
         await self._catalog.save(document)
         log.info("document %s document_id=%s pages=%d", document.status, document.document_id, len(pages))
@@ -200,9 +214,8 @@ def _failure(code: str, reason: str) -> dict[str, object]:
 
 
 def _no_text_reason(pages: int) -> str:
-    what = (
-        "Its only page has no text and looks"
-        if pages == 1
-        else f"None of its {pages} pages has text; they look"
-    )
-    return f"{what} scanned. Run OCR over the file and upload it again."
+    if pages == 1:
+        what = "Its only page has no text and looks scanned"
+    else:
+        what = f"None of its {pages} pages has text; they look scanned"
+    return f"{what}. Run OCR over the file and upload it again."

@@ -108,7 +108,7 @@ class DocumentLibrary:
                 if not replaces:
                     await self._erase(Document.first_seen(blob))
                 raise
-        return saved or await self._ingestion.ingest(Document.first_seen(blob))
+        return saved or await self._ingestion.reread(Document.first_seen(blob))
 
     async def _agree(
         self, path: BlobPath, blob: BlobProperties | None, known: Document | None

@@ -11,6 +11,7 @@ from core.documents.models import Page, Passage
 
 LONGEST = 1200
 SHORTEST_SHARE = 2 / 3
+SCRAP_SHARE = 1 / 3
 HEADING_CHARACTERS = 80
 HEADING_WORDS = 12
 RUNNING_SHARE = 1 / 8
@@ -111,16 +112,17 @@ def _skip_blanks(text: str, start: int, stop: int) -> int:
 
 
 def _cut(text: str, start: int, stop: int) -> int:
-    """Where the passage from `start` ends: the best kind of boundary, near the size that makes all even."""
+    """Where the passage from `start` ends: late, at the best kind of boundary, leaving no scrap behind."""
     left = stop - start
     if left <= LONGEST:
         return stop
     even = left // math.ceil(left / LONGEST)
+    earliest = start + int(even * SHORTEST_SHARE)
+    latest = min(start + LONGEST, stop - int(even * SCRAP_SHARE))
     for boundary in _CUTS:
-        places = boundary.finditer(text, start + int(even * SHORTEST_SHARE), start + LONGEST)
-        if ends := [match.end() for match in places]:
-            return min(ends, key=lambda end: abs(end - start - even))
-    return start + LONGEST
+        if ends := [match.end() for match in boundary.finditer(text, earliest, latest)]:
+            return ends[-1]
+    return latest
 
 
 def _keep_heading_with_text(text: str, start: int, end: int, stop: int, heading_starts: set[int]) -> int:

@@ -5,7 +5,13 @@ import openai
 from langchain_core.exceptions import ContextOverflowError
 
 from core.errors import OrcError
-from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid, model_down
+from core.llm.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    ModelMisconfigured,
+    ModelOutputInvalid,
+    model_down,
+)
 
 MALFORMED = (KeyError, IndexError, TypeError, ValueError)
 """What langchain-openai raises for a reply without choices, or that is not JSON."""

@@ -1,6 +1,7 @@
 """Answers a question with sentences of its sources, word for word and each followed by its marker."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from core.documents.terms import has_digit
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
 from core.grounding.sources import FencedSource
-from core.llm.ranking import Candidate, Question, Ranking
+from core.llm.ranking import Candidate, Question, Ranking, is_whole
 from core.llm.sentences import Kind, Piece, sentences, split_pieces
 
 MAX_QUOTES = 4
@@ -17,15 +18,24 @@ MAX_ITEMS = 8
 MIN_BYTES = 12
 ENDS = (".", "!", "?", "。", "！", "？")
 SUPPORT = ((0.55, 0.7), (0.22, 0.8))
-"""An answer needs this share of the question, by rarity, in the best quote's source, while this share of
-its terms is known at all. Tuned on 210 questions that have an answer and 25 that have none."""
+SUPPORT_OF_PAIR = ((0.4, 0.6),)
+"""An answer needs the first share of the question, by rarity, in the best quote's source, while the second
+share of its terms is known at all; less where two of them stand together. Tuned on 210 questions that have
+an answer and 25 that have none.
+"""
 SHARE_OF_BEST = 0.6
 """A further quote scores at least this share of the best one."""
 SAME = 0.6
 """Two quotes that share this much of their words say the same."""
 
+_ASKS_OVERVIEW = re.compile(
+    r"\b(?:summar(?:y|i[sz]e)|overview|main (?:points|topics)|tl;?dr"
+    r"|what (?:is|are|does) (?:this|these|the|it)(?: (?:document|file|pdf|report|paper)s?)? (?:all )?"
+    r"(?:about|cover)\b\s*\??$)",
+    re.I,
+)
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
-_BULLET = re.compile(r"^[•●▪◦‣·*–-]\s+")
+_BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +51,18 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     """Quotes in reading order, or NOT_FOUND_ANSWER where the sources do not speak of it."""
     pieces = [split_pieces(source.text) for source in sources]
     places, candidates = _candidates(sources, pieces)
+    if _ASKS_OVERVIEW.search(question):
+        return _render(_openings(places, candidates, sources), sources, pieces) or NOT_FOUND_ANSWER
     ranking = Ranking(Question(question), candidates)
     best = sorted(range(len(places)), key=lambda i: -ranking.scored[i].score)
     if not best or not _speaks_of(ranking, candidates, best[0]):
         return NOT_FOUND_ANSWER
     chosen = _distinct(ranking, best)
     shown = [_with_list(places[i], pieces[places[i].source], ranking, candidates[i]) for i in chosen]
-    if len(chosen) < FEW_QUOTES and not (ranking.question.asks_number and has_digit(candidates[best[0]].text)):
+    shown.extend(header for i in chosen if (header := _header(places[i], pieces[places[i].source])))
+    if len(chosen) < FEW_QUOTES and not (
+        ranking.question.asks_number and has_digit(candidates[best[0]].text)
+    ):
         shown[0] = _with_following(shown[0], pieces[shown[0].source], FEW_QUOTES - len(chosen))
     return _render(_merged(shown), sources, pieces)
 
@@ -73,6 +88,19 @@ def _is_quotable(piece: Piece, following: Piece | None) -> bool:
     return len(piece.text.encode()) >= MIN_BYTES and not _LEADERS.search(piece.text)
 
 
+def _openings(
+    places: list[_Place], candidates: Sequence[Candidate], sources: Sequence[FencedSource]
+) -> list[_Place]:
+    """The first whole sentence of each of the first pages; what stands on several pages is no opening."""
+    repeated = Counter(candidate.text for candidate in candidates)
+    by_page: dict[tuple[int, str], _Place] = {}
+    for place, candidate in zip(places, candidates, strict=True):
+        source = sources[place.source]
+        if is_whole(candidate.text) and repeated[candidate.text] == 1:
+            by_page.setdefault((source.page, source.blob_name), place)
+    return [by_page[page] for page in sorted(by_page)[:MAX_QUOTES]]
+
+
 def _speaks_of(ranking: Ranking, candidates: Sequence[Candidate], best: int) -> bool:
     """Whether enough of the question, its rare words above all, is found where the best quote stands."""
     nearby = set(ranking.scored[best].document_terms)
@@ -83,7 +111,8 @@ def _speaks_of(ranking: Ranking, candidates: Sequence[Candidate], best: int) -> 
             nearby |= scored.covered
     support = ranking.coverage(nearby)
     known = len(anywhere) / max(1, len(ranking.question.terms))
-    return any(support >= enough and known >= share for enough, share in SUPPORT)
+    levels = SUPPORT + SUPPORT_OF_PAIR if ranking.scored[best].paired else SUPPORT
+    return any(support >= enough and known >= share for enough, share in levels)
 
 
 def _distinct(ranking: Ranking, best: list[int]) -> list[int]:
@@ -108,12 +137,25 @@ def _with_list(place: _Place, around: list[Piece], ranking: Ranking, candidate: 
     if piece.text.endswith(":"):
         return _Place(place.source, place.first, _end_of_items(around, place.first + 1))
     own = asked.intersection(ranking.question.terms_of(piece.text))
-    if piece.kind != "item" or len(own) > 1 or not asked.intersection(ranking.question.terms_of(candidate.heading)):
+    if (
+        piece.kind != "item"
+        or len(own) > 1
+        or not asked.intersection(ranking.question.terms_of(candidate.heading))
+    ):
         return place
     first = place.first
     while first > 0 and around[first - 1].kind == "item":
         first -= 1
     return _Place(place.source, max(0, first - 1), max(place.last, _end_of_items(around, first)))
+
+
+def _header(place: _Place, around: list[Piece]) -> _Place | None:
+    """The line above the table that a row is in."""
+    above = place.first
+    while above >= 0 and around[above].kind == "row":
+        above -= 1
+    is_header = place.first > above >= 0 and around[above].kind == "heading"
+    return _Place(place.source, above, above) if is_header else None
 
 
 def _end_of_items(pieces: list[Piece], first: int) -> int:
@@ -127,6 +169,8 @@ def _end_of_items(pieces: list[Piece], first: int) -> int:
 def _with_following(place: _Place, around: list[Piece], sentences: int) -> _Place:
     """The place and the sentences after it under the same heading; the first often only announces."""
     last = place.last
+    if around[last].kind == "row":
+        return place
     for piece in around[last + 1 : last + 1 + sentences]:
         if piece.kind != "sentence" or not piece.text.endswith(ENDS):
             break
@@ -137,10 +181,11 @@ def _with_following(place: _Place, around: list[Piece], sentences: int) -> _Plac
 def _merged(places: list[_Place]) -> list[_Place]:
     merged: list[_Place] = []
     for place in sorted(places, key=lambda p: (p.source, p.first)):
-        if merged and merged[-1].source == place.source and place.first <= merged[-1].last:
-            before = merged.pop()
-            place = _Place(place.source, before.first, max(before.last, place.last))
-        merged.append(place)
+        before = merged[-1] if merged else None
+        if before and before.source == place.source and place.first <= before.last:
+            merged[-1] = _Place(place.source, before.first, max(before.last, place.last))
+        else:
+            merged.append(place)
     return merged
 
 
@@ -155,7 +200,7 @@ def _render(places: list[_Place], sources: Sequence[FencedSource], pieces: list[
             text = _BULLET.sub("", piece.text)
             bullet = "- " if piece.kind == "item" else ""
             written.append(_gap(previous, piece.kind) + bullet + f" {cited} ".join(sentences(text)))
-            if index == place.last or text.endswith(ENDS):
+            if index == place.last or piece.kind == "row" or text.endswith(ENDS):
                 written.append(f" {cited}")
             previous = piece.kind
     return "".join(written).strip()

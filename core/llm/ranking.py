@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePath
 
 from core.documents.terms import detect_language, has_digit, question_words, stems, words
@@ -21,13 +22,16 @@ COMMON_SHARE = 0.2
 FRAGMENT_FACTOR = 0.7
 """For what was cut out of a sentence: it starts in lower case or does not end."""
 
-_ASKS_NUMBER = re.compile(r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I)
+_ASKS_NUMBER = re.compile(
+    r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I
+)
 _ASKS_DEFINITION = re.compile(r"\s*(?:what|who) (?:is|are|was|were)\s+(?:an? |the )?([^?,]+)", re.I)
 _ENDED = re.compile(r"[.!?。！？:][\"'”’)\]]*$")
 _ONLY_KANA = re.compile("[\u3040-\u309f]+$")
 _DULL = frozenset(
-    "also find get given go help just know let list make many me mean mention most much must my need only other "
-    "page part please provide regarding same say show some such take tell too use used using various want".split()
+    "also find get given go happen help just know let list make many me mean mention most much must my need "
+    "only other page part please provide regarding same say see show some such take tell too use used using "
+    "various want".split()
 )
 
 Terms = frozenset[str]
@@ -45,9 +49,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """How well a candidate answers. `terms` are its own; `covered` are the question's, with its heading's."""
+    """How well a candidate answers. `terms` are its own; `covered` are the question's, with its heading's.
+
+    `paired`: two neighbouring terms of the question stand together in it or in its heading.
+    """
 
     score: float
+    paired: bool
     terms: Terms
     covered: Terms
     document_terms: Terms
@@ -59,10 +67,12 @@ class Question:
     def __init__(self, text: str) -> None:
         self.text = text
         self._language = detect_language(words(text))
-        telling = [word for word in question_words(text) if word not in _DULL and not _ONLY_KANA.match(word)]
-        in_order = self._stems(telling)
+        asked = question_words(text)
+        telling = [word for word in asked if word not in _DULL and not _ONLY_KANA.match(word)]
+        in_order = self._stems(telling) or self._stems(asked)
         self.terms = tuple(dict.fromkeys(in_order))
-        self.pairs = frozenset(zip(in_order, in_order[1:], strict=False))
+        self.tells = bool(self._stems(telling))
+        self.pairs = frozenset(pairwise(in_order))
         self.asks_number = _ASKS_NUMBER.search(text) is not None
         defined = _ASKS_DEFINITION.match(text)
         self.defined = self.terms_of(defined[1]) if defined else []
@@ -81,13 +91,17 @@ class Ranking:
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
         self.question = question
         bodies = [question.terms_of(candidate.text) for candidate in candidates]
-        headings = _by_text(question, (candidate.heading for candidate in candidates))
-        names = _by_text(question, (_spoken(candidate.document) for candidate in candidates))
+        headings = {text: question.terms_of(text) for text in {candidate.heading for candidate in candidates}}
+        names = {
+            name: frozenset(question.terms_of(_spoken(name))) for name in {c.document for c in candidates}
+        }
         above = [headings[candidate.heading] for candidate in candidates]
-        self.rarity = _rarity(question.terms, [terms.union(body) for terms, body in zip(above, bodies, strict=True)])
+        self.rarity = _rarity(
+            question.terms, [{*one, *other} for one, other in zip(above, bodies, strict=True)]
+        )
         self._average = sum(map(len, bodies)) / max(1, len(bodies)) or 1.0
         self.scored = [
-            self._scored(candidate, body, heading, names[_spoken(candidate.document)])
+            self._scored(candidate, body, heading, names[candidate.document])
             for candidate, body, heading in zip(candidates, bodies, above, strict=True)
         ]
 
@@ -97,18 +111,24 @@ class Ranking:
         weights = {term: least + rarity for term, rarity in self.rarity.items()}
         return sum(weights.get(term, 0.0) for term in set(terms)) / (sum(weights.values()) or 1.0)
 
-    def _scored(self, candidate: Candidate, body: list[str], heading: Terms, name: Terms) -> Scored:
-        counts = Counter(body)
+    def _scored(self, candidate: Candidate, body: list[str], above: list[str], name: Terms) -> Scored:
+        counts, heading = Counter(body), frozenset(above)
         norm = K1 * (1 - B + B * len(body) / self._average)
         score = 0.0
         for term, rarity in self.rarity.items():
             own = counts[term] * (K1 + 1) / (counts[term] + norm)
             beside = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
             score += rarity * max(own, own / 2 + beside)
-        for one, other in self.question.pairs.intersection(zip(body, body[1:], strict=False)):
-            score += PAIR_WEIGHT * (self.rarity[one] + self.rarity[other])
-        asked, own_terms = frozenset(self.rarity), frozenset(body)
-        return Scored(score * self._factor(candidate, body), own_terms, asked & (own_terms | heading), asked & name)
+        together = self.question.pairs.intersection(pairwise(body))
+        score += PAIR_WEIGHT * sum(self.rarity[one] + self.rarity[other] for one, other in together)
+        own_terms, asked = frozenset(body), frozenset(self.rarity)
+        return Scored(
+            score=score * self._factor(candidate, body),
+            paired=bool(together or self.question.pairs.intersection(pairwise(above))),
+            terms=own_terms,
+            covered=asked & (own_terms | heading),
+            document_terms=asked & name,
+        )
 
     def _factor(self, candidate: Candidate, body: list[str]) -> float:
         factor = 1 + FIRST_SOURCE_BONUS / (1 + candidate.place)
@@ -117,18 +137,18 @@ class Ranking:
             factor += NUMBER_BONUS
         if defined and body[: len(defined)] == defined:
             factor += DEFINITION_BONUS
-        whole = _ENDED.search(candidate.text) and not candidate.text[0].islower()
-        return factor if whole else factor * FRAGMENT_FACTOR
+        return factor if is_whole(candidate.text) else factor * FRAGMENT_FACTOR
 
 
-def _rarity(asked: Sequence[str], found_in: list[Terms]) -> dict[str, float]:
+def is_whole(text: str) -> bool:
+    """Whether a stretch looks like sentences from their beginning to their end."""
+    return _ENDED.search(text) is not None and not text[0].islower()
+
+
+def _rarity(asked: Sequence[str], found_in: list[set[str]]) -> dict[str, float]:
     found = Counter(term for terms in found_in for term in terms)
     count = len(found_in)
     return {term: math.log(1 + (count - found[term] + 0.5) / (found[term] + 0.5)) for term in asked}
-
-
-def _by_text(question: Question, texts: Iterable[str]) -> dict[str, Terms]:
-    return {text: frozenset(question.terms_of(text)) for text in set(texts)}
 
 
 def _spoken(file_name: str) -> str:

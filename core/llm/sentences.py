@@ -1,4 +1,4 @@
-"""Cuts the text of a page into the pieces that can be quoted: sentences, list items, table rows, under headings."""
+"""Cuts a page's text into what can be quoted: sentences, list items and table rows, under their headings."""
 
 import re
 from collections.abc import Iterator
@@ -16,10 +16,11 @@ _ITEM = re.compile(r"(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+\S
 _LABEL = re.compile(r"[A-Z][\w’'/ -]{0,38}:$")
 _CELL = re.compile(r"^[-+(]?[$€£¥]?\d[\d.,]*[%)]?$")
 _ENDS = tuple(".!?。！？")
-_ABBREVIATIONS = "mr mrs ms dr prof inc ltd co corp no vs etc approx fig figs eq sec dept st al cf e.g i.e u.s u.k z.b d.h".split()
-_BOUNDARY = re.compile(
-    r"(?P<word>\S*?)(?:[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[\w•¿¡$])|[。！？]+[」』）]?)", re.UNICODE
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof inc ltd co corp no vs etc approx fig figs eq sec dept st al cf "
+    "e.g i.e u.s u.k z.b d.h".split()
 )
+_BOUNDARY = re.compile(r"[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[\w•¿¡$])|[。！？]+[」』）]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,15 @@ def split_pieces(text: str) -> list[Piece]:
     """The pieces of a text in reading order. A sentence may run over line ends; a heading may not."""
     pieces: list[Piece] = []
     title = heading = lead = ""
+    begun = False
     for kind, block in _blocks(text):
         if kind == "heading":
             follows_heading = bool(pieces) and pieces[-1].kind == "heading"
             heading = f"{heading} {block}" if follows_heading else block
-            title = title if any(piece.kind != "heading" for piece in pieces) else heading
+            title = title if begun else heading
             pieces.append(Piece(block, kind))
             continue
+        begun = True
         if kind == "sentence":
             lead = ""
         above = heading if heading.startswith(title) else f"{title} {heading}"
@@ -56,13 +59,19 @@ def sentences(block: str) -> Iterator[str]:
     """The sentences of one paragraph; abbreviations and initials do not end one."""
     start = 0
     for match in _BOUNDARY.finditer(block):
-        word = match["word"].lower().lstrip("(\"'“[")
-        if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()) or word.isdigit() and match.start() <= start:
-            continue
-        yield block[start : match.end()].strip()
-        start = match.end()
+        word_start = max(start, block.rfind(" ", start, match.start()) + 1)
+        if not _goes_on(block[word_start : match.start()], is_first=word_start == start):
+            yield block[start : match.end()].strip()
+            start = match.end()
     if rest := block[start:].strip():
         yield rest
+
+
+def _goes_on(word: str, *, is_first: bool) -> bool:
+    """Whether a full stop after `word` is that of an abbreviation, an initial or a numbering."""
+    bare = word.lower().lstrip("(\"'“[")
+    is_initial = len(bare) == 1 and bare.isascii() and bare.isalpha()
+    return bare in _ABBREVIATIONS or is_initial or (is_first and bare.isdigit())
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
@@ -71,9 +80,8 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
     widest = max(map(len, lines), default=0)
     kind: Kind = "sentence"
     gathered: list[str] = []
-    for index, line in enumerate(lines):
-        following = next((later for later in lines[index + 1 :] if later), "")
-        starts = _kind_of(line, following, widest, " ".join(gathered))
+    for line, following in zip(lines, _following(lines), strict=True):
+        starts = _kind_of(line, following, widest, gathered[-1] if gathered else "")
         if starts is None and line:
             gathered.append(line)
             continue
@@ -87,18 +95,27 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
         yield kind, " ".join(gathered)
 
 
-def _kind_of(line: str, following: str, widest: int, gathered: str) -> Kind | None:
-    """What `line` starts, or None where it goes on with what was gathered."""
+def _following(lines: list[str]) -> list[str]:
+    """For each line the next one that is not empty, or an empty one."""
+    following, found = "", []
+    for line in reversed(lines):
+        found.append(following)
+        following = line or following
+    return found[::-1]
+
+
+def _kind_of(line: str, following: str, widest: int, before: str) -> Kind | None:
+    """What `line` starts, or None where it goes on with the line before."""
     if not line:
         return "sentence"
     if _ITEM.match(line):
         return "item"
     if _is_row(line):
         return "row"
-    at_start = not gathered or gathered.endswith((*_ENDS, ":")) or bool(_LABEL.match(line))
+    at_start = not before or before.endswith((*_ENDS, ":")) or bool(_LABEL.match(line))
     if at_start and _is_heading(line, following, widest):
         return "heading"
-    return None if gathered else "sentence"
+    return None if before else "sentence"
 
 
 def _is_row(line: str) -> bool:
@@ -116,4 +133,4 @@ def _is_heading(line: str, following: str, widest: int) -> bool:
         return True
     if line.endswith((".", "!", ",", ";", "。")) or line[0].islower() or following[0].islower():
         return False
-    return line.startswith("#") or len(line) < widest * HEADING_SHARE
+    return line.startswith("#") or _is_row(following) or len(line) < widest * HEADING_SHARE

@@ -36,7 +36,9 @@ _DIGITS = re.compile(r"[0-9]+")
 _SPACED_DIGIT = re.compile(r"[ \t](?=[0-9])")
 _SIGNS = re.compile(r"[!-/:-@\[-`{-~]+")
 _GAPS = re.compile(r"[ \t]*[\r\n]+|[ \t]{2,}")
-_COMMON_SCRIPTS = re.compile(r"[\x80-\u06ff\u0900-\u11ff\u1780-\u17ff\u1c80-\u2bff\u2e00-\ua3ff\uac00-\uffff]+")
+_COMMON_SCRIPTS = re.compile(
+    r"[\x80-\u06ff\u0900-\u11ff\u1780-\u17ff\u1c80-\u2bff\u2e00-\ua3ff\uac00-\uffff]+"
+)
 _RARE_SCRIPTS = re.compile(
     r"[\u0700-\u08ff\u1200-\u177f\u1800-\u1c7f\u2c00-\u2dff\ua400-\uabff\U00010000-\U0010ffff]+"
 )

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 
 from fastapi import FastAPI
 
+from orc import __version__
 from orc.api.errors import add_error_handlers
 from orc.api.identity import build_authenticator
 from orc.api.routes import conversations, documents, health, turns
@@ -29,7 +29,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     app = FastAPI(
         title="Orc",
-        version=version("orc"),
+        version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
         openapi_url=f"{PREFIX}/openapi.json",

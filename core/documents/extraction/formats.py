@@ -109,7 +109,7 @@ def _check_office(source: Path, named: Format, found: str | None, memory_bytes: 
     if found == "an older Office file" and _is_locked(source):
         raise unreadable("encrypted")
     if found != "a zip archive":
-        raise _contradiction(named, found or "something else")
+        raise _contradiction(named, found)
     inside = inspect(source, memory_bytes)
     if inside is None:
         raise _contradiction(named, found)
@@ -123,5 +123,6 @@ def _is_locked(source: Path) -> bool:
         return content.find("EncryptedPackage".encode("utf-16-le")) >= 0
 
 
-def _contradiction(named: Format, found: str) -> DocumentRejected:
-    return unsupported(f"The file is named like {named.name} but holds {found}. {_KNOWN}")
+def _contradiction(named: Format, found: str | None) -> DocumentRejected:
+    what = f"holds {found}" if found else "is none"
+    return unsupported(f"The file's name says {named.name}, but it {what}. {_KNOWN}")

@@ -28,7 +28,7 @@ class LineEndHyphens:
         self._seen: set[str] = set()
 
     def mend(self, text: str) -> str:
-        for word in _WORD.findall(text.lower()):
+        for word in _WORD.findall(_LINE_END_HYPHEN.sub(" ", text).lower()):
             self._seen.add(word)
             if "-" in word:
                 self._seen.update(f"{left}-{right}" for left, right in pairwise(word.split("-")))

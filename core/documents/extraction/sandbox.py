@@ -92,6 +92,8 @@ class Extractor:
         _log.warning("extraction.child_died returncode=%s", returncode)
         if self._closed or -returncode in _STOPPED:
             return Unavailable("Reading the file was interrupted. Try again.")
+        if returncode > 0:
+            return Unavailable("The reader of documents does not work here. Its log says why.")
         if -returncode in _EXHAUSTED:
             return unreadable("too_slow")
         if -returncode in _STARVED:
@@ -148,8 +150,8 @@ async def _receive(process: Process, collector: Collector) -> None:
             line = await process.stdout.readline()
         except ValueError as error:
             raise GarbageOutput("a line that is too long") from error
-        if not line:
-            return
+        if not line.endswith(b"\n"):
+            return  # the end, or half a line of a child that was killed in mid-word
         collector.take(line)
 
 

@@ -77,6 +77,8 @@ def _open(file_format: Format, source: Path, memory_bytes: int) -> Reading:
 
             return slides.read(source, memory_bytes)
         case Format.XLSX:
+            # openpyxl would load numpy for nothing, and numpy ends the process where memory is short
+            sys.modules["numpy"] = None  # type: ignore[assignment]
             from core.documents.extraction import sheets
 
             return sheets.read(source)

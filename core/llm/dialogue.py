@@ -1,0 +1,110 @@
+"""What the offline model can say and do without sources: recall, list, rewrite, and say what it is."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from core.llm.ranking import Candidate, Question, Ranking
+from core.llm.sentences import split_pieces
+
+INTRODUCTION = (
+    "I am Orc's offline model: no language model is configured, so I answer by quoting sentences from "
+    "attached documents, with the page they stand on. Attach a document and ask about it, or set "
+    "OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT for a model that writes."
+)
+RECALL_COVERAGE = 0.6
+
+FEW_TERMS = 5
+"""A question with more terms than this stands alone, whatever its pronouns."""
+
+_LISTING = re.compile(
+    r"\b(?:which|what|list|show|how many|any)\b[^.?!]{0,30}"
+    r"\b(?:documents?|files?|attachments?|uploads?|pdfs?)\b",
+    re.I,
+)
+_ABOUT_CONTENT = re.compile(
+    r"\b(?:says?|said|about|contains?|mentions?|according|in (?:the|this|that))\b", re.I
+)
+_ELLIPTIC = re.compile(r"\s*(?:and|but|or|also|then|what about|how about|what else|why not|same for)\b", re.I)
+_PRONOUN = re.compile(r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|the same|which one)\b", re.I)
+_DEMONSTRATIVE = re.compile(
+    r"(?:^|\b(?:is|are|was|do|does|did|about|of|for|with|like|than|on|after|before|and|if)\s+)"
+    r"(?:this|that|these|those)\b(?!\s+(?:document|file|page|text|paper|report|pdf|contract|manual)s?\b)",
+    re.I,
+)
+_WORD = re.compile(r"[\w$€£%.,'’-]*\w")
+
+
+def recall_or_introduce(question: str, earlier: Sequence[str]) -> str:
+    """What the user said before that answers the question, quoted; else what this model is."""
+    said = [piece.text for text in earlier for piece in split_pieces(text) if not piece.text.endswith("?")]
+    newest_first = [Candidate(text, place=place) for place, text in enumerate(reversed(said))]
+    asked = Question(question)
+    ranking = Ranking(asked, newest_first)
+    best = max(range(len(said)), key=lambda i: ranking.scored[i].score, default=None)
+    if best is None or ranking.coverage(ranking.scored[best].covered) < RECALL_COVERAGE:
+        return INTRODUCTION
+    return f"Earlier in this conversation you said: “{newest_first[best].text}”"
+
+
+def rewrite_question(question: str, earlier: Sequence[str]) -> str:
+    """The question with what it refers to, taken from an English question before it; most need nothing.
+
+    `earlier` are the user's messages, oldest first.
+    """
+    if _leans_on_history(question):
+        own = set(Question(question).terms)
+        for previous in reversed(earlier):
+            subject = [] if _leans_on_history(previous) else _telling_words(previous, own)
+            if len(subject) > 1 or (subject and "?" in previous):
+                return f"{question.rstrip(' ?.!')} ({' '.join(subject)})?"
+    return question
+
+
+def asks_for_listing(question: str) -> bool:
+    """Whether the question is which documents there are, and not what they say."""
+    return _LISTING.search(question) is not None and _ABOUT_CONTENT.search(question) is None
+
+
+def tell_tool_result(content: str) -> str:
+    """A tool's result in words: documents by name and status, anything else as it came."""
+    documents = _documents_in(content)
+    if documents is None:
+        return f"The tool returned: {content}" if content.strip() else "The tool returned nothing."
+    if not documents:
+        return "There are no documents in this conversation."
+    lines = [f"- {_told(document)}" for document in documents]
+    return "\n".join(
+        [f"There {'is' if len(lines) == 1 else 'are'} {len(lines)} in this conversation:", *lines]
+    )
+
+
+def _leans_on_history(question: str) -> bool:
+    asked = Question(question)
+    refers_back = any(sign.search(question) for sign in (_PRONOUN, _DEMONSTRATIVE)) or _ELLIPTIC.match(
+        question
+    )
+    return not asked.tells or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
+
+
+def _telling_words(text: str, known: set[str]) -> list[str]:
+    """The words of a text that say what it is about and are not `known`, as they are written."""
+    asked = Question(text)
+    new = set(asked.terms) - known
+    return [word for word in _WORD.findall(text) if new.intersection(asked.terms_of(word))]
+
+
+def _documents_in(content: str) -> list[dict[str, Any]] | None:
+    """The documents that a listing found; it may be the last of several results."""
+    try:
+        found = json.loads(content)
+        documents: list[dict[str, Any]] = (found[-1] if isinstance(found, list) else found)["documents"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+    return documents
+
+
+def _told(document: dict[str, Any]) -> str:
+    reason = f": {document['reason']}" if document.get("reason") else ""
+    return f"{document['filename']} ({document['status']}{reason})"

@@ -1,0 +1,157 @@
+"""The offline chat model: deterministic, without weights or network, and honest about it."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call, tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field, SkipValidation
+
+from core.grounding.sources import FencedSource, read_fenced, without_fenced
+from core.llm.dialogue import asks_for_listing, recall_or_introduce, rewrite_question, tell_tool_result
+from core.llm.quoting import answer_from
+from core.llm.tokens import TokenCounter
+
+LISTING_TOOL = "documents_list"
+_QUESTION, _LAST_QUESTION, _FINDINGS = "Question:", "Last question:", "What the tools found:"
+_USER_LINES = re.compile(r"^user: (.*?)(?=\n(?:user|assistant): |\s*\Z)", re.M | re.S)
+_WORD = re.compile(r"\s*\S+\s*$|\s*\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What the model reads out of its messages. `earlier` is what the user said before, oldest first."""
+
+    question: str
+    earlier: tuple[str, ...]
+    sources: tuple[FencedSource, ...]
+    tool_result: str | None
+
+    @classmethod
+    def read(cls, messages: Sequence[BaseMessage]) -> "Conversation":
+        """The last thing the user said is the question; sources may stand in any message but earlier ones.
+
+        A question may be labelled `Question:`. `Last question:` may follow a transcript of `user:` and
+        `assistant:` lines, and `What the tools found:` may follow a question.
+        """
+        said = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
+        asked, earlier = said[-1] if said else "", said[:-1]
+        others = [str(message.text) for message in messages if not isinstance(message, HumanMessage)]
+        transcript, _, question = without_fenced(asked).rpartition(_LAST_QUESTION)
+        question, _, findings = question.partition(_FINDINGS)
+        last = messages[-1] if messages else None
+        return cls(
+            question=question.strip().removeprefix(_QUESTION).strip(),
+            earlier=(*map(without_fenced, earlier), *_USER_LINES.findall(transcript)),
+            sources=tuple(read_fenced("\n".join([*others, asked]))),
+            tool_result=str(last.text) if isinstance(last, ToolMessage) else findings.strip() or None,
+        )
+
+
+FORMS: dict[str, Callable[[Conversation], dict[str, Any]]] = {
+    "RewrittenQuestion": lambda asked: {"question": rewrite_question(asked.question, asked.earlier)},
+}
+"""How to fill each structured output, by the name of its schema."""
+
+
+class ExtractiveChatModel(BaseChatModel):
+    """Quotes sources, fills the forms in FORMS, lists documents by tool, and otherwise says what it is.
+
+    Raises NotImplementedError for a structured output that FORMS does not have.
+    """
+
+    counter: SkipValidation[TokenCounter] = Field(exclude=True)
+
+    @property
+    def _llm_type(self) -> str:
+        return "extractive"
+
+    def get_num_tokens(self, text: str) -> int:
+        return self.counter.count(text)
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """A `tool_choice` that names one of the tools forces it."""
+        return self.bind(
+            tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs
+        )
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self._reply(messages, kwargs))])
+
+    def _stream(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        yield from _chunks(self._reply(messages, kwargs))
+
+    async def _astream(
+        self, messages: list[BaseMessage], *_: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in _chunks(await asyncio.to_thread(self._reply, messages, kwargs)):
+            yield chunk
+
+    def _reply(self, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        asked = Conversation.read(messages)
+        called = _chosen_call(asked, options)
+        text = "" if called else _answer(asked)
+        return AIMessage(
+            content=text,
+            tool_calls=[tool_call(name=called[0], args=called[1], id=f"call_{called[0]}")] if called else [],
+            usage_metadata=self._usage(messages, text or json.dumps(called)),
+            response_metadata={
+                "model_name": "extractive",
+                "finish_reason": "tool_calls" if called else "stop",
+            },
+        )
+
+    def _usage(self, messages: list[BaseMessage], said: str) -> UsageMetadata:
+        given = sum(self.counter.count(str(message.text)) for message in messages)
+        made = self.counter.count(said)
+        return UsageMetadata(input_tokens=given, output_tokens=made, total_tokens=given + made)
+
+
+def _answer(asked: Conversation) -> str:
+    if asked.tool_result is not None:
+        return tell_tool_result(asked.tool_result)
+    if asked.sources:
+        return answer_from(asked.question, asked.sources)
+    return recall_or_introduce(asked.question, asked.earlier)
+
+
+def _chosen_call(asked: Conversation, options: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """The tool to call and its arguments: the forced one, or the listing where that is what is asked."""
+    offered = [tool["function"]["name"] for tool in options.get("tools") or []]
+    forced = options.get("tool_choice")
+    if forced in offered:
+        if forced not in FORMS:
+            raise NotImplementedError(f"The extractive model cannot fill the form {forced!r}.")
+        return forced, FORMS[forced](asked)
+    if LISTING_TOOL in offered and asked.tool_result is None and asks_for_listing(asked.question):
+        return LISTING_TOOL, {}
+    return None
+
+
+def _chunks(message: AIMessage) -> Iterator[ChatGenerationChunk]:
+    """The message word by word; the last chunk is empty but for tool calls and usage."""
+    for word in _WORD.findall(str(message.text)):
+        yield ChatGenerationChunk(message=AIMessageChunk(content=word))
+    yield ChatGenerationChunk(
+        message=AIMessageChunk(
+            content="",
+            tool_call_chunks=[
+                tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+                for index, call in enumerate(message.tool_calls)
+            ],
+            usage_metadata=message.usage_metadata,
+            response_metadata=message.response_metadata,
+            chunk_position="last",
+        )
+    )

@@ -1,0 +1,207 @@
+"""What every catalog must do."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from core.documents.models import BlobProperties, Document, DocumentStatus, StoredFile
+from core.documents.names import BlobPath, Owner
+from core.documents.ports import Catalog
+from core.documents.sqlite_catalog import SCHEMA, SqliteCatalog
+from core.errors import DependencyDown
+from core.sqlite import Database
+
+OWNER = Owner("acme", "ann", "c1")
+NEIGHBOURS = [Owner("globex", "ann", "c1"), Owner("acme", "bob", "c1"), Owner("acme", "ann", "c2")]
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+Open = Callable[[Path], AbstractAsyncContextManager[Catalog]]
+
+
+@asynccontextmanager
+async def open_sqlite(folder: Path) -> AsyncIterator[Catalog]:
+    database = Database(folder / "orc.db")
+    await database.migrate(SCHEMA)
+    yield SqliteCatalog(database, clock=lambda: NOW)
+    await database.close()
+
+
+CATALOGS: dict[str, Open] = {"sqlite": open_sqlite}
+
+
+@pytest.fixture(params=sorted(CATALOGS))
+async def pair(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[Catalog, Catalog]]:
+    """Two catalogs over the same records, as two processes hold them."""
+    opened = CATALOGS[request.param]
+    async with opened(tmp_path) as first, opened(tmp_path) as second:
+        yield first, second
+
+
+@pytest.fixture
+def catalog(pair: tuple[Catalog, Catalog]) -> Catalog:
+    return pair[0]
+
+
+def document(name: str = "a.pdf", owner: Owner = OWNER, *, etag: str = "v1", minute: int = 0) -> Document:
+    seen = Document.first_seen(BlobProperties(path=BlobPath(owner, name), etag=etag, size=3))
+    return seen.model_copy(update={"created_at": NOW + timedelta(minutes=minute), "updated_at": NOW})
+
+
+def stored(
+    document: Document, file_id: str = "file-1", *, expires: timedelta = timedelta(days=7)
+) -> StoredFile:
+    return StoredFile(
+        file_id=file_id,
+        blob_name=document.blob_name,
+        organization_id=document.organization_id,
+        document_id=document.document_id,
+        etag=document.etag,
+        expires_at=NOW + expires,
+    )
+
+
+async def test_a_record_comes_back_as_it_was_saved(pair: tuple[Catalog, Catalog]) -> None:
+    saved = document("Bericht für März.pdf").model_copy(
+        update={
+            "status": DocumentStatus.FAILED,
+            "reason_code": "no_text",
+            "reason": 'Say "OCR" – 请',
+            "pages": 3,
+            "pages_without_text": 3,
+            "tokens": 7,
+            "sha256": "0" * 64,
+            "media_type": "application/pdf",
+            "updated_at": NOW + timedelta(microseconds=1),
+        }
+    )
+    await pair[0].save(saved)
+    for catalog in pair:
+        assert await catalog.get(OWNER, [saved.document_id]) == [saved]
+
+
+async def test_get_gives_the_known_ones_in_the_order_asked(catalog: Catalog) -> None:
+    first, second, third = (document(name) for name in ("a.pdf", "b.pdf", "c.pdf"))
+    for each in (first, second, third):
+        await catalog.save(each)
+    asked = [third.document_id, "unknown", "'; DROP TABLE documents", first.document_id, third.document_id]
+    assert await catalog.get(OWNER, asked) == [third, first]
+    assert await catalog.get(OWNER, []) == []
+
+
+async def test_get_takes_many_ids(catalog: Catalog) -> None:
+    await catalog.save(document())
+    asked = [f"unknown-{number}" for number in range(40_000)] + [document().document_id]
+    assert len(await catalog.get(OWNER, asked)) == 1
+
+
+async def test_a_save_replaces_the_record(catalog: Catalog) -> None:
+    await catalog.save(document(etag="v1"))
+    await catalog.save(document(etag="v2"))
+    assert await catalog.list_in(OWNER) == [document(etag="v2")]
+
+
+async def test_a_listing_holds_one_conversation_oldest_first(catalog: Catalog) -> None:
+    newest, oldest, middle = document("a.pdf", minute=2), document("b.pdf"), document("c.pdf", minute=1)
+    for each in (newest, oldest, middle, *(document(owner=owner) for owner in NEIGHBOURS)):
+        await catalog.save(each)
+    assert await catalog.list_in(OWNER) == [oldest, middle, newest]
+    assert await catalog.list_in(Owner("acme", "ann", "c3")) == []
+
+
+@pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
+async def test_an_owner_never_sees_or_touches_records_of_another(catalog: Catalog, neighbour: Owner) -> None:
+    mine, theirs = document(), document(owner=neighbour)
+    await catalog.save(mine)
+    assert await catalog.get(neighbour, [mine.document_id]) == []
+    assert await catalog.list_in(neighbour) == []
+    await catalog.save(theirs)
+    await catalog.delete(theirs)
+    assert await catalog.get(OWNER, [mine.document_id]) == [mine]
+
+
+@pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
+async def test_a_stolen_id_reaches_nothing_of_its_owner(catalog: Catalog, neighbour: Owner) -> None:
+    mine = document()
+    forged = document(owner=neighbour, etag="forged").model_copy(update={"document_id": mine.document_id})
+    await catalog.save(mine)
+    await catalog.save(forged)
+    await catalog.delete(forged)
+    assert await catalog.get(OWNER, [mine.document_id]) == [mine]
+
+
+async def test_a_deleted_record_is_gone_with_its_files_and_deleting_twice_is_no_error(
+    catalog: Catalog,
+) -> None:
+    kept, gone = document("kept.pdf"), document("gone.pdf")
+    for each in (kept, gone):
+        await catalog.save(each)
+        await catalog.save_files([stored(each, f"file-{each.blob_name}")])
+    await catalog.delete(gone)
+    await catalog.delete(gone)
+    assert await catalog.list_in(OWNER) == [kept]
+    assert await catalog.live_files([kept, gone]) == [stored(kept, "file-kept.pdf")]
+
+
+async def test_file_references_come_back_in_the_order_of_the_documents(pair: tuple[Catalog, Catalog]) -> None:
+    first, second, third = (document(name) for name in ("a.pdf", "b.pdf", "c.pdf"))
+    files = [stored(first, "file-a"), stored(second, "file-b")]
+    await pair[0].save_files(files)
+    assert await pair[1].live_files([second, third, first]) == files[::-1]
+    assert await pair[1].live_files([]) == []
+
+
+async def test_a_new_reference_replaces_the_earlier_one(catalog: Catalog) -> None:
+    await catalog.save_files([stored(document(), "file-old")])
+    await catalog.save_files([stored(document(), "file-new")])
+    assert [file.file_id for file in await catalog.live_files([document()])] == ["file-new"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(document(etag="v2"), id="other-bytes"),
+        pytest.param(document("b.pdf"), id="other-document"),
+        pytest.param(document().model_copy(update={"organization_id": "globex"}), id="other-organization"),
+    ],
+)
+async def test_a_reference_serves_only_the_bytes_it_was_made_from(catalog: Catalog, other: Document) -> None:
+    await catalog.save_files([stored(document())])
+    assert await catalog.live_files([other]) == []
+    assert await catalog.live_files([document()]) == [stored(document())]
+
+
+async def test_an_organization_cannot_replace_the_reference_of_another(catalog: Catalog) -> None:
+    forged = stored(document(), "file-forged").model_copy(update={"organization_id": "globex"})
+    await catalog.save_files([stored(document())])
+    await catalog.save_files([forged])
+    assert await catalog.live_files([document()]) == [stored(document())]
+
+
+@pytest.mark.parametrize(("left", "live"), [(1, 1), (0, 0), (-1, 0)], ids=["before", "at", "after"])
+async def test_a_reference_lives_until_it_expires(catalog: Catalog, left: int, live: int) -> None:
+    await catalog.save_files([stored(document(), expires=timedelta(seconds=left))])
+    assert len(await catalog.live_files([document()])) == live
+
+
+async def test_saves_of_two_processes_at_once_are_all_kept(pair: tuple[Catalog, Catalog]) -> None:
+    documents = [document(f"{number:02}.pdf", minute=number) for number in range(40)]
+    saves: Sequence[Awaitable[None]] = [pair[n % 2].save(each) for n, each in enumerate(documents)]
+    await asyncio.gather(*saves, *(pair[n % 2].list_in(OWNER) for n in range(40)))
+    for catalog in pair:
+        assert await catalog.list_in(OWNER) == documents
+
+
+async def test_ping_passes_where_the_catalog_works(catalog: Catalog) -> None:
+    await catalog.ping()
+
+
+async def test_ping_says_that_the_catalog_is_down(tmp_path: Path) -> None:
+    (tmp_path / "orc.db").write_text("not a database, and long enough not to pass for an empty one" * 100)
+    database = Database(tmp_path / "orc.db")
+    with pytest.raises(DependencyDown) as down:
+        await SqliteCatalog(database).ping()
+    assert down.value.dependency == "store"
+    await database.close()

@@ -1,0 +1,89 @@
+"""What is written in different ways is found by one spelling, in the document's own language."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.documents.stop_words import STOP_WORDS
+from core.documents.terms import detect_language, has_digit, question_words, stems, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Balance BILLING", ["balance", "billing"]),
+        ("e\ufb03cient \uff21\uff22\uff23", ["efficient", "abc"]),
+        ("Straße STRASSE", ["strasse", "strasse"]),
+        ("$1,234.5 and 1234.5", ["1234.5", "and", "1234.5"]),
+        ("1.234,5", ["1234.5"]),
+        ("1,234,567", ["1234567"]),
+        ("3,5 %", ["3.5"]),
+        ("1.2.3", ["1.2.3"]),
+        ("31.12.2023", ["31", "12", "2023"]),
+        ("1,2,3", ["1", "2", "3"]),
+        ("version v2.3", ["version", "v2", "3"]),
+        ("FY2018 FY18 FY '19 FY98", ["2018", "2018", "2019", "1998"]),
+        ("out-of-net-\r\nwork", ["out", "of", "network"]),
+        ("delegat\x02ing dele\u00adgating", ["delegating", "delegating"]),
+        ("2018-\n2019", ["2018", "2019"]),
+        ("snake_case", ["snake", "case"]),
+        ("東京都 A 水", ["東京", "京都", "a", "水"]),
+        ("서울시", ["서울", "울시"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("", []),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@given(st.text())
+def test_any_text_gives_plain_words_that_are_their_own_spelling(text: str) -> None:
+    for word in words(text):
+        assert word
+        assert not set(word) & set(" \n\t\"'*():^-+\0")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "What is the deductible of the plan and how does it protect the members?"),
+        ("de", "Wie hoch ist der Selbstbehalt und was wird von der Versicherung nicht bezahlt?"),
+        ("es", "¿Cuál es el nombre del alfabeto que se usa en los problemas de la computación?"),
+        ("fr", "Quelle est la franchise et qui paie le reste dans le cas d'une maladie?"),
+        ("it", "Qual è il nome della città che non è nella lista degli stati?"),
+        ("pt", "Qual é o nome da cidade que não está na lista dos estados?"),
+        ("nl", "Wat is het eigen risico en welke kosten worden niet door de verzekering betaald?"),
+        ("ru", "Как называется город, который не был в списке и почему это так?"),
+        ("en", "東京 42"),
+        ("en", ""),
+    ],
+)
+def test_the_language_is_told_by_its_stop_words(language: str, text: str) -> None:
+    assert detect_language(words(text)) == language
+
+
+def test_every_language_has_a_stemmer() -> None:
+    assert all(stems(["2018"], language) == ["2018"] for language in STOP_WORDS)
+
+
+def test_stems_join_the_forms_of_a_word_and_leave_stop_words_empty() -> None:
+    assert stems(["the", "providers", "provider"], "en") == ["", "provid", "provid"]
+    assert stems(["die", "häuser", "haus"], "de") == ["", "haus", "haus"]
+
+
+def test_a_question_keeps_only_what_it_is_about() -> None:
+    question = "Please answer by relying on the document: what is the deductible of the plan?"
+    assert question_words(question) == ["deductible", "plan"]
+
+
+def test_a_question_of_nothing_but_instructions_keeps_its_words() -> None:
+    assert question_words("Please summarize the document") == ["please", "summarize", "the", "document"]
+
+
+def test_a_question_is_stripped_of_its_own_languages_stop_words() -> None:
+    assert question_words("Wann war der Krieg, in dem man so viel will?") == ["wann", "krieg", "viel", "will"]
+
+
+def test_terms_with_digits_are_told() -> None:
+    assert [has_digit(term) for term in ("2018", "q3", "plan", "東京")] == [True, True, False, False]

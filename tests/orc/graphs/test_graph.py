@@ -1,0 +1,269 @@
+"""The graph against fake tools and scripted models: routing, reuse of files, and what a model may do."""
+
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from core.contract import DocumentChatMetadata, DocumentChatResult
+from core.documents.models import FileRef
+from core.errors import DependencyDown, NotFound
+from core.llm.model import ChatModel, Meter
+from orc.bootstrap import load_prompts
+from orc.events import Event, Plan, Reset, Route, Token, Tool
+from orc.graphs.graph import compile_graph
+from orc.graphs.models import ChatMessage, ConversationState, Deps
+from orc.tools import ToolSchema
+from tests.fakes import FakeTools, Script, ScriptedModel, WordCounter, scripted
+
+GRAPH = compile_graph()
+HISTORY = [ChatMessage(role="user", content="What is the fee?"), ChatMessage(role="assistant", content="10.")]
+LIST_TOOL = ToolSchema(
+    name="documents_list", description="lists", input_schema={"type": "object", "properties": {}}
+)
+CHAT_TOOL = ToolSchema(
+    name="document_chat", description="asks", input_schema={"type": "object", "properties": {}}
+)
+
+
+def ref(blob_name: str, file_id: str = "file-1") -> FileRef:
+    return FileRef(file_id=file_id, blob_name=blob_name)
+
+
+def document_chat_result(*files: FileRef) -> dict[str, Any]:
+    metadata = DocumentChatMetadata(mode="inline", reason="it fits")
+    result = DocumentChatResult(answer="It is 10.", files=list(files), metadata=metadata)
+    return result.model_dump(mode="json")
+
+
+def says(text: str) -> Script:
+    return lambda _messages, _options: AIMessage(text)
+
+
+class Turn:
+    """One run of the graph, with everything that it touched."""
+
+    def __init__(self, tools: FakeTools, script: Script | None = None, *, stream: bool = True) -> None:
+        self.tools = tools
+        self.events: list[Event] = []
+        model: ChatModel
+        self.model: ScriptedModel
+        model, self.model = scripted(script or says("Hello."))
+        self.deps = Deps(
+            planner=model,
+            writer=model,
+            model_name="scripted",
+            tools=tools,
+            scope_token="token",
+            meter=Meter(max_calls=8),
+            counter=WordCounter(),
+            prompts=load_prompts(),
+            emit=self.events.append,
+            stream=stream,
+            tool_rounds=3,
+        )
+
+    async def run(self, **state: Any) -> ConversationState:
+        given = ConversationState(question="And the fee?", conversation_id="c", **state)
+        return ConversationState.model_validate(await GRAPH.ainvoke(given, context=self.deps))
+
+    def of(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def streamed(self) -> str:
+        return "".join(event.text for event in self.of(Token))
+
+
+async def test_a_first_upload_sends_names_only_and_keeps_the_returned_files() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("doc1.pdf"))))
+    state = await turn.run(blob_names=["doc1.pdf"])
+    assert turn.tools.calls == [
+        ("document_chat", {"question": "And the fee?", "document_names": ["doc1.pdf"]})
+    ]
+    assert state.uploaded_file_refs == [ref("doc1.pdf")]
+    assert state.last_mcp_tool_used == "document_chat"
+    assert state.context_docs == ["It is 10."]
+
+
+async def test_the_same_documents_in_another_order_reuse_their_files() -> None:
+    known = [ref("a.pdf", "file-a"), ref("b.pdf", "file-b")]
+    turn = Turn(FakeTools(document_chat=document_chat_result(*known)))
+    await turn.run(blob_names=["b.pdf", "a.pdf"], uploaded_file_refs=known)
+    assert turn.tools.calls[0][1]["cached_file_info"] == [
+        {"file_id": "file-a", "blob_name": "a.pdf"},
+        {"file_id": "file-b", "blob_name": "b.pdf"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [["doc2.pdf"], ["doc1.pdf", "doc2.pdf"], ["Doc1.pdf"], ["DOC1.PDF"]],
+    ids=["another", "one more", "a capital", "all capitals"],
+)
+async def test_any_other_set_of_documents_is_processed_afresh(asked: list[str]) -> None:
+    fresh = [ref(name, f"new-{name}") for name in asked]
+    turn = Turn(FakeTools(document_chat=document_chat_result(*fresh)))
+    state = await turn.run(blob_names=asked, uploaded_file_refs=[ref("doc1.pdf")])
+    assert "cached_file_info" not in turn.tools.calls[0][1]
+    assert state.uploaded_file_refs == fresh
+
+
+async def test_one_document_less_is_another_set() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
+    await turn.run(blob_names=["a.pdf"], uploaded_file_refs=[ref("a.pdf"), ref("b.pdf")])
+    assert "cached_file_info" not in turn.tools.calls[0][1]
+
+
+async def test_ids_that_expired_on_the_server_are_overwritten_by_the_new_ones() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("doc1.pdf", "file-new"))))
+    state = await turn.run(blob_names=["doc1.pdf"], uploaded_file_refs=[ref("doc1.pdf", "file-expired")])
+    assert turn.tools.calls[0][1]["cached_file_info"][0]["file_id"] == "file-expired"
+    assert state.uploaded_file_refs == [ref("doc1.pdf", "file-new")]
+
+
+async def test_references_survive_a_turn_without_documents() -> None:
+    turn = Turn(FakeTools())
+    state = await turn.run(uploaded_file_refs=[ref("doc1.pdf")], last_mcp_tool_used="document_chat")
+    assert state.uploaded_file_refs == [ref("doc1.pdf")]
+    assert state.last_mcp_tool_used == "document_chat"
+
+
+async def test_a_first_question_on_documents_calls_no_model_of_the_orchestrator() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
+    state = await turn.run(blob_names=["a.pdf"])
+    assert turn.model.calls == []
+    assert state.answer == turn.streamed == "It is 10."
+    assert [event.retriever for event in turn.of(Route)] == ["document_chat"]
+
+
+async def test_with_a_history_the_planner_rewrites_the_question_once() -> None:
+    def rewrite(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        [tool] = options["tools"]
+        arguments = {"question": "What is the fee for families?"}
+        return AIMessage("", tool_calls=[{"name": tool["function"]["name"], "args": arguments, "id": "1"}])
+
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), rewrite)
+    await turn.run(blob_names=["a.pdf"], history=HISTORY)
+    assert turn.tools.calls[0][1]["question"] == "What is the fee for families?"
+    assert len(turn.model.calls) == 1
+
+
+async def test_a_planner_that_talks_nonsense_leaves_the_question_as_it_is_and_says_so() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), says("no form here"))
+    await turn.run(blob_names=["a.pdf"], history=HISTORY)
+    assert turn.tools.calls[0][1]["question"] == "And the fee?"
+    [plan] = turn.of(Plan)
+    assert "could not be rewritten" in plan.fallback
+
+
+async def test_a_conversation_without_documents_just_talks_with_its_history() -> None:
+    turn = Turn(FakeTools())
+    state = await turn.run(history=HISTORY)
+    [(messages, options)] = turn.model.calls
+    assert [message.text for message in messages[1:]] == ["What is the fee?", "10.", "And the fee?"]
+    assert "tools" not in options
+    assert state.answer == turn.streamed
+    assert turn.tools.calls == []
+
+
+async def test_without_named_documents_document_chat_is_not_offered() -> None:
+    turn = Turn(FakeTools([CHAT_TOOL, LIST_TOOL]))
+    await turn.run(has_documents=True)
+    [(_, options)] = turn.model.calls
+    assert [tool["function"]["name"] for tool in options["tools"]] == ["documents_list"]
+
+
+def calls_tool(name: str, **arguments: Any) -> Script:
+    """A model that calls one tool and then reports what the tool said."""
+
+    def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        if isinstance(messages[-1], ToolMessage):
+            return AIMessage(f"The tool said: {messages[-1].text}")
+        return AIMessage("Let me see.", tool_calls=[{"name": name, "args": arguments, "id": "1"}])
+
+    return script
+
+
+async def test_a_model_sees_handles_instead_of_identifiers() -> None:
+    listed = {
+        "documents": [{"document_id": "secret-id", "context_id": "secret-context", "filename": "a.pdf"}]
+    }
+    turn = Turn(FakeTools([LIST_TOOL], documents_list=listed), calls_tool("documents_list"))
+    state = await turn.run(has_documents=True)
+    assert state.answer is not None
+    assert "secret" not in state.answer
+    assert '"document": "d1"' in state.answer
+    assert state.last_mcp_tool_used == "documents_list"
+
+
+async def test_text_before_a_tool_call_is_withdrawn() -> None:
+    turn = Turn(FakeTools([LIST_TOOL], documents_list={"documents": []}), calls_tool("documents_list"))
+    state = await turn.run(has_documents=True)
+    after_reset = turn.events[turn.events.index(turn.of(Reset)[-1]) :]
+    assert "".join(event.text for event in after_reset if isinstance(event, Token)) == state.answer
+
+
+async def test_identifiers_that_a_model_makes_up_never_reach_a_tool() -> None:
+    wants = calls_tool(
+        "documents_list", conversation_id="other", document_names=["b.pdf"], file_id="file-9", limit=3
+    )
+    turn = Turn(FakeTools([LIST_TOOL], documents_list={"documents": []}), wants)
+    await turn.run(has_documents=True)
+    assert turn.tools.calls == [("documents_list", {"limit": 3})]
+
+
+@pytest.mark.parametrize("handle", ["d7", "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11", "../x"])
+async def test_a_document_that_was_never_shown_cannot_be_named(handle: str) -> None:
+    turn = Turn(FakeTools([LIST_TOOL]), calls_tool("documents_get_summary", document=handle))
+    state = await turn.run(has_documents=True)
+    assert turn.tools.calls == []
+    assert state.answer is not None
+    assert "There is no" in state.answer
+
+
+async def test_document_chat_called_by_a_model_is_refused() -> None:
+    turn = Turn(FakeTools([CHAT_TOOL, LIST_TOOL]), calls_tool("document_chat", question="x"))
+    await turn.run(has_documents=True)
+    assert turn.tools.calls == []
+
+
+async def test_a_failing_tool_is_told_to_the_model_and_shown_to_the_user() -> None:
+    turn = Turn(FakeTools([LIST_TOOL], documents_list=NotFound("gone")), calls_tool("documents_list"))
+    state = await turn.run(has_documents=True)
+    assert state.answer is not None
+    assert "gone" in state.answer
+    assert [event.status for event in turn.of(Tool)] == ["started", "failed"]
+
+
+async def test_a_model_that_never_stops_calling_tools_is_stopped_and_answers_from_what_was_found() -> None:
+    def script(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        if not options.get("tools"):
+            return AIMessage("Enough.")
+        return AIMessage("", tool_calls=[{"name": "documents_list", "args": {}, "id": "1"}])
+
+    turn = Turn(FakeTools([LIST_TOOL], documents_list={"documents": []}), script)
+    state = await turn.run(has_documents=True)
+    assert len(turn.tools.calls) == turn.deps.tool_rounds
+    assert state.answer is not None
+    assert state.answer.strip() == "Enough."
+
+
+async def test_document_chat_that_is_down_fails_the_turn() -> None:
+    down = DependencyDown("no", dependency="mcp_server")
+    with pytest.raises(DependencyDown):
+        await Turn(FakeTools(document_chat=down)).run(blob_names=["a.pdf"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_the_tokens_add_up_to_the_answer_however_it_is_rendered(stream: bool) -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), stream=stream)
+    state = await turn.run(blob_names=["a.pdf"])
+    assert turn.streamed == state.answer
+
+
+async def test_events_hold_no_identifiers() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf", "file-secret"))))
+    await turn.run(blob_names=["a.pdf"])
+    assert "file-secret" not in json.dumps([event.data() for event in turn.events])
