@@ -19,7 +19,8 @@ MAX_COLUMNS = 1000
 
 def read(source: Path) -> Reading:
     """The values as the file last showed them: results, not formulas."""
-    workbook = load_workbook(source, read_only=True, data_only=True, keep_links=False)
+    file = source.open("rb")  # by its path openpyxl would refuse a file for its extension
+    workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
     sheets = workbook.worksheets
     if not sheets:
         raise unreadable("empty")

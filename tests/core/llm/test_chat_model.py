@@ -207,7 +207,7 @@ async def test_a_stream_that_breaks_off_is_an_error_after_its_text(
 
 
 async def test_our_own_mistakes_are_not_blamed_on_the_model(model: ChatModel, meter: Meter) -> None:
-    with pytest.raises(AttributeError):
+    with pytest.raises(NotImplementedError):
         await model.complete([object()], meter=meter)  # type: ignore[list-item]
 
 

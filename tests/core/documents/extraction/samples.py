@@ -58,14 +58,15 @@ def archive(members: dict[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def with_member(package: bytes, name: str, old: str, new: str) -> bytes:
-    """The package with a text replaced in one of its members."""
+def with_member(package: bytes, name: str, change: Callable[[str], str]) -> bytes:
+    """The package with one of its XML parts changed; `change` gets it without the XML declaration."""
     with zipfile.ZipFile(io.BytesIO(package)) as file:
         members: dict[str, str | bytes] = {info.filename: file.read(info) for info in file.infolist()}
     content = members[name]
     assert isinstance(content, bytes)
-    assert old.encode() in content
-    members[name] = content.replace(old.encode(), new.encode())
+    xml = content.decode()
+    members[name] = change(xml.partition("?>")[2] if xml.startswith("<?xml") else xml)
+    assert members[name] != xml
     return archive(members)
 
 

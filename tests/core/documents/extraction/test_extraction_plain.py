@@ -28,7 +28,8 @@ async def test_html_of_scripts_alone_has_no_text(read: Read) -> None:
 
 
 async def test_markdown_is_cut_at_headings_outside_of_fences(read: Read) -> None:
-    content = "intro\n\n# Fees #\n\n```sh\n# no heading\n```\n\n## Empty\n\n### Deep\n\ntext\n\nUnderlined\n====\nend"
+    content = "intro\n\n# Fees #\n\n```sh\n# no heading\n```\n\n## Empty\n\n### Deep\n\n"
+    content += "text\n\nUnderlined\n====\nend"
     extraction = await read("a.md", content.encode())
     assert [(page.label, page.text.split("\n")[0]) for page in extraction.pages] == [
         ("", "intro"),

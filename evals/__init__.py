@@ -1,0 +1,1 @@
+"""Commands that measure how well the product does its work."""

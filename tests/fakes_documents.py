@@ -1,0 +1,181 @@
+"""Hand-written stand-ins behind the ports of the document side."""
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.documents import sqlite_catalog, sqlite_pages
+from core.documents.extraction import Extraction
+from core.documents.folder_blobs import FolderBlobStore
+from core.documents.ingestion import Ingestion
+from core.documents.library import DocumentLibrary
+from core.documents.models import Document, Hit, Page, Passage
+from core.documents.ports import Progress
+from core.documents.sqlite_catalog import SqliteCatalog
+from core.documents.sqlite_pages import SqlitePageStore
+from core.errors import DependencyDown, UnreadableDocument
+from core.sqlite import Database
+
+Hook = Callable[[], Awaitable[object]]
+
+
+async def pass_by() -> None:
+    """A hook that does nothing."""
+
+
+class FakeExtractor:
+    """Reads text files: form feeds part the pages, and what starts with DAMAGED is rejected.
+
+    `during` runs between the reading of the bytes and the result.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.during: Hook = pass_by
+
+    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
+        self.calls += 1
+        content = await asyncio.to_thread(source.read_bytes)
+        await self.during()
+        if content.startswith(b"DAMAGED"):
+            raise UnreadableDocument(f"{file_name} is damaged. Save it anew and upload it again.")
+        texts = content.decode().split("\f")
+        pages = [Page(number=number, text=text.strip()) for number, text in enumerate(texts, 1)]
+        if progress is not None:
+            progress(len(pages), len(pages), "Reading pages")
+        return Extraction(pages=pages, media_type="text/plain", sha256=hashlib.sha256(content).hexdigest())
+
+
+class WordCounter:
+    """One token per word. `threads` holds the names of the threads in which it counted."""
+
+    exact = True
+
+    def __init__(self) -> None:
+        self.threads: set[str] = set()
+
+    def count(self, text: str) -> int:
+        self.threads.add(threading.current_thread().name)
+        return len(text.split())
+
+    def warm(self) -> None:
+        """Nothing to do."""
+
+
+class FakeIndex:
+    """Passages in memory, scored by how many words of the query they hold.
+
+    `before_save` runs before each save; `broken` makes every save fail.
+    """
+
+    def __init__(self) -> None:
+        self.passages: dict[str, list[Passage]] = {}
+        self.before_save: Hook = pass_by
+        self.broken = False
+
+    async def save(self, document_id: str, passages: Sequence[Passage]) -> None:
+        await self.before_save()
+        fail_if(self.broken)
+        self.passages[document_id] = list(passages)
+
+    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> list[Hit]:
+        words = query.lower().split()
+        inside = [passage for wanted in document_ids for passage in self.passages.get(wanted, [])]
+        hits = [Hit(passage=p, score=sum(word in p.text.lower() for word in words)) for p in inside]
+        return sorted((hit for hit in hits if hit.score), key=lambda hit: -hit.score)[:top_k]
+
+    async def delete(self, document_id: str) -> None:
+        self.passages.pop(document_id, None)
+
+
+class BreakableCatalog(SqliteCatalog):
+    """The SQLite catalog, whose saves fail while it is `broken`."""
+
+    broken = False
+
+    async def save(self, document: Document) -> None:
+        fail_if(self.broken)
+        await super().save(document)
+
+
+class BreakablePages(SqlitePageStore):
+    """The SQLite page store, whose saves fail while it is `broken`."""
+
+    broken = False
+
+    async def save(self, document_id: str, pages: Sequence[Page]) -> None:
+        fail_if(self.broken)
+        await super().save(document_id, pages)
+
+
+def fail_if(broken: bool) -> None:
+    if broken:
+        raise DependencyDown("The store is down.", dependency="store")
+
+
+@dataclass
+class DocumentSide:
+    """The document services over real embedded stores and a fake extractor and index."""
+
+    folder: Path
+    blobs: FolderBlobStore
+    catalog: BreakableCatalog
+    pages: BreakablePages
+    index: FakeIndex = field(default_factory=FakeIndex)
+    extractor: FakeExtractor = field(default_factory=FakeExtractor)
+    counter: WordCounter = field(default_factory=WordCounter)
+
+    def __post_init__(self) -> None:
+        self.ingestion, self.library = self.another_process()
+
+    def another_process(self) -> tuple[Ingestion, DocumentLibrary]:
+        """Services over the same stores that share nothing else with the first ones."""
+        ingestion = Ingestion(self.blobs, self.catalog, self.pages, self.index, self.extractor, self.counter)
+        return ingestion, DocumentLibrary(self.blobs, self.catalog, self.pages, self.index, ingestion)
+
+    def breakable(self, name: str) -> FakeIndex | BreakableCatalog | BreakablePages:
+        """One of the stores that can be broken: `index`, `catalog` or `pages`."""
+        stores: dict[str, FakeIndex | BreakableCatalog | BreakablePages] = {
+            "index": self.index,
+            "catalog": self.catalog,
+            "pages": self.pages,
+        }
+        return stores[name]
+
+    def file(self, content: str, name: str = "source") -> Path:
+        """A local file, such as an upload leaves."""
+        source = self.folder / name
+        source.write_text(content)
+        return source
+
+    async def texts(self, document: Document) -> tuple[str, str]:
+        """What the page store and the index hold of a document."""
+        pages = await self.pages.get(document.document_id)
+        passages = self.index.passages.get(document.document_id, [])
+        return " ".join(page.text for page in pages), " ".join(passage.text for passage in passages)
+
+
+@asynccontextmanager
+async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
+    database = Database(folder / "orc.db")
+    await database.migrate(sqlite_catalog.SCHEMA, sqlite_pages.SCHEMA)
+    yield DocumentSide(
+        folder, FolderBlobStore(folder / "blobs"), BreakableCatalog(database), BreakablePages(database)
+    )
+    await database.close()
+
+
+class Gate:
+    """A hook that tells that it was `reached` and then waits until it is `opened`."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.reached.set()
+        await self.opened.wait()

@@ -1,0 +1,112 @@
+"""A worker over function_app.py with the tools server and a model double behind it, once for all tests."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import function_app
+from orc.tools_process import free_port
+from tests.doubles.openai_double import OpenAIDouble, Script, serving
+from tests.functions.host import LOCAL, HostTransport
+from tests.functions.worker import Worker, running_worker
+from tests.shared_data import ROOT
+from tests.system import upload
+
+START_SECONDS = 30.0
+ClientFor = Callable[[str], httpx.Client]
+
+
+@pytest.fixture(scope="session")
+def served_model() -> Iterator[tuple[OpenAIDouble, str]]:
+    double = OpenAIDouble()
+    with serving(double) as url:
+        yield double, url
+
+
+@pytest.fixture(scope="session")
+def worker(
+    served_model: tuple[OpenAIDouble, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
+    """A worker whose app has read its settings and opened its services."""
+    folder, port = tmp_path_factory.mktemp("functions"), free_port()
+    settings = {
+        "ORC_DATA_DIR": str(folder / ".orc"),
+        "MCP_SERVER_URL": f"http://127.0.0.1:{port}/mcp",
+        "OPENAI_BASE_URL": served_model[1],
+        "OPENAI_API_KEY": "none",
+    }
+    with tools_server(port, settings, folder / "tools.log"), running_worker(ROOT) as worker:
+        with pytest.MonkeyPatch.context() as patch, client_of(worker, LOCAL) as first:
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            assert first.get("/ready").status_code == 200
+        yield worker
+        worker.start(function_app.build_api().state.services.close()).result()
+
+
+@contextmanager
+def tools_server(port: int, settings: dict[str, str], log: Path) -> Iterator[None]:
+    environment = os.environ | settings | {"ORC_MCP_PORT": str(port)}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mcp_server"], env=environment, stdout=out, stderr=out
+        )
+    try:
+        wait_for(lambda: process.poll() is not None or is_open(port))
+        assert process.poll() is None, log.read_text()
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return as soon as the condition holds."""
+    deadline = time.monotonic() + START_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def client_of(worker: Worker, caller: str) -> httpx.Client:
+    transport = HostTransport(worker, ROOT, caller)
+    return httpx.Client(transport=transport, base_url="http://localhost:7071/api", timeout=60)
+
+
+@pytest.fixture
+def client(worker: Worker) -> Iterator[httpx.Client]:
+    """A caller on this machine."""
+    with client_of(worker, LOCAL) as client:
+        yield client
+
+
+@pytest.fixture
+def model(served_model: tuple[OpenAIDouble, str]) -> OpenAIDouble:
+    """The model double, with nothing scripted and nothing logged."""
+    double, _ = served_model
+    double.script = Script()
+    double.requests.clear()
+    return double
+
+
+@pytest.fixture
+def conversation(client: httpx.Client, handbook: Path) -> str:
+    """A conversation with the sample document in it."""
+    conversation_id = str(uuid.uuid4())
+    response = upload(client, conversation_id, handbook)
+    assert response.status_code == 201, response.text
+    return conversation_id

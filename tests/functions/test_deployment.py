@@ -1,0 +1,81 @@
+"""What is deployed: the files that Azure gets, and what they say."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orc.settings import Settings
+from tests.shared_data import ROOT
+
+AZURE_URL_SECONDS = 230
+SETTINGS_OF_THE_HOST = {
+    "FUNCTIONS_WORKER_RUNTIME": "python",
+    "PYTHON_ENABLE_INIT_INDEXING": "1",
+    "AzureWebJobsStorage": "",
+    "AzureWebJobsSecretStorageType": "files",
+}
+
+
+def deployed_files() -> set[str]:
+    """The repository's files, less what .funcignore leaves out (its patterns are those of .gitignore)."""
+    files = git("ls-files", "--cached", "--others", "--exclude-standard")
+    left_out = git("ls-files", "--cached", "--others", "--ignored", "--exclude-from=.funcignore")
+    return files - left_out
+
+
+def git(*arguments: str) -> set[str]:
+    command = ["git", *arguments, "-z"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(filter(None, run.stdout.split("\0")))
+
+
+def load(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((ROOT / name).read_text())
+    return content
+
+
+def test_only_what_the_api_needs_is_deployed() -> None:
+    top = {name.partition("/")[0] for name in deployed_files()}
+    assert top == {"function_app.py", "host.json", "requirements.txt", "orc", "core"}
+
+
+def test_what_is_deployed_builds_the_api_without_the_rest(tmp_path: Path) -> None:
+    """On Azure the project itself is not installed: there are these files and requirements.txt."""
+    for name in deployed_files():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    program = (
+        "import function_app, pathlib; assert function_app.build_api.cache_info().currsize == 0; "
+        "print(function_app.build_api().title, pathlib.Path(function_app.__file__).parent)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.stdout == f"Orc {tmp_path}\n", run.stderr
+
+
+def test_the_host_routes_the_prefix_that_the_api_has() -> None:
+    assert load("host.json")["extensions"]["http"]["routePrefix"] == "api"
+
+
+def test_the_host_outlasts_a_turn() -> None:
+    hours, minutes, seconds = map(int, load("host.json")["functionTimeout"].split(":"))
+    timeout = hours * 3600 + minutes * 60 + seconds
+    assert Settings().turn_deadline_seconds < AZURE_URL_SECONDS < timeout
+
+
+def test_the_example_settings_are_settings_of_orc_or_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with a mistake in it would be ignored without a word."""
+    values = load("local.settings.json.example")["Values"]
+    assert SETTINGS_OF_THE_HOST.items() <= values.items()
+    for name in values.keys() - SETTINGS_OF_THE_HOST.keys():
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "not a number")
+            patch.setenv(name, f"{values[name]}0")

@@ -1,0 +1,147 @@
+"""The house rules of the product code, read from its source: who imports whom, who reads the environment."""
+
+import ast
+import graphlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.shared_data import ROOT
+
+PACKAGES = ("core", "mcp_server", "orc")
+MAY_IMPORT = {
+    "core": {"core"},
+    "mcp_server": {"mcp_server", "core"},
+    "orc": {"orc", "core"},
+    "function_app": {"function_app", "orc"},
+}
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv"}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the product by its dotted name."""
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    files += [file for file in [ROOT / "function_app.py"] if file.exists()]
+    return {dotted_name(file): file for file in files}
+
+
+def dotted_name(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(modules()[module].read_text(encoding="utf-8"))
+
+
+def imported_names(module: str) -> set[str]:
+    """Dotted names that the module imports at any time, except for type checking only."""
+    names: set[str] = set()
+    for node in walk_at_run_time(tree_of(module)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively; these tests read absolute imports only"
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def walk_at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            for alternative in child.orelse:
+                yield from walk_at_run_time(alternative)
+        else:
+            yield from walk_at_run_time(child)
+
+
+def imported_modules(module: str) -> set[str]:
+    """The product's own modules among what the module imports."""
+    return {own for name in imported_names(module) if (own := own_module(name)) is not None}
+
+
+def own_module(name: str) -> str | None:
+    """`core.errors.NotFound` -> `core.errors`; None for what is not the product's."""
+    if name in modules():
+        return name
+    parent = name.rpartition(".")[0]
+    return parent if parent in modules() else None
+
+
+def environment_uses(module: str) -> list[str]:
+    tree = tree_of(module)
+    attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return sorted(ENVIRONMENT & (attributes | imported_names(module)))
+
+
+def test_the_product_is_found() -> None:
+    assert {"core.errors", "orc.settings", "mcp_server.settings"} <= set(modules())
+
+
+def test_imports_point_one_way() -> None:
+    strays = [
+        f"{module} imports {other}"
+        for module in modules()
+        for other in sorted(imported_modules(module))
+        if other.partition(".")[0] not in MAY_IMPORT[module.partition(".")[0]]
+    ]
+    assert not strays
+
+
+def test_product_code_never_imports_tests_or_tools() -> None:
+    outside = {"tests", "evals", "bench", "examples", "scripts"}
+    strays = [m for m in modules() if outside & {name.partition(".")[0] for name in imported_names(m)}]
+    assert not strays
+
+
+def test_there_are_no_import_cycles() -> None:
+    graph = {module: imported_modules(module) - {module} for module in modules()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as exc:
+        pytest.fail("import cycle: " + " -> ".join(exc.args[1]))
+
+
+def test_only_settings_modules_read_the_environment() -> None:
+    readers = {module: uses for module in modules() if (uses := environment_uses(module))}
+    assert [module for module in readers if module.rpartition(".")[2] != "settings"] == []
+
+
+def test_files_and_functions_stay_short() -> None:
+    long_files = [m for m, file in modules().items() if len(file.read_text().splitlines()) > MAX_FILE_LINES]
+    long_functions = [
+        f"{module}.{node.name}"
+        for module in modules()
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert (long_files, long_functions) == ([], [])
+
+
+def test_every_module_says_why_it_is_there() -> None:
+    silent = [m for m in modules() if not ast.get_docstring(tree_of(m)) and modules()[m].stat().st_size]
+    assert not silent
+
+
+def test_importing_a_module_writes_nothing_and_reaches_nobody(tmp_path: Path) -> None:
+    names = [module for module in modules() if not module.endswith("__main__")]
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.watched_import", *names]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == {}
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,71 @@
+"""The rules that conftest.py and pyproject.toml lay on every test."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pytest_socket import SocketConnectBlockedError
+
+from tests.shared_data import ROOT
+
+SKIPPING_TESTS = {
+    "test_mark.py": "import pytest\n\n@pytest.mark.skip(reason='no mark')\ndef test_it(): ...\n",
+    "test_call.py": "import pytest\n\ndef test_it(): pytest.skip('no call')\n",
+    "test_module.py": "import pytest\npytest.skip('no module', allow_module_level=True)\n",
+}
+
+
+def run_skipping_tests(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a suite of three tests that skip, under this suite's own conftest.py."""
+    (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    for name, source in SKIPPING_TESTS.items():
+        (folder / name).write_text(source)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--continue-on-collection-errors",
+    ]
+    inherited = {name: value for name, value in os.environ.items() if name != "ORC_REQUIRE_ALL"}
+    return subprocess.run(
+        command, cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_skips_are_allowed_at_the_desk(tmp_path: Path) -> None:
+    run = run_skipping_tests(tmp_path)
+    assert "3 skipped" in run.stdout
+    assert run.returncode == 0
+
+
+def test_every_kind_of_skip_fails_with_its_reason_where_all_is_required(tmp_path: Path) -> None:
+    run = run_skipping_tests(tmp_path, ORC_REQUIRE_ALL="1")
+    assert run.returncode == 1
+    assert "skipped in" not in run.stdout
+    for reason in ("no mark", "no call", "no module"):
+        assert f"may not be skipped under ORC_REQUIRE_ALL=1: Skipped: {reason}" in run.stdout
+
+
+def test_the_network_beyond_loopback_is_closed() -> None:
+    with (
+        socket.socket() as outside,
+        pytest.warns(UserWarning, match="192.0.2.1"),
+        pytest.raises(SocketConnectBlockedError),
+    ):
+        outside.connect(("192.0.2.1", 80))
+
+
+def test_loopback_is_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
+
+
+def test_no_test_runs_in_the_repository_or_with_its_data() -> None:
+    assert ROOT not in (Path.cwd(), *Path.cwd().parents)
+    assert ROOT not in Path(os.environ["ORC_DATA_DIR"]).parents
