@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from core.documents.models import Document, DocumentStatus
 from core.documents.names import Owner
+from core.documents.ports import Progress as ReadingProgress
 from core.errors import NoReadableDocument
 from orc.bootstrap import Services, open_services
 from orc.events import Done, Failed, Token, TurnResult
@@ -69,10 +70,7 @@ async def _read(services: Services, owner: Owner, files: Sequence[Path], err: Co
         for path in files:
             task = bar.add_task(f"Reading {path.name}", total=None)
 
-            def show(done: int, total: int, _what: str, task=task) -> None:  # type: ignore[no-untyped-def]
-                bar.update(task, completed=done, total=total or None)
-
-            document = await services.library.upload(owner, path.name, path, show)
+            document = await services.library.upload(owner, path.name, path, _shown_on(bar, task))
             if document.status is DocumentStatus.COMPLETED:
                 readable.append(document)
             else:
@@ -80,6 +78,13 @@ async def _read(services: Services, owner: Owner, files: Sequence[Path], err: Co
     if not readable:
         raise NoReadableDocument("None of the files can be read.")
     return readable
+
+
+def _shown_on(bar: Progress, task: TaskID) -> ReadingProgress:
+    def show(done: int, total: int, _what: str) -> None:
+        bar.update(task, completed=done, total=total or None)
+
+    return show
 
 
 def _print_citations(result: TurnResult, out: Console) -> None:

@@ -64,7 +64,7 @@ def locate(quote: str, page_text: str) -> Span | None:
     for position in _occurrences(wanted, page.text):
         end = position + len(wanted)
         if _at_boundary(page.text, position, end):
-            return Span(page.offsets[position], page.offsets[end - 1] + 1)
+            return _with_last_mark(quote, page_text, page.offsets[position], page.offsets[end - 1] + 1)
     return None
 
 
@@ -178,6 +178,12 @@ def _close_up_cjk(text: str, offsets: list[int]) -> _Canonical:
         return _Canonical(text, tuple(offsets))
     kept = [i for i in range(len(text)) if i not in gaps]
     return _Canonical("".join(text[i] for i in kept), tuple(offsets[i] for i in kept))
+
+
+def _with_last_mark(quote: str, page_text: str, start: int, end: int) -> Span:
+    """The span, with the mark that ends the quote where the page has it too."""
+    mark = quote.rstrip()[-1]
+    return Span(start, end + (not mark.isalnum() and page_text[end : end + 1] == mark))
 
 
 def _occurrences(wanted: str, text: str) -> Iterator[int]:

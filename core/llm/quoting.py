@@ -9,7 +9,7 @@ from core.documents.terms import has_digit
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
 from core.grounding.sources import FencedSource
-from core.llm.ranking import Candidate, Question, Ranking, is_whole
+from core.llm.ranking import Candidate, Question, Ranking
 from core.llm.sentences import Kind, Piece, sentences, split_pieces
 
 MAX_QUOTES = 4
@@ -76,7 +76,9 @@ def _candidates(
             following = pieces[number][index + 1] if index + 1 < len(pieces[number]) else None
             if _is_quotable(piece, following):
                 places.append(_Place(number, index, index))
-                candidates.append(Candidate(piece.text, piece.heading, source.blob_name, number))
+                candidates.append(
+                    Candidate(piece.text, piece.heading, source.blob_name, number, not piece.is_whole)
+                )
     return places, candidates
 
 
@@ -96,7 +98,7 @@ def _openings(
     by_page: dict[tuple[int, str], _Place] = {}
     for place, candidate in zip(places, candidates, strict=True):
         source = sources[place.source]
-        if is_whole(candidate.text) and repeated[candidate.text] == 1:
+        if not candidate.is_fragment and repeated[candidate.text] == 1:
             by_page.setdefault((source.page, source.blob_name), place)
     return [by_page[page] for page in sorted(by_page)[:MAX_QUOTES]]
 

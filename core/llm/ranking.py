@@ -20,13 +20,12 @@ NUMBER_BONUS = 0.2
 COMMON_SHARE = 0.2
 """What a term counts for in coverage even where every candidate has it, against the rarest one."""
 FRAGMENT_FACTOR = 0.7
-"""For what was cut out of a sentence: it starts in lower case or does not end."""
+"""For what was cut out of a sentence."""
 
 _ASKS_NUMBER = re.compile(
     r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I
 )
 _ASKS_DEFINITION = re.compile(r"\s*(?:what|who) (?:is|are|was|were)\s+(?:an? |the )?([^?,]+)", re.I)
-_ENDED = re.compile(r"[.!?。！？:][\"'”’)\]]*$")
 _ONLY_KANA = re.compile("[\u3040-\u309f]+$")
 _DULL = frozenset(
     "also find get given go happen help just know let list make many me mean mention most much must my need "
@@ -45,6 +44,7 @@ class Candidate:
     heading: str = ""
     document: str = ""
     place: int = 0
+    is_fragment: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +137,7 @@ class Ranking:
             factor += NUMBER_BONUS
         if defined and body[: len(defined)] == defined:
             factor += DEFINITION_BONUS
-        return factor if is_whole(candidate.text) else factor * FRAGMENT_FACTOR
-
-
-def is_whole(text: str) -> bool:
-    """Whether a stretch looks like sentences from their beginning to their end."""
-    return _ENDED.search(text) is not None and not text[0].islower()
+        return factor * FRAGMENT_FACTOR if candidate.is_fragment else factor
 
 
 def _rarity(asked: Sequence[str], found_in: list[set[str]]) -> dict[str, float]:

@@ -13,6 +13,7 @@ HEADING_SHARE = 0.75
 """A heading's line is shorter than this share of the widest line."""
 
 _ITEM = re.compile(r"(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+\S")
+_ENDED = re.compile(r"[.!?。！？:][\"'”’)\]]*$")
 _LABEL = re.compile(r"[A-Z][\w’'/ -]{0,38}:$")
 _CELL = re.compile(r"^[-+(]?[$€£¥]?\d[\d.,]*[%)]?$")
 _ENDS = tuple(".!?。！？")
@@ -31,6 +32,11 @@ class Piece:
     kind: Kind
     heading: str = ""
 
+    @property
+    def is_whole(self) -> bool:
+        """False for a part of a sentence: it starts in lower case or does not end."""
+        return self.kind != "sentence" or (bool(_ENDED.search(self.text)) and not self.text[0].islower())
+
 
 def split_pieces(text: str) -> list[Piece]:
     """The pieces of a text in reading order. A sentence may run over line ends; a heading may not."""
@@ -41,7 +47,7 @@ def split_pieces(text: str) -> list[Piece]:
         if kind == "heading":
             follows_heading = bool(pieces) and pieces[-1].kind == "heading"
             heading = f"{heading} {block}" if follows_heading else block
-            title = title if begun else heading
+            title = title if begun or block.endswith(":") else heading
             pieces.append(Piece(block, kind))
             continue
         begun = True
@@ -60,14 +66,15 @@ def sentences(block: str) -> Iterator[str]:
     start = 0
     for match in _BOUNDARY.finditer(block):
         word_start = max(start, block.rfind(" ", start, match.start()) + 1)
-        if not _goes_on(block[word_start : match.start()], is_first=word_start == start):
+        word, rest = block[word_start : match.start()], block[match.end() : match.end() + 1]
+        if not rest.islower() and not _ends_nothing(word, is_first=word_start == start):
             yield block[start : match.end()].strip()
             start = match.end()
     if rest := block[start:].strip():
         yield rest
 
 
-def _goes_on(word: str, *, is_first: bool) -> bool:
+def _ends_nothing(word: str, *, is_first: bool) -> bool:
     """Whether a full stop after `word` is that of an abbreviation, an initial or a numbering."""
     bare = word.lower().lstrip("(\"'“[")
     is_initial = len(bare) == 1 and bare.isascii() and bare.isalpha()
@@ -112,7 +119,8 @@ def _kind_of(line: str, following: str, widest: int, before: str) -> Kind | None
         return "item"
     if _is_row(line):
         return "row"
-    at_start = not before or before.endswith((*_ENDS, ":")) or bool(_LABEL.match(line))
+    is_short_item = _ITEM.match(before) is not None and len(before) < widest * HEADING_SHARE
+    at_start = not before or before.endswith((*_ENDS, ":")) or is_short_item or _LABEL.match(line)
     if at_start and _is_heading(line, following, widest):
         return "heading"
     return None if before else "sentence"

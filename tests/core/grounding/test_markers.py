@@ -30,7 +30,7 @@ def test_a_marker_becomes_a_citation_with_its_quote_and_offsets() -> None:
     assert text == 'Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
     [citation] = writer.citations
     assert citation.verified
-    assert PAGE[citation.start : citation.end] == citation.quote == "Leave is 25 days a year"
+    assert PAGE[citation.start : citation.end] == citation.quote == "Leave is 25 days a year."
     assert citation.page_id == "doc.p5"
     assert writer.grounding.grounded
     assert writer.grounding.coverage == 1.0

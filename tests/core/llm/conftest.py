@@ -48,7 +48,9 @@ def base_url(double: OpenAIDouble) -> Iterator[str]:
 
 
 @pytest.fixture
-async def model(base_url: str, make_settings: MakeSettings, counter: TokenCounter) -> AsyncIterator[ChatModel]:
+async def model(
+    base_url: str, make_settings: MakeSettings, counter: TokenCounter
+) -> AsyncIterator[ChatModel]:
     """A chat model of the provider, without retries."""
     settings = make_settings(openai_base_url=base_url, model_retries=0, model_timeout_seconds=5)
     built = build_chat_model(settings, "writer", counter)

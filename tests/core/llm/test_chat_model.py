@@ -16,7 +16,11 @@ from tests.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, To
 ASKED = [SystemMessage("Be brief."), HumanMessage("How are you today?")]
 LISTING = {
     "type": "function",
-    "function": {"name": "documents_list", "description": "", "parameters": {"type": "object", "properties": {}}},
+    "function": {
+        "name": "documents_list",
+        "description": "",
+        "parameters": {"type": "object", "properties": {}},
+    },
 }
 
 
@@ -116,7 +120,10 @@ async def test_a_form_that_comes_as_text_is_read_too(
         Reply(text="I would rather not."),
         Reply(text=""),
         Reply(tool_calls=[ToolCall(name="RewrittenQuestion", arguments={"query": "Who?"})]),
-        Reply(tool_calls=[ToolCall(name="RewrittenQuestion", arguments='{"question": "Wh')], finish_reason="length"),
+        Reply(
+            tool_calls=[ToolCall(name="RewrittenQuestion", arguments='{"question": "Wh')],
+            finish_reason="length",
+        ),
     ],
 )
 async def test_a_malformed_form_is_an_error_of_ours(

@@ -16,7 +16,9 @@ from tests.doubles.openai_double import OpenAIDouble, serving
 ASKED = [HumanMessage("Hello?")]
 
 
-async def test_without_a_key_the_offline_model_answers(make_settings: MakeSettings, counter: TokenCounter) -> None:
+async def test_without_a_key_the_offline_model_answers(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
     models = build_chat_models(make_settings(), counter)
     answer = await models.writer.complete(ASKED, meter=Meter(1))
     assert "offline" in answer
@@ -72,7 +74,9 @@ async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, c
     assert double.requests[0].path == "/openai/v1/chat/completions"
 
 
-def test_azure_without_a_key_says_which_setting_is_missing(make_settings: MakeSettings, counter: TokenCounter) -> None:
+def test_azure_without_a_key_says_which_setting_is_missing(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
     settings = make_settings(azure_openai_endpoint="https://team.openai.azure.com")
     with pytest.raises(ModelMisconfigured, match="AZURE_OPENAI_API_KEY"):
         build_chat_model(settings, "writer", counter)

@@ -49,10 +49,12 @@ def raised(kind: type[Exception]) -> Exception:
     for arguments in (
         {"message": "m", "response": response, "body": None},
         {"response": response, "body": None},
+        {"message": "m", "request": REQUEST, "response": response},
         {"message": "m", "request": REQUEST, "body": None},
         {"message": "m", "request": REQUEST},
         {"request": REQUEST},
         {"message": "m", "unsent_messages": []},
+        {"symbol": "openai.Completion"},
         {"message": "m"},
         {},
     ):
@@ -90,7 +92,7 @@ def test_every_vendor_exception_is_translated(kind: type[Exception]) -> None:
 def test_the_walk_finds_the_exceptions_that_the_library_exports() -> None:
     exported = {
         value
-        for value in vars(openai).values()
+        for value in list(vars(openai).values())
         if isinstance(value, type) and issubclass(value, openai.OpenAIError)
     }
     assert len(exported) > 12
@@ -120,7 +122,9 @@ def test_an_unreadable_reply_is_the_models_fault(exc: Exception) -> None:
     assert ours.code == "model_reply_malformed"
 
 
-@pytest.mark.parametrize("exc", [AttributeError(), RuntimeError(), ZeroDivisionError(), NotImplementedError()])
+@pytest.mark.parametrize(
+    "exc", [AttributeError(), RuntimeError(), ZeroDivisionError(), NotImplementedError()]
+)
 def test_what_is_not_the_providers_stays_as_it_is(exc: Exception) -> None:
     assert translate(exc) is None
 
