@@ -1,5 +1,6 @@
 """Builds the document side, which both deployables use, from settings."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -48,7 +49,10 @@ async def open_documents(settings: CoreSettings) -> AsyncIterator[Documents]:
     )
     try:
         await database.migrate(*SCHEMAS)
-        yield _assemble(settings, database, extractor)
+        documents = _assemble(settings, database, extractor)
+        warming = asyncio.create_task(asyncio.to_thread(documents.counter.warm))
+        yield documents
+        await warming
     finally:
         await extractor.close()
         await database.close()

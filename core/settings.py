@@ -1,23 +1,28 @@
 """Settings that both deployables share, read from the environment and from `.env`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from core.errors import InvalidInput
+
 MIB = 1024 * 1024
+PREFIX = "ORC_"
 
 
 class CoreSettings(BaseSettings):
     """Where state lives, which models answer, and the limits on documents."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ORC_", env_file=".env", extra="ignore", populate_by_name=True
+        env_prefix=PREFIX, env_file=".env", extra="ignore", populate_by_name=True
     )
 
     data_dir: Path = Field(default=Path(".orc"), description="database, documents and the scope key")
-    token_cache: Path | None = Field(default=None, description="the tokenizer's ranks; default: in the data directory")
+    token_cache: Path | None = Field(
+        default=None, description="the tokenizer's ranks; default: in the data directory"
+    )
     scope_key: SecretStr | None = Field(
         default=None, description="secret shared by both processes; default: made in the data directory"
     )
@@ -57,3 +62,19 @@ class CoreSettings(BaseSettings):
     @property
     def token_cache_dir(self) -> Path:
         return self.token_cache or self.data_dir / "cache" / "tiktoken"
+
+
+Settings = TypeVar("Settings", bound=CoreSettings)
+
+
+def load_settings(kind: type[Settings]) -> Settings:
+    """The settings of this process. Raises InvalidInput naming the variable that cannot be used."""
+    try:
+        return kind()
+    except ValidationError as exc:
+        problems = [f"{_variable(str(error['loc'][0]))}: {error['msg']}" for error in exc.errors()]
+        raise InvalidInput(f"Settings that cannot be used: {'; '.join(problems)}.") from exc
+
+
+def _variable(field: str) -> str:
+    return field if field.isupper() else PREFIX + field.upper()

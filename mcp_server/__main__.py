@@ -9,6 +9,7 @@ import typer
 import uvicorn
 
 from core.errors import OrcError
+from core.settings import load_settings
 from mcp_server.auth import session_scope
 from mcp_server.bootstrap import open_services
 from mcp_server.server import build_http_app, build_stdio_server
@@ -53,9 +54,9 @@ async def serve_stdio(settings: Settings) -> None:
 
 def main(transport: Transport = Transport.HTTP) -> None:
     """Serve Orc's document tools over MCP."""
-    settings = Settings()
     serve = serve_http if transport is Transport.HTTP else serve_stdio
     try:
+        settings = load_settings(Settings)
         with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
             runner.run(serve(settings))
     except OrcError as exc:

@@ -11,9 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from core.documents.models import Document, DocumentStatus
 from core.documents.names import Owner
 from core.documents.ports import Progress as ReadingProgress
-from core.errors import NoReadableDocument
+from core.errors import DocumentRejected, NoReadableDocument, UnsafeName, error_named
 from orc.bootstrap import Services, open_services
-from orc.events import Done, Failed, Token, TurnResult
+from orc.events import Done, Failed, Reset, Token, TurnResult
 from orc.identity import Principal
 from orc.requests import TurnRequest
 from orc.settings import Settings
@@ -59,8 +59,10 @@ async def _ask(services: Services, files: Sequence[Path], question: str, out: Co
                 out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
             case Done(result=result):
                 _print_citations(result, out)
+            case Reset(reason=reason):
+                out.print(f"\n(withdrawn: {reason})", markup=False, highlight=False)
             case Failed(problem=problem):
-                raise NoReadableDocument(problem.detail, code=problem.code)
+                raise error_named(problem.code, problem.detail, problem.dependency)
 
 
 async def _read(services: Services, owner: Owner, files: Sequence[Path], err: Console) -> list[Document]:
@@ -68,9 +70,12 @@ async def _read(services: Services, owner: Owner, files: Sequence[Path], err: Co
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         for path in files:
-            task = bar.add_task(f"Reading {path.name}", total=None)
-
-            document = await services.library.upload(owner, path.name, path, _shown_on(bar, task))
+            show = _shown_on(bar, bar.add_task(f"Reading {path.name}", total=None))
+            try:
+                document = await services.library.upload(owner, path.name, path, show)
+            except (DocumentRejected, UnsafeName) as exc:
+                err.print(f"{path.name}: {exc.message}", markup=False)
+                continue
             if document.status is DocumentStatus.COMPLETED:
                 readable.append(document)
             else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from core.bootstrap import Documents, open_documents
 from core.documents.library import DocumentLibrary
 from core.llm.factory import build_chat_models, describe
+from core.llm.tokens import TokenCounter
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -112,4 +113,9 @@ def _checks(settings: Settings, documents: Documents, gateway: McpToolGateway, l
         check("blobs", f"folder {settings.blobs_dir}", documents.blobs.ping),
         check("mcp_server", settings.mcp_server_url, gateway.ping),
         check("model", describe(settings), None),
+        check("token counts", _counting(documents.counter), None),
     ]
+
+
+def _counting(counter: TokenCounter) -> str:
+    return "exact" if counter.exact else "estimates (make token-ranks obtains what exact ones need)"

@@ -13,14 +13,13 @@ _ADVICE = {
     "mcp_server": "Start it with `orc serve`, or set MCP_SERVER_URL.",
     "turn_log": "Check that the data directory (ORC_DATA_DIR) can be written.",
     "blobs": "Check that the data directory (ORC_DATA_DIR) can be written.",
-    "token counts": "Run `make token-ranks` once while there is a network; until then counts are estimates.",
 }
 
 
 async def examine(settings: Settings, console: Console) -> bool:
     """Print the state of every dependency; whether all is well enough to answer turns."""
     async with open_services(settings) as services:
-        states = [*await asyncio.gather(*(check() for check in services.checks))]
+        states = await asyncio.gather(*(check() for check in services.checks))
     table = Table("", "what", "in use", "ms", "to do", title=f"Orc on Python {platform.python_version()}")
     for state in states:
         advice = "" if state.ok else f"{state.detail} {_ADVICE.get(state.name, '')}"
@@ -32,4 +31,4 @@ async def examine(settings: Settings, console: Console) -> bool:
             advice,
         )
     console.print(table)
-    return all(state.ok for state in states if state.name != "token counts")
+    return all(state.ok for state in states)

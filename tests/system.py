@@ -51,14 +51,14 @@ class System:
     def start(self) -> None:
         """Start and wait until turns can be answered."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
-        log = (self.data_dir / "serve.log").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "orc", "serve"],
-            env={**os.environ, **self.settings},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        with (self.data_dir / "serve.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "orc", "serve"],
+                env={**os.environ, **self.settings},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self.wait_until_ready()
 
     def wait_until_ready(self) -> None:

@@ -9,7 +9,7 @@ from core.documents.terms import has_digit
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
 from core.grounding.sources import FencedSource
-from core.llm.ranking import Candidate, Question, Ranking
+from core.llm.ranking import Candidate, Question, Ranking, Scored
 from core.llm.sentences import Kind, Piece, sentences, split_pieces
 
 MAX_QUOTES = 4
@@ -76,10 +76,14 @@ def _candidates(
             following = pieces[number][index + 1] if index + 1 < len(pieces[number]) else None
             if _is_quotable(piece, following):
                 places.append(_Place(number, index, index))
-                candidates.append(
-                    Candidate(piece.text, piece.heading, source.blob_name, number, not piece.is_whole)
-                )
+                candidates.append(_candidate(piece, source.blob_name, number))
     return places, candidates
+
+
+def _candidate(piece: Piece, document: str, place: int) -> Candidate:
+    # A row says nothing without its header: both together are what is compared with the question.
+    text = f"{piece.heading} {piece.text}" if piece.kind == "row" else piece.text
+    return Candidate(text, piece.heading, document, place, not piece.is_whole)
 
 
 def _is_quotable(piece: Piece, following: Piece | None) -> bool:
@@ -124,13 +128,14 @@ def _distinct(ranking: Ranking, best: list[int]) -> list[int]:
     for index in best:
         if len(chosen) == MAX_QUOTES or ranking.scored[index].score < least:
             break
-        if not any(_same(ranking.scored[index].terms, ranking.scored[other].terms) for other in chosen):
+        if not any(_says_same(ranking.scored[index], ranking.scored[other]) for other in chosen):
             chosen.append(index)
     return chosen
 
 
-def _same(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) > SAME * max(1, min(len(one), len(other)))
+def _says_same(later: Scored, earlier: Scored) -> bool:
+    fewer = max(1, min(len(later.terms), len(earlier.terms)))
+    return later.covered <= earlier.covered and len(later.terms & earlier.terms) > SAME * fewer
 
 
 def _with_list(place: _Place, around: list[Piece], ranking: Ranking, candidate: Candidate) -> _Place:

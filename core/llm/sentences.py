@@ -51,8 +51,7 @@ def split_pieces(text: str) -> list[Piece]:
             pieces.append(Piece(block, kind))
             continue
         begun = True
-        if kind == "sentence":
-            lead = ""
+        lead = lead if kind == "item" else ""
         above = heading if heading.startswith(title) else f"{title} {heading}"
         parts = sentences(block) if kind == "sentence" else [block]
         pieces.extend(Piece(part, kind, f"{above} {lead}".strip()) for part in parts)

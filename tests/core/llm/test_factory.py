@@ -28,8 +28,8 @@ async def test_without_a_key_the_offline_model_answers(
 
 def test_the_offline_model_imports_nothing_of_the_providers() -> None:
     program = (
-        "import sys; from core.llm.factory import build_chat_model; from core.llm.tokens import EstimatedTokenCounter;"
-        "from core.settings import CoreSettings; "
+        "import sys; from core.llm.factory import build_chat_model;"
+        "from core.llm.tokens import EstimatedTokenCounter; from core.settings import CoreSettings; "
         "build_chat_model(CoreSettings(_env_file=None), 'writer', EstimatedTokenCounter());"
         "sys.exit(any(name in sys.modules for name in ('openai', 'langchain_openai', 'tiktoken')))"
     )

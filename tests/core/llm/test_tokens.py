@@ -1,0 +1,89 @@
+"""Counting tokens exactly, and estimating them where the ranks are missing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.llm.tokens import (
+    RANKS_FILE,
+    SPLIT_PATTERN,
+    EstimatedTokenCounter,
+    ExactTokenCounter,
+    are_ranks,
+    load_token_counter,
+    read_ranks,
+)
+from tests.shared_data import ROOT
+
+CACHE = ROOT / ".orc" / "cache"
+
+ENGLISH = "The deductible for Northwind Standard is $2,000 per person, per year."
+SAMPLES = {
+    "english": (ENGLISH, 18),
+    "german": ("Alle Menschen sind frei und gleich an Würde und Rechten geboren.", 16),
+    "japanese": ("すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。", 27),
+    "numbers": ("1,234.50\t2,000\t99%\n53.40 50.68 50.90 49.86\n", 42),
+    "code": ("def add(a: int, b: int) -> int:\n    return a + b\n", 19),
+}
+"""Texts and how many tokens o200k_base makes of them."""
+
+
+@pytest.fixture(scope="module")
+def exact() -> ExactTokenCounter:
+    counter = load_token_counter(CACHE)
+    if not isinstance(counter, ExactTokenCounter):
+        pytest.skip(f"no token ranks: run `python -m core.llm.ranks {CACHE.relative_to(ROOT)}`")
+    return counter
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_exact_counts_are_those_of_the_models(name: str, exact: ExactTokenCounter) -> None:
+    text, tokens = SAMPLES[name]
+    assert exact.count(text) == tokens
+
+
+def test_text_is_cut_as_tiktoken_cuts_it(exact: ExactTokenCounter, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tiktoken_ext.openai_public import o200k_base
+
+    assert exact.exact
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(CACHE))
+    assert o200k_base()["pat_str"] == SPLIT_PATTERN
+
+
+def test_special_tokens_and_lone_surrogates_are_ordinary_text(exact: ExactTokenCounter) -> None:
+    for counter in (exact, EstimatedTokenCounter()):
+        assert counter.count("<|endoftext|>") > 1
+        assert counter.count("broken \ud800 text") > 2
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_an_estimate_is_hardly_ever_too_low(name: str) -> None:
+    text, tokens = SAMPLES[name]
+    assert 0.9 * tokens <= EstimatedTokenCounter().count(text * 10) / 10 <= 1.6 * tokens
+
+
+def test_nothing_has_no_tokens() -> None:
+    assert EstimatedTokenCounter().count("") == 0
+
+
+@pytest.mark.parametrize("content", [None, b"", b"IQ== 0\n"])
+def test_without_the_right_ranks_counts_are_estimates(content: bytes | None, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / RANKS_FILE).write_bytes(content)
+    counter = load_token_counter(tmp_path)
+    counter.warm()
+    assert not counter.exact
+    assert counter.count(ENGLISH) > 0
+    assert content is None or (tmp_path / RANKS_FILE).read_bytes() == content
+
+
+def test_a_counter_is_loaded_without_importing_tiktoken(exact: ExactTokenCounter) -> None:
+    assert are_ranks(read_ranks(CACHE / RANKS_FILE) or b"")
+    program = (
+        "import sys; from pathlib import Path; from core.llm.tokens import load_token_counter;"
+        "c = load_token_counter(Path(sys.argv[1])); assert c.exact and 'tiktoken' not in sys.modules;"
+        "c.warm(); assert 'tiktoken' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program, str(CACHE)], check=True)

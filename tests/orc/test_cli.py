@@ -1,0 +1,93 @@
+"""The command line: what it says when something is wrong, and what it prints when all is well."""
+
+import socket
+import uuid
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from orc.cli import app
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ORC_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("COLUMNS", "300")
+    return tmp_path / "data"
+
+
+def orc(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_a_missing_file_is_named(data_dir: Path) -> None:
+    result = orc("ask", "nowhere.pdf", "What is it?")
+    assert result.exit_code == 2
+    assert "There is no file nowhere.pdf" in result.stderr
+
+
+def test_a_forgotten_question_is_explained(data_dir: Path, handbook: Path) -> None:
+    result = orc("ask", handbook)
+    assert result.exit_code == 2
+    assert "then the question in quotes" in result.stderr
+
+
+def test_a_file_that_cannot_be_read_is_named_with_its_reason_and_the_others_are_asked(
+    data_dir: Path, tmp_path: Path, handbook: Path
+) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7\nnothing")
+    result = orc("ask", broken, handbook, "How soon must a lost device be reported?")
+    assert result.exit_code == 0, result.stderr
+    assert "broken.pdf:" in result.stderr
+    assert "within two hours" in result.stdout
+    assert "verified  harbour-handbook.pdf, page 9" in result.stdout
+
+
+def test_asking_leaves_nothing_behind(data_dir: Path, handbook: Path) -> None:
+    orc("ask", handbook, "How soon must a lost device be reported?")
+    assert not (data_dir / "orc.db").exists()
+    assert not (data_dir / "blobs").exists()
+
+
+def test_a_token_needs_a_conversation_with_documents(data_dir: Path) -> None:
+    result = orc("token", "--conversation", str(uuid.uuid4()))
+    assert result.exit_code == 2
+    assert "has no documents. Upload one first." in result.stderr
+
+
+def test_serve_says_which_port_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("ORC_PORT", str(port))
+        result = orc("serve")
+    assert result.exit_code == 2
+    assert f"Port {port} of 127.0.0.1 is in use" in result.stderr
+
+
+def test_serve_refuses_to_be_open_without_authentication(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORC_HOST", "0.0.0.0")
+    result = orc("serve")
+    assert result.exit_code == 2
+    assert "ORC_AUTH_MODE" in result.stderr
+
+
+def test_a_setting_that_cannot_be_read_is_named(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORC_PORT", "many")
+    result = orc("doctor")
+    assert result.exit_code == 2
+    assert "ORC_PORT" in result.stderr
+
+
+def test_the_doctor_says_that_the_tools_server_is_not_there_and_what_to_do(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
+    result = orc("doctor")
+    assert result.exit_code == 1
+    assert "orc serve" in result.stdout
+    assert "offline extractive model" in result.stdout
+    assert "token counts" in result.stdout

@@ -1,0 +1,105 @@
+"""The README's commands do what it says, run as they stand, in order, in one shell."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.shared_data import ROOT
+from tests.system import System, running
+
+README = (ROOT / "README.md").read_text()
+COMMANDS = re.findall(r"^```sh\n(.*?)^```", README, re.S | re.M)
+OUTPUTS = re.findall(r"^```text\n(.*?)^```", README, re.S | re.M)
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running(tmp_path_factory.mktemp("readme")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def shell_output(system: System, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the README's shell blocks print, with this test's server and Python in place of its own."""
+    checkout = tmp_path_factory.mktemp("checkout")
+    (checkout / "examples").symlink_to(ROOT / "examples")
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    orc = checkout / ".venv" / "bin" / "orc"
+    orc.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m orc "$@"\n')
+    orc.chmod(0o755)
+    script = "\necho; echo =====\n".join(COMMANDS).replace("127.0.0.1:7071", f"127.0.0.1:{system.api_port}")
+    done = subprocess.run(
+        ["sh", "-e", "-c", script],
+        cwd=checkout,
+        env={**os.environ, **system.settings},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_orc_ask_gives_the_answer_that_the_readme_shows(shell_output: str) -> None:
+    asked = shell_output.split("=====")[0]
+    for line in OUTPUTS[0].strip().splitlines():
+        assert line in asked
+    assert "verified  harbour-handbook.pdf, page 9" in asked
+
+
+def test_the_curl_lines_upload_ask_and_stream(shell_output: str) -> None:
+    over_http = shell_output.split("=====")[1]
+    uploaded, answer, rest = json_objects(over_http)
+    assert [document["status"] for document in uploaded["documents"]] == ["completed"]
+    assert "EUR 230" in answer["answer"]
+    assert any(citation["verified"] and citation["page"] == 14 for citation in answer["citations"])
+    events = re.findall(r"^(?:.*})?event: (\w+)$", rest, re.M)
+    assert events[0] == "route"
+    assert events[-1] == "done"
+    assert "Head of Finance" in rest
+
+
+def json_objects(text: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """The first two JSON objects of a text, and what follows them."""
+    decoder = json.JSONDecoder()
+    first, end = decoder.raw_decode(text.lstrip())
+    second, end_of_second = decoder.raw_decode(text.lstrip()[end:])
+    return first, second, text.lstrip()[end + end_of_second :]
+
+
+def test_orc_token_prints_a_token(shell_output: str) -> None:
+    assert shell_output.split("=====")[-1].strip().count(".") == 2
+
+
+def test_the_two_commands_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^make (\w+)", README, re.M):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_every_setting_that_the_readme_names_exists() -> None:
+    from mcp_server.settings import Settings as McpSettings
+    from orc.settings import Settings
+
+    known = set()
+    for model in (Settings, McpSettings):
+        for name, field in model.model_fields.items():
+            known.add(f"ORC_{name.upper()}")
+            choices = getattr(field.validation_alias, "choices", [])
+            known.update(map(str, choices))
+    named = set(re.findall(r"`((?:ORC|OPENAI|AZURE|MCP|MAX)_[A-Z_]+)`", README))
+    assert named <= known
+
+
+def test_every_place_in_the_map_of_the_code_exists() -> None:
+    table = README.split("| where | what |")[1].split("\n\n")[0]
+    for row in table.splitlines()[2:]:
+        for place in re.findall(r"`([^`]+)`", row.split("|")[1]):
+            assert (ROOT / place).exists(), place
