@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -41,21 +41,21 @@ class Documents:
 @asynccontextmanager
 async def open_documents(settings: CoreSettings) -> AsyncIterator[Documents]:
     """Open stores and helpers; close them when the context ends."""
-    database = Database(settings.database_path)
-    extractor = Extractor(
-        seconds=settings.extraction_seconds,
-        memory_bytes=settings.extraction_memory_bytes,
-        processes=settings.extraction_processes,
-    )
-    try:
+    async with AsyncExitStack() as stack:
+        database = Database(settings.database_path)
+        stack.push_async_callback(database.close)
         await database.migrate(*SCHEMAS)
+        extractor = Extractor(
+            seconds=settings.extraction_seconds,
+            memory_bytes=settings.extraction_memory_bytes,
+            processes=settings.extraction_processes,
+        )
+        stack.push_async_callback(extractor.close)
         documents = _assemble(settings, database, extractor)
+        # The first count would hold up the first turn.
         warming = asyncio.create_task(asyncio.to_thread(documents.counter.warm))
+        stack.push_async_callback(asyncio.wait, [warming])
         yield documents
-        await warming
-    finally:
-        await extractor.close()
-        await database.close()
 
 
 def _assemble(settings: CoreSettings, database: Database, extractor: Extractor) -> Documents:

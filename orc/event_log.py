@@ -11,10 +11,11 @@ KEPT_TURNS = 1000
 
 
 class EventLog:
-    """Append-only; the n-th event has the number n, from 1."""
+    """Append-only; events are numbered from 1, or from the one after `after` where a reader goes on."""
 
-    def __init__(self, events: Sequence[Event] = ()) -> None:
+    def __init__(self, events: Sequence[Event] = (), *, after: int = 0) -> None:
         self._events = list(events)
+        self._numbered_after = after
         self._grown = asyncio.Event()
 
     def publish(self, event: Event) -> None:
@@ -24,13 +25,16 @@ class EventLog:
         self._grown = asyncio.Event()
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
-        """The events with a number above `after`, as they come, up to the one that ends the turn."""
-        position = after
+        """The events with a number above `after`, as they come, up to the one that ends the turn.
+
+        That one comes whatever the reader claims to have, so that nobody waits for what is over.
+        """
+        position = min(max(after - self._numbered_after, 0), len(self._events) - self._has_ended)
         while True:
             while position < len(self._events):
                 event = self._events[position]
                 position += 1
-                yield position, event
+                yield self._numbered_after + position, event
                 if event.ends_turn:
                     return
             await self._grown.wait()
@@ -41,6 +45,10 @@ class EventLog:
             if event.ends_turn:
                 return event
         raise AssertionError("a log is followed up to its last event")
+
+    @property
+    def _has_ended(self) -> bool:
+        return bool(self._events) and self._events[-1].ends_turn
 
 
 class RecentTurns:

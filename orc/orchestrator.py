@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from core.contract import Usage
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, Record
 from core.documents.names import Owner
@@ -15,15 +14,17 @@ from core.errors import DeadlineExceeded, InvalidInput, NotFound, OrcError
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope, ScopeTokens
-from orc.conversations.models import Head, NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
+from orc.conversations.models import NewTurn, Replayed, Started, Turn
 from orc.conversations.ports import TurnLog
 from orc.event_log import EventLog, RecentTurns
-from orc.events import Citations, Done, Event, Failed, Telemetry, Token, TurnMetadata, TurnResult
+from orc.events import Done, Failed, Telemetry, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
-from orc.graphs.models import DOCUMENT_CHAT, ChatMessage, ConversationState, Deps, Prompts
+from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps, Prompts
 from orc.graphs.routing import intent_of
 from orc.identity import Principal
 from orc.problems import problem_of
+from orc.records import messages_of, outcome_of, result_of
+from orc.replay import replay
 from orc.requests import TurnRequest
 from orc.tools import ToolGateway
 
@@ -79,7 +80,7 @@ class Orchestrator:
         documents = await self._named_documents(request, owner)
         begun = await self._begin(request, owner, documents)
         if isinstance(begun, Replayed):
-            return _replay(begun.turn)
+            return replay(begun.turn, after=0, trace_id=request.trace_id)
         log = EventLog()
         self._recent.add(owner, begun.turn.turn_id, log)
         task = asyncio.create_task(self._run(request, owner, begun, documents, log))
@@ -87,14 +88,18 @@ class Orchestrator:
         task.add_done_callback(self._running.discard)
         return log
 
-    async def events_of(self, owner: Owner, turn_id: str) -> EventLog:
-        """The events of a turn that was started earlier, here or elsewhere; NotFound if there is none."""
+    async def events_of(self, owner: Owner, turn_id: str, *, after: int, trace_id: str) -> EventLog:
+        """The events of a turn that was started earlier, here or elsewhere; NotFound if there is none.
+
+        `after` is the last event that the reader has: of a turn whose events are not kept, what was
+        streamed is withdrawn and the stored answer follows, under the next numbers.
+        """
         if (log := self._recent.find(owner, turn_id)) is not None:
             return log
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
-        return _replay(turn)
+        return replay(turn, after=after, trace_id=trace_id)
 
     async def close(self, grace_seconds: float = 10.0) -> None:
         """Let running turns finish for a while, then stop them."""
@@ -156,40 +161,19 @@ class Orchestrator:
     ) -> TurnResult:
         started = time.perf_counter()
         meter = Meter(max_calls=self._parts.limits.max_model_calls)
-        state = await self._initial_state(request, owner, begun, documents)
-        deps = self._deps(request, await self._scope(owner, documents, state), meter, log)
+        # Without names, the tools may look at whatever the conversation holds.
+        in_reach = documents or await self._parts.library.list_documents(owner)
+        state = _initial_state(request, begun, documents, has_documents=bool(in_reach))
+        deps = self._deps(request, Scope.over(owner, in_reach), meter, log)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
         answered = time.perf_counter()
-        result = _result(final, begun.turn, request, meter.usage + final.tool_usage)
+        result = result_of(final, begun.turn, request, meter.usage + final.tool_usage)
         result.metadata.timings_ms = {"answer": round((answered - started) * 1000, 1)}
         result.metadata.route = {"intent": intent_of(final), "model": self._parts.model_name}
         log.publish(Telemetry(usage=result.metadata.usage, timings=result.metadata.timings_ms))
-        await self._parts.log.commit(owner, begun.turn.turn_id, begun.turn.attempt, _outcome(final, result))
+        await self._parts.log.commit(owner, begun.turn.turn_id, begun.turn.attempt, outcome_of(final, result))
         return result
-
-    async def _initial_state(
-        self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document]
-    ) -> ConversationState:
-        head: Head = begun.head
-        history = [message for turn in begun.history for message in _messages(turn)]
-        has_documents = bool(documents) or bool(await self._parts.library.list_documents(owner))
-        return ConversationState(
-            question=request.question,
-            conversation_id=owner.conversation_id,
-            blob_names=[document.blob_name for document in documents],
-            has_documents=has_documents,
-            history=history,
-            uploaded_file_refs=head.uploaded_file_refs,
-            last_mcp_tool_used=head.last_mcp_tool_used,
-            code_thread_id=head.code_thread_id,
-        )
-
-    async def _scope(self, owner: Owner, documents: list[Document], state: ConversationState) -> Scope:
-        """Named documents: those. Otherwise every document of the conversation."""
-        if documents or not state.has_documents:
-            return Scope.over(owner, documents)
-        return Scope.over(owner, await self._parts.library.list_documents(owner))
 
     def _deps(self, request: TurnRequest, scope: Scope, meter: Meter, log: EventLog) -> Deps:
         parts = self._parts
@@ -236,64 +220,17 @@ class Orchestrator:
         log.publish(Failed(problem=problem_of(error, request.trace_id)))
 
 
-def _messages(turn: Turn) -> list[ChatMessage]:
-    if turn.assistant is None:
-        return []
-    return [
-        ChatMessage(role="user", content=turn.question),
-        ChatMessage(role="assistant", content=turn.assistant.content),
-    ]
-
-
-def _result(state: ConversationState, turn: Turn, request: TurnRequest, usage: Usage) -> TurnResult:
-    return TurnResult(
-        conversation_id=turn.conversation_id,
-        turn_id=turn.turn_id,
-        answer=state.answer or "",
-        citations=state.citations,
-        uploaded_file_refs=state.uploaded_file_refs,
-        last_mcp_tool_used=state.last_mcp_tool_used,
-        metadata=TurnMetadata(
-            trace_id=request.trace_id,
-            plan=state.plan.model_dump() if state.plan else {},
-            retrieval_mode=state.retrieval_mode,
-            retrieval_reason=state.retrieval_reason,
-            context_budget=state.context_budget,
-            critic_summary=state.grounding.model_dump() if state.grounding else {},
-            files=state.files,
-            usage=usage,
-        ),
+def _initial_state(
+    request: TurnRequest, begun: Started, documents: list[Document], *, has_documents: bool
+) -> ConversationState:
+    """What the graph starts from: the question, and what the conversation carries on."""
+    return ConversationState(
+        question=request.question,
+        conversation_id=begun.turn.conversation_id,
+        blob_names=[document.blob_name for document in documents],
+        has_documents=has_documents,
+        history=[message for turn in begun.history for message in messages_of(turn)],
+        uploaded_file_refs=begun.head.uploaded_file_refs,
+        last_mcp_tool_used=begun.head.last_mcp_tool_used,
+        code_thread_id=begun.head.code_thread_id,
     )
-
-
-def _outcome(state: ConversationState, result: TurnResult) -> TurnOutcome:
-    return TurnOutcome(
-        answer=result.answer,
-        result=result.model_dump(mode="json"),
-        uploaded_file_refs=state.uploaded_file_refs,
-        last_mcp_tool_used=state.last_mcp_tool_used,
-        citations=state.citations,
-    )
-
-
-def _replay(turn: Turn) -> EventLog:
-    """The events of a turn that is over, as far as the store still knows them."""
-    if turn.status is not TurnStatus.COMMITTED or turn.result is None:
-        return EventLog(_failed_events(turn))
-    result = TurnResult.model_validate(turn.result)
-    events: list[Event] = [
-        Token(text=result.answer),
-        Citations(citations=result.citations),
-        Done(result=result),
-    ]
-    return EventLog(events)
-
-
-def _failed_events(turn: Turn) -> list[Event]:
-    failure = turn.failure
-    error = OrcError(failure.message, code=failure.code) if failure else _still_running()
-    return [Failed(problem=problem_of(error, turn.turn_id))]
-
-
-def _still_running() -> OrcError:
-    return OrcError("The turn is being answered elsewhere; ask again in a moment.", code="turn_in_flight")

@@ -39,13 +39,13 @@ _WORD = re.compile(r"[\w$€£%.,'’-]*\w")
 def recall_or_introduce(question: str, earlier: Sequence[str]) -> str:
     """What the user said before that answers the question, quoted; else what this model is."""
     said = [piece.text for text in earlier for piece in split_pieces(text) if not piece.text.endswith("?")]
-    newest_first = [Candidate(text, place=place) for place, text in enumerate(reversed(said))]
-    asked = Question(question)
-    ranking = Ranking(asked, newest_first)
-    best = max(range(len(said)), key=lambda i: ranking.scored[i].score, default=None)
-    if best is None or ranking.coverage(ranking.scored[best].covered) < RECALL_COVERAGE:
+    ranking = Ranking(Question(question), [Candidate(text) for text in said])
+    coverage = [ranking.coverage(scored.covered) for scored in ranking.scored]
+    best = max(coverage, default=0.0)
+    if best < RECALL_COVERAGE:
         return INTRODUCTION
-    return f"Earlier in this conversation you said: “{newest_first[best].text}”"
+    newest = max(index for index, share in enumerate(coverage) if share == best)
+    return f"Earlier in this conversation you said: “{said[newest]}”"
 
 
 def rewrite_question(question: str, earlier: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ _SOFT_BREAK = "\v"
 """A page ended here unless it has no text yet: Word also writes one after each hard break."""
 
 _ANY_BREAK = re.compile("([\f\v])")
-_SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "del", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
+_SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
 _LITERALS = {
     "tab": "\t",
     "ptab": "\t",

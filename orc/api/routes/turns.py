@@ -74,10 +74,11 @@ async def resume(
     turn_id: str,
     owner: OwnerDep,
     services: ServicesDep,
+    trace: TraceIdDep,
     last_event_id: Annotated[int, Header(ge=0, description="the last event that arrived")] = 0,
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
-    log = await services.orchestrator.events_of(owner, turn_id)
+    log = await services.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
     return stream(log, after=last_event_id, ping_seconds=services.settings.ping_seconds)
 
 

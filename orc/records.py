@@ -1,0 +1,50 @@
+"""Between a turn's state, its record in the log, and the events that tell of it."""
+
+from core.contract import Usage
+from orc.conversations.models import Turn, TurnOutcome
+from orc.events import TurnMetadata, TurnResult
+from orc.graphs.models import ChatMessage, ConversationState
+from orc.requests import TurnRequest
+
+
+def messages_of(turn: Turn) -> list[ChatMessage]:
+    """An answered turn as two messages of the history; nothing for one without an answer."""
+    if turn.assistant is None:
+        return []
+    return [
+        ChatMessage(role="user", content=turn.question),
+        ChatMessage(role="assistant", content=turn.assistant.content),
+    ]
+
+
+def result_of(state: ConversationState, turn: Turn, request: TurnRequest, usage: Usage) -> TurnResult:
+    """What the caller gets, from the state that the graph ended in."""
+    return TurnResult(
+        conversation_id=turn.conversation_id,
+        turn_id=turn.turn_id,
+        answer=state.answer or "",
+        citations=state.citations,
+        uploaded_file_refs=state.uploaded_file_refs,
+        last_mcp_tool_used=state.last_mcp_tool_used,
+        metadata=TurnMetadata(
+            trace_id=request.trace_id,
+            plan=state.plan.model_dump() if state.plan else {},
+            retrieval_mode=state.retrieval_mode,
+            retrieval_reason=state.retrieval_reason,
+            context_budget=state.context_budget,
+            critic_summary=state.grounding.model_dump() if state.grounding else {},
+            files=state.files,
+            usage=usage,
+        ),
+    )
+
+
+def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:
+    """What the turn log keeps. References are always overwritten with the state's."""
+    return TurnOutcome(
+        answer=result.answer,
+        result=result.model_dump(mode="json"),
+        uploaded_file_refs=state.uploaded_file_refs,
+        last_mcp_tool_used=state.last_mcp_tool_used,
+        citations=state.citations,
+    )
