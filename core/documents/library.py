@@ -43,9 +43,7 @@ class DocumentLibrary:
 
         Raises UnsafeName before any I/O, and NotFound for a name without a document.
         """
-        wanted: dict[BlobPath, str] = {}
-        for name in names:
-            wanted.setdefault(resolve_blob_name(name, owner), name)
+        wanted = {resolve_blob_name(name, owner): name for name in names}
         known = await self._known(owner, [path.document_id for path in wanted])
         blobs = await asyncio.gather(*(self._blobs.head(path) for path in wanted))
         documents = []

@@ -82,6 +82,18 @@ def page_id(document_id: str, page: int) -> str:
     return f"{document_id}.p{page}"
 
 
+def name_for_upload(file_name: str) -> str:
+    """The name to store an uploaded file under: its own, made harmless where that is beyond doubt.
+
+    Percent signs become underscores, and invisible characters that only steer how text is shown are
+    left out. Anything else that a document name may not have raises UnsafeName.
+    """
+    visible = "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
+    name = visible.replace("%", "_")
+    check_segment(name)
+    return name
+
+
 def check_segment(segment: str) -> None:
     """Raise UnsafeName unless `segment` is one plain, visible, NFC path segment of at most 255 bytes."""
     if reason := _unsafe(segment):

@@ -4,6 +4,7 @@ import base64
 import json
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,12 @@ def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     assert load_or_create_key(path) == key
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert load_or_create_key(tmp_path / "other.key") != key
+
+
+def test_all_who_start_together_agree_on_the_key(tmp_path: Path) -> None:
+    for attempt in range(20):
+        path = tmp_path / str(attempt) / "scope.key"
+        with ThreadPoolExecutor(8) as pool:
+            keys = set(pool.map(load_or_create_key, [path] * 8))
+        assert len(keys) == 1
+        assert [left.name for left in path.parent.iterdir()] == ["scope.key"]

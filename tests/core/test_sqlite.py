@@ -216,9 +216,9 @@ def test_processes_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> No
 
 
 def test_a_new_file_waits_while_somebody_else_holds_it(tmp_path: Path) -> None:
-    """The same race made certain: a lock on a file that is not yet in WAL mode."""
+    """The same race made certain: SQLite does not wait for this lock by itself."""
     holder = sqlite3.connect(tmp_path / "orc.db", isolation_level=None, check_same_thread=False)
-    holder.execute("BEGIN EXCLUSIVE")
+    holder.execute("BEGIN IMMEDIATE")
     release = threading.Timer(0.3, lambda: holder.execute("COMMIT"))
 
     async def ping() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, File, Response, UploadFile
 
 from core.documents.models import Document
-from core.documents.names import Owner, check_segment
+from core.documents.names import Owner, name_for_upload
 from core.errors import DocumentRejected, DocumentTooLarge, InvalidInput, NotFound, OrcError, UnsafeName
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
 from orc.api.errors import render, responses
@@ -74,13 +74,11 @@ async def delete_document(document_id: str, owner: OwnerDep, services: ServicesD
 
 
 def _safe_name(item: UploadFile) -> str:
-    """The file's own name, refused before any of its bytes are read if no document may be called so."""
-    name = item.filename or ""
+    """The name to store the file under, settled before any of its bytes are read."""
     try:
-        check_segment(name)
+        return name_for_upload(item.filename or "")
     except UnsafeName as exc:
         raise UnsafeName(exc.message, field="file") from exc
-    return name
 
 
 async def _store(item: UploadFile, name: str, owner: Owner, services: Services) -> Document:

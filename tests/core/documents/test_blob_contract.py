@@ -133,6 +133,19 @@ async def test_puts_and_deletes_at_the_same_time_lose_nothing(
     assert [blob.path.file for blob in await store.list_in(OWNER)] == [f"kept-{n}.txt" for n in range(4)]
 
 
+async def test_each_of_many_puts_gets_the_properties_of_its_own_bytes(
+    store: BlobStore, tmp_path: Path
+) -> None:
+    sources = [tmp_path / f"{size}" for size in range(1, 25)]
+    for size, source in enumerate(sources, 1):
+        source.write_bytes(b"x" * size)
+    for _ in range(5):
+        put = await asyncio.gather(*(store.put(PATH, source) for source in sources))
+        assert [blob.size for blob in put] == list(range(1, 25))
+        assert len({blob.etag for blob in put}) == 24
+        assert await store.head(PATH) in put
+
+
 async def test_a_reader_never_sees_half_of_a_put(store: BlobStore, write: Callable[[bytes], Path]) -> None:
     versions = [bytes([number]) * 3_000_000 for number in range(5)]
     await store.put(PATH, write(versions[0]))
@@ -283,12 +296,27 @@ async def test_a_put_clears_what_a_killed_process_left_long_ago(
     assert names_in(root / INCOMING) == ["recent"]
 
 
+async def test_a_put_is_stamped_more_finely_than_the_system_does(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    """Two puts within one tick of the kernel's clock could otherwise have the same ETag."""
+    source = write(b"hello")
+    for _ in range(20):
+        before = time.time_ns()
+        await folder.put(PATH, source)
+        assert before <= written_at(root / str(PATH)) <= time.time_ns()
+
+
 async def test_the_local_copy_is_the_file_itself(
     folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
 ) -> None:
     await folder.put(PATH, write(b"hello"))
     async with folder.local_copy(PATH) as local:
         assert local == root / str(PATH)
+
+
+def written_at(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 def names_in(folder: Path) -> list[str]:

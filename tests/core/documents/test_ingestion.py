@@ -11,7 +11,7 @@ from core.documents.models import Document, DocumentStatus
 from core.documents.names import BlobPath, Owner
 from core.documents.ports import Progress
 from core.errors import DependencyDown, NotFound, Unavailable
-from tests.fakes_documents import DocumentSide, Gate, open_document_side, pass_by
+from tests.fakes_documents import DocumentSide, Gate, break_down, open_document_side, pass_by
 
 OWNER = Owner("acme", "ann", "c1")
 PATH = BlobPath(OWNER, "a.txt")
@@ -70,6 +70,13 @@ async def test_no_text_at_all_is_a_failure_that_names_the_remedy(
     assert "OCR" in document.reason
 
 
+async def test_a_scan_with_a_stray_stamp_is_not_searchable(side: DocumentSide) -> None:
+    side.extractor.media_type = "application/pdf"
+    document = await side.ingestion.ingest(await put(side, "Page 7\f"))
+    assert document.reason_code == "no_text"
+    assert side.index.passages[document.document_id] == []
+
+
 async def test_a_rejected_file_is_a_failure_with_the_reason_of_the_extractor(side: DocumentSide) -> None:
     document = await side.ingestion.ingest(await put(side, "DAMAGED"))
     assert await stored(side) == document
@@ -117,13 +124,12 @@ async def test_a_blob_that_is_not_there_is_not_found(side: DocumentSide) -> None
 async def test_a_failure_at_any_step_is_simply_redone(side: DocumentSide, step: str) -> None:
     old = await side.ingestion.ingest(await put(side, "Old text."))
     seen = await put(side)
-    store = side.breakable(step)
-    store.broken = True
+    side.before_save(step, break_down)
     with pytest.raises(DependencyDown):
         await side.ingestion.ingest(seen)
     assert await stored(side) == old
     assert old.etag != seen.etag
-    store.broken = False
+    side.before_save(step, pass_by)
     document = await side.ingestion.ingest(seen)
     assert document.status is DocumentStatus.COMPLETED
     assert "harbour master" in (await side.texts(document))[1]
@@ -138,7 +144,7 @@ async def test_calls_at_the_same_time_share_one_run(side: DocumentSide) -> None:
 
 async def test_calls_at_the_same_time_share_one_failure(side: DocumentSide) -> None:
     seen = await put(side)
-    side.index.broken = True
+    side.before_save("index", break_down)
     ended = await asyncio.gather(*(side.ingestion.ingest(seen) for _ in range(3)), return_exceptions=True)
     assert [type(error) for error in ended] == [DependencyDown] * 3
     assert side.extractor.calls == 1

@@ -9,7 +9,7 @@ import pytest
 from core.documents.models import Document, DocumentStatus
 from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, UnreadableDocument, UnsafeName
-from tests.fakes_documents import DocumentSide, Gate, open_document_side, pass_by
+from tests.fakes_documents import DocumentSide, Gate, break_down, open_document_side, pass_by
 
 OWNER = Owner("acme", "ann", "c1")
 NEIGHBOURS = [Owner("globex", "ann", "c1"), Owner("acme", "bob", "c1"), Owner("acme", "ann", "c2")]
@@ -103,7 +103,7 @@ async def test_an_upload_without_text_is_kept_as_failed(side: DocumentSide) -> N
 
 @pytest.mark.parametrize("store", ["pages", "index", "catalog"])
 async def test_an_upload_that_cannot_be_saved_leaves_nothing(side: DocumentSide, store: str) -> None:
-    side.breakable(store).broken = True
+    side.before_save(store, break_down)
     with pytest.raises(DependencyDown):
         await upload(side)
     assert await remains(side) == []
@@ -114,10 +114,10 @@ async def test_a_replacement_that_cannot_be_saved_is_read_again_when_it_is_neede
     side: DocumentSide, store: str
 ) -> None:
     await upload(side)
-    side.breakable(store).broken = True
+    side.before_save(store, break_down)
     with pytest.raises(DependencyDown):
         await upload(side, content="Other text.")
-    side.breakable(store).broken = False
+    side.before_save(store, pass_by)
     [document] = await side.library.resolve(OWNER, ["a.txt"])
     assert document.status is DocumentStatus.UPLOADED
     assert (await side.library.ready(document)).status is DocumentStatus.COMPLETED
@@ -161,6 +161,32 @@ async def test_an_upload_overtaken_by_another_process_reports_what_is_there(side
     document = await upload(side)
     assert await side.texts(document) == ("Other text.", "Other text.")
     assert await other.resolve(OWNER, ["a.txt"]) == [document]
+
+
+async def test_two_processes_that_write_by_turns_leave_the_text_of_one(side: DocumentSide) -> None:
+    _, other = side.another_process()
+    side.index.before_save = gate = Gate()
+
+    async def let_the_other_begin() -> None:
+        side.pages.before_save = pass_by
+        side.catalog.after_save = let_the_other_end
+        overtaking.append(
+            asyncio.create_task(other.upload(OWNER, "a.txt", side.file("Other text.", "other")))
+        )
+        await gate.reached.wait()
+        side.index.before_save = pass_by
+
+    async def let_the_other_end() -> None:
+        side.catalog.after_save = pass_by
+        gate.opened.set()
+        await asyncio.wait(overtaking)
+
+    overtaking: list[asyncio.Task[Document]] = []
+    side.pages.before_save = let_the_other_begin
+    document = await upload(side)
+    assert document.status is DocumentStatus.COMPLETED
+    assert await side.texts(document) == ("Other text.", "Other text.")
+    assert (await overtaking[0]).etag == document.etag
 
 
 @pytest.mark.parametrize("name", ["../a.txt", "acme/ann/c1/a.txt", "a%2f.txt", "", "a\\b.txt", "e\u0301.txt"])

@@ -15,6 +15,7 @@ from pptx.util import Inches
 from core.errors import DocumentRejected, UnreadableDocument
 from tests.core.documents.extraction.samples import (
     Read,
+    W,
     archive,
     docx,
     paragraph,
@@ -98,11 +99,28 @@ async def test_a_long_section_is_cut_between_paragraphs(read: Read) -> None:
     assert all(page.text.endswith("words.") for page in extraction.pages)
 
 
-async def test_word_text_boxes_notes_and_deleted_text(read: Read) -> None:
+async def test_word_text_boxes_follow_their_paragraph_and_deleted_text_is_left_out(read: Read) -> None:
     box = "<w:p><w:r><w:t>body </w:t></w:r><w:r><w:pict><w:txbxContent>" + paragraph("boxed")
     changed = "</w:txbxContent></w:pict></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>"
     extraction = await read("a.docx", docx(box + changed))
     assert extraction.pages[0].text == "body\nboxed"
+
+
+async def test_a_footnote_stands_below_the_paragraph_that_cites_it(read: Read) -> None:
+    cited = '<w:p><w:r><w:t>claim</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
+    notes = (
+        f'<w:footnotes xmlns:w="{W}"><w:footnote w:id="2">{paragraph("source")}</w:footnote></w:footnotes>'
+    )
+    links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    body = cited + paragraph("next")
+    package = archive(
+        {
+            "word/document.xml": f'<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>',
+            "word/footnotes.xml": notes,
+            "word/_rels/document.xml.rels": f'<r><l Id="n" Type="{links}" Target="footnotes.xml"/></r>',
+        }
+    )
+    assert (await read("a.docx", package)).pages[0].text == "claim\nsource\nnext"
 
 
 async def test_a_word_file_of_pictures_needs_ocr(read: Read) -> None:
@@ -201,17 +219,18 @@ async def test_entities_are_not_expanded(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    "members",
+    ("file_name", "members"),
     [
-        {"word/document.xml": "<a>" + "b" * 90_000_000 + "</a>"},
-        {f"word/{number}.xml": "" for number in range(20_001)},
+        ("a.docx", {"word/document.xml": "<a>" + "<b/>" * 15_000_000 + "</a>"}),
+        ("a.docx", {f"word/{number}.xml": "" for number in range(20_001)}),
+        ("a.xlsx", {"xl/workbook.xml": "<a>" + "<b/>" * 15_000_000 + "</a>"}),
     ],
 )
 async def test_zip_bombs_are_refused_before_they_are_unpacked(
-    read: Read, members: dict[str, str | bytes]
+    read: Read, file_name: str, members: dict[str, str | bytes]
 ) -> None:
     with pytest.raises(UnreadableDocument) as caught:
-        await read("a.docx", archive(members))
+        await read(file_name, archive(members))
     assert caught.value.code == "too_much_memory"
 
 

@@ -80,13 +80,14 @@ async def test_text_is_read_in_its_encoding(read: Read, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [
+        ("cp1252", "El niño comió piña à la crème – 12 €"),
         ("cp932", "名前,年齢,住所\n佐藤太郎,三十,東京\n三木英子,二十五,大阪"),
         ("cp1251", "Москва столица России и крупнейший город страны"),
         ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy v květnu"),
         ("gb18030", "合同期限为三年，自双方签字之日起计算。"),
     ],
 )
-async def test_text_of_other_scripts_is_recognised(read: Read, encoding: str, text: str) -> None:
+async def test_text_of_other_languages_is_recognised(read: Read, encoding: str, text: str) -> None:
     assert (await read("a.txt", text.encode(encoding))).pages[0].text == text
 
 

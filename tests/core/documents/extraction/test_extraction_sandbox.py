@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -196,6 +197,13 @@ async def test_the_child_sees_no_secrets(source: Path, monkeypatch: pytest.Monke
     code = f"import json, os; print(json.dumps({{'text': ' '.join(os.environ)}})); print('{DONE}')"
     extraction = await extractor_with(code).extract(source, "contract.txt")
     assert set(extraction.pages[0].text.split()) <= {"PYTHONPATH", "LC_CTYPE"}
+
+
+@linux_only
+async def test_an_interrupt_at_the_terminal_does_not_reach_the_child(source: Path) -> None:
+    code = f"import json, os; print(json.dumps({{'text': str(os.getsid(0))}})); print('{DONE}')"
+    extraction = await extractor_with(code).extract(source, "contract.txt")
+    assert extraction.pages[0].text != str(os.getsid(0))
 
 
 @linux_only

@@ -1,0 +1,180 @@
+"""Uploading over HTTP: what comes in whole, what is refused with its reason, and what it costs the API."""
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from tests.shared_data import SHARED, needs_shared
+from tests.system import System, running, upload
+
+NASTY = SHARED / "data" / "nasty"
+MANIFEST: list[dict[str, Any]] = (
+    json.loads((NASTY / "manifest.json").read_text()) if (NASTY / "manifest.json").exists() else []
+)
+SECONDS = 20
+RSS_GROWTH_BYTES = 60 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running(tmp_path_factory.mktemp("uploads")) as started:
+        yield started
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[httpx.Client]:
+    with system.client() as opened:
+        yield opened
+
+
+@pytest.fixture
+def conversation() -> str:
+    return str(uuid.uuid4())
+
+
+def blobs_of(system: System, conversation: str) -> list[str]:
+    folder = system.data_dir / "blobs" / "local" / "me" / conversation
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def test_good_files_are_stored_and_bad_ones_named_in_one_response(
+    system: System, client: httpx.Client, conversation: str, handbook: Path
+) -> None:
+    response = upload(
+        client, conversation, handbook, ("broken.pdf", b"%PDF-1.7 nothing"), ("a.txt", b"A fee of 7.")
+    )
+    assert response.status_code == 201
+    body = response.json()
+    assert [document["blob_name"] for document in body["documents"]] == ["harbour-handbook.pdf", "a.txt"]
+    [error] = body["errors"]
+    assert error["field"] == "broken.pdf"
+    assert error["code"] == "corrupt"
+    assert blobs_of(system, conversation) == ["a.txt", "harbour-handbook.pdf"]
+
+
+def test_a_refused_file_leaves_nothing_behind(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    response = upload(client, conversation, ("broken.pdf", b"%PDF-1.7 nothing"))
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+    assert [error["field"] for error in response.json()["errors"]] == ["broken.pdf"]
+    assert blobs_of(system, conversation) == []
+    assert client.get(f"/conversations/{conversation}/documents").status_code == 404
+
+
+def test_a_file_put_into_the_folder_by_other_means_is_found_by_name(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    folder = system.data_dir / "blobs" / "local" / "me" / conversation
+    folder.mkdir(parents=True)
+    (folder / "note.txt").write_text("The mooring fee is 410 euros a day.")
+    body = {
+        "question": "What is the mooring fee?",
+        "conversation_id": conversation,
+        "blob_names": ["note.txt"],
+    }
+    answer = client.post("/orc", json=body).json()
+    assert "410 euros" in answer["answer"]
+    assert answer["citations"][0]["verified"]
+
+
+def test_a_deleted_document_is_gone_everywhere(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    place = f"/conversations/{conversation}/documents"
+    document_id = client.get(place).json()["documents"][0]["document_id"]
+    assert client.delete(f"{place}/{document_id}").status_code == 204
+    assert client.delete(f"{place}/{document_id}").status_code == 404
+    assert client.get(place).json()["documents"] == []
+    assert blobs_of(system, conversation) == []
+    body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
+    assert client.post("/orc", json=body).status_code == 404
+
+
+def test_uploading_a_name_again_replaces_what_it_says(client: httpx.Client, conversation: str) -> None:
+    body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
+    for fee in ("7 euros", "9 dollars"):
+        upload(client, conversation, ("a.txt", f"The fee is {fee}.".encode()))
+        assert fee in client.post("/orc", json=body).json()["answer"]
+
+
+def test_too_many_documents_in_one_question_are_refused(client: httpx.Client, conversation: str) -> None:
+    names = [f"{n}.txt" for n in range(4)]
+    upload(client, conversation, *[(name, b"Text.") for name in names])
+    body = {"question": "What?", "conversation_id": conversation, "blob_names": names}
+    response = client.post("/orc", json=body)
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == "blob_names"
+
+
+@needs_shared
+def test_every_odd_and_hostile_file_ends_as_its_manifest_says(system: System, client: httpx.Client) -> None:
+    assert system.process is not None
+    api = psutil.Process(system.process.pid)
+    before = 0
+    wrong: list[str] = []
+    for index, entry in enumerate(MANIFEST):
+        name = entry.get("upload_as") or entry["file"]
+        response = client.post(
+            f"/conversations/{uuid.uuid4()}/documents",
+            files=[("file", (name, (NASTY / entry["file"]).read_bytes()))],
+        )
+        if response.elapsed.total_seconds() > SECONDS:
+            wrong.append(f"{entry['file']}: {response.elapsed.total_seconds():.0f} s")
+        if problem := unexpected(entry, response, system):
+            wrong.append(f"{entry['file']} ({entry['expect']}): {problem}")
+        if index == 9:
+            before = api.memory_info().rss
+    assert not wrong, "\n".join(wrong)
+    assert api.memory_info().rss - before < RSS_GROWTH_BYTES
+    assert client.get("/ready").status_code == 200
+
+
+def unexpected(entry: dict[str, Any], response: httpx.Response, system: System) -> str | None:
+    """What is wrong with the outcome of an upload; None if it is as the manifest expects."""
+    if response.status_code >= 500:
+        return f"status {response.status_code}: {response.text[:200]}"
+    body = response.json()
+    refused = response.status_code != 201 and bool(body.get("detail"))
+    document = {} if refused else body["documents"][0]
+    failed = refused or (document["status"] == "failed" and bool(document["reason"]))
+    if (
+        not refused
+        and document["status"] == "completed"
+        and document["pages_without_text"] >= document["pages"]
+    ):
+        return "completed with no text"
+    match entry["expect"]:
+        case "reject" | "no_text":
+            return None if failed else f"was accepted: {document['status']}"
+        case "text":
+            return (
+                str(body.get("detail") or document["reason"])
+                if failed
+                else missing(entry, document["document_id"], system)
+            )
+        case _:
+            return None
+
+
+def missing(entry: dict[str, Any], document_id: str, system: System) -> str | None:
+    """Which of the words that the file is known to hold are not in the text that was kept of it."""
+    with closing(sqlite3.connect(system.data_dir / "orc.db")) as database:
+        rows = database.execute("SELECT text FROM pages WHERE document_id = ?", (document_id,)).fetchall()
+    kept = squeezed("".join(text for (text,) in rows))
+    lost = [words for words in entry.get("contains") or [] if squeezed(words) not in kept]
+    return f"lost {lost}" if lost else None
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split()).casefold()
