@@ -3,7 +3,9 @@
 OrcError
 ├── InvalidInput            a field has a value that cannot be used
 │   ├── UnsafeName          a document name that could leave its folder
-│   └── KeyReused           an idempotency key came back with another body
+│   ├── KeyReused           an idempotency key came back with another body
+│   ├── ContextTooLong      question, history and sources do not fit the model
+│   └── ContentFiltered     the provider's filter refused the question or the answer
 ├── NotAuthenticated        nobody, or a token that does not verify
 ├── Forbidden               somebody, but not in this role
 ├── NotFound                not there, or not yours: the two look the same
@@ -17,9 +19,11 @@ OrcError
 ├── ToolFailed              a tool said no, for a reason of its own
 └── Unavailable             somebody else's fault; trying again may help
     ├── DependencyDown      a model, a store or the tools server did not answer
+    │   ├── ModelOutputInvalid    not in the form that was asked for
+    │   └── ModelMisconfigured    no request can work until a setting is changed
     └── DeadlineExceeded    the turn ran out of time
 
-`message` is written for the person who asked and is safe to show; `code` is for programs. Two places
+The branches about models are in core/llm/errors.py. `message` is written for the person who asked and is safe to show; `code` is for programs. Two places
 translate the tree for the outside: orc/api/problems.py (HTTP) and mcp_server/errors.py (MCP).
 """
 

@@ -1,6 +1,5 @@
 """The tools server over MCP: one connection pool per process, one short session per call."""
 
-import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -10,8 +9,15 @@ from typing import Any
 import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+)
 from pydantic import ValidationError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random
 
 from core.contract import STREAM_META_KEY, ToolFailure, tool_progress
 from core.errors import DependencyDown, OrcError, error_named
@@ -20,7 +26,6 @@ from orc.tools import OnProgress, OnRestart, ToolSchema
 logger = logging.getLogger(__name__)
 
 PROTOCOL = "2026-07-28"
-RETRY_AFTER_SECONDS = 0.5
 SCHEMAS_KEPT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 
@@ -72,15 +77,14 @@ class McpToolGateway:
         on_restart: OnRestart | None = None,
     ) -> dict[str, Any]:
         """See ToolGateway."""
-        try:
-            result = await self._call_once(name, arguments, token, on_progress)
-        except DependencyDown as exc:
-            logger.warning("tool %s broke off, calling again: %s", name, _causes(exc.__cause__))
+
+        def restart(attempt: RetryCallState) -> None:
+            logger.warning("tool %s broke off, calling again", name)
             if on_restart is not None:
-                on_restart(exc.message)
-            await asyncio.sleep(RETRY_AFTER_SECONDS)
-            result = await self._call_once(name, arguments, token, on_progress)
-        return _structured(name, result)
+                on_restart(str(attempt.outcome and attempt.outcome.exception()))
+
+        call = _RETRYING.copy(before_sleep=restart)
+        return _structured(name, await call(self._call_once, name, arguments, token, on_progress))
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the server answers."""
@@ -91,7 +95,7 @@ class McpToolGateway:
             try:
                 (await http.get(health)).raise_for_status()
             except httpx2.HTTPError as exc:
-                raise _down() from exc
+                raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
 
     async def close(self) -> None:
         """Close the pool."""
@@ -133,18 +137,34 @@ class McpToolGateway:
             ):
                 yield client
         except* (httpx2.HTTPError, MCPError, ValidationError, RuntimeError) as group:
-            raise _down() from group
+            raise self._translated(group) from group
+
+    def _translated(self, group: BaseExceptionGroup[Exception]) -> DependencyDown:
+        """Our error for what is at the bottom of the groups that a session fails with."""
+        cause: BaseException = group
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if isinstance(cause, MCPError) and cause.code == REQUEST_TIMEOUT:
+            message = f"The tools server did not answer within {self._timeout_seconds:.0f} s."
+            return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
+        if isinstance(cause, httpx2.TransportError) or getattr(cause, "code", None) == CONNECTION_CLOSED:
+            return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
+        logger.error("the tools server refused a call: %s", type(cause).__name__)
+        return DependencyDown(
+            "The tools server refused the call.", dependency="mcp_server", code="tool_refused"
+        )
 
 
-def _causes(exc: BaseException | None) -> str:
-    """What is at the bottom of nested groups, without anybody's content."""
-    if isinstance(exc, BaseExceptionGroup):
-        return ", ".join(_causes(inner) for inner in exc.exceptions)
-    return type(exc).__name__
+class _BrokenOff(DependencyDown):
+    """The connection could not be made, or was lost before the result."""
 
 
-def _down() -> DependencyDown:
-    return DependencyDown("The tools server does not answer. Is it running?", dependency="mcp_server")
+_RETRYING = AsyncRetrying(
+    retry=retry_if_exception_type(_BrokenOff),
+    stop=stop_after_attempt(2),
+    wait=wait_random(0.3, 0.7),
+    reraise=True,
+)
 
 
 def _structured(name: str, result: CallToolResult) -> dict[str, Any]:

@@ -6,14 +6,17 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from orc import __version__
+from orc.api.body_limit import BodyLimit
 from orc.api.errors import add_error_handlers
 from orc.api.identity import build_authenticator
+from orc.api.openapi import DocumentedApp
 from orc.api.routes import conversations, documents, health, turns
 from orc.api.tracing import TraceIds
 from orc.bootstrap import ServiceProvider
 from orc.settings import Settings
 
 PREFIX = "/api"
+MAX_QUESTION_BYTES = 1024 * 1024
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
 
 
@@ -27,7 +30,7 @@ def create_app(settings: Settings) -> FastAPI:
         yield
         await provider.close()
 
-    app = FastAPI(
+    app = DocumentedApp(
         title="Orc",
         version=__version__,
         description=DESCRIPTION,
@@ -38,6 +41,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.services = provider
     app.state.authenticator = build_authenticator(settings)
+    app.add_middleware(BodyLimit, path=f"{PREFIX}/orc", max_bytes=MAX_QUESTION_BYTES)
     app.add_middleware(TraceIds)
     add_error_handlers(app)
     for router in (turns.router, documents.router, conversations.router, health.router):

@@ -1,31 +1,20 @@
 """Renders every error as a problem document, whoever raised it."""
 
 import logging
-from http import HTTPStatus
-from typing import Any
-
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from core.errors import OrcError
+from orc.api.openapi import MEDIA_TYPE
+from orc.api.tracing import TRACE_HEADER
 from orc.events import FieldProblem, Problem
 from orc.problems import problem, problem_of
 
 logger = logging.getLogger(__name__)
 
-MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = "2"
-ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
-    for status in (400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503, 504)
-}
-
-
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error responses of a route, for OpenAPI; those that any route may give are always in."""
-    return {status: ERROR_RESPONSES[status] for status in sorted({401, 422, 500, 503, *statuses})}
 
 
 def render(content: Problem) -> JSONResponse:
@@ -75,7 +64,10 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
 async def _unexpected(request: Request, exc: Exception) -> JSONResponse:
     logger.error("unexpected error", exc_info=exc)
     detail = "Something went wrong on our side. The trace id helps to find it."
-    return render(problem(500, detail, _trace_id(request), code="internal"))
+    response = render(problem(500, detail, _trace_id(request), code="internal"))
+    # This handler alone runs outside of the middleware that sets the header.
+    response.headers[TRACE_HEADER] = _trace_id(request)
+    return response
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -74,7 +74,7 @@ class DocumentView(BaseModel):
     """A document of a conversation."""
 
     document_id: str
-    blob_name: str
+    blob_name: str = Field(examples=["handbook.pdf"])
     status: DocumentStatus
     reason_code: str | None = None
     reason: str | None = Field(default=None, description="why it failed, and what to do")
@@ -110,7 +110,7 @@ class ConversationView(BaseModel):
     """A conversation in a list."""
 
     conversation_id: str
-    title: str | None
+    title: str | None = Field(examples=["How many days of leave does a new employee get?"])
     turn_count: int
     last_mcp_tool_used: str | None
     created_at: datetime
@@ -159,11 +159,11 @@ class ConversationResponse(ConversationView):
 class Health(BaseModel):
     """The process is alive."""
 
-    status: str = "ok"
+    status: str = Field(default="ok", examples=["ok"])
 
 
 class Readiness(BaseModel):
     """Whether turns can be answered now."""
 
-    status: str
+    status: str = Field(examples=["ready", "not_ready"])
     dependencies: list[DependencyState]

@@ -7,6 +7,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+TRACE_HEADER = "x-trace-id"
 _ZERO = "0" * 32
 
 
@@ -25,7 +26,7 @@ class TraceIds:
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["x-trace-id"] = trace_id
+                MutableHeaders(scope=message)[TRACE_HEADER] = trace_id
             await send(message)
 
         await self._app(scope, receive, send_with_id)

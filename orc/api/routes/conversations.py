@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from core.errors import NotFound
 from orc.api.dependencies import OwnerDep, PrincipalDep, ServicesDep
-from orc.api.errors import responses
+from orc.api.openapi import responses
 from orc.api.schemas import ConversationResponse, ConversationsResponse, ConversationView, TurnView
 from orc.conversations.models import history_view
 

@@ -12,7 +12,8 @@ from core.documents.models import Document
 from core.documents.names import Owner, name_for_upload
 from core.errors import DocumentRejected, DocumentTooLarge, InvalidInput, NotFound, OrcError, UnsafeName
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
-from orc.api.errors import render, responses
+from orc.api.errors import render
+from orc.api.openapi import responses
 from orc.api.schemas import DocumentsResponse, DocumentView, UploadResponse
 from orc.bootstrap import Services
 from orc.events import FieldProblem
@@ -26,7 +27,13 @@ MAX_FILES = 50
 @router.post("", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415))
 async def upload(
     file: Annotated[
-        list[UploadFile], File(min_length=1, max_length=MAX_FILES, description="one or more files")
+        list[UploadFile],
+        File(
+            min_length=1,
+            max_length=MAX_FILES,
+            description="one or more files",
+            examples=[["the bytes of handbook.pdf"]],
+        ),
     ],
     owner: OwnerDep,
     services: ServicesDep,

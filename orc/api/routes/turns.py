@@ -6,7 +6,8 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 
 from orc.api.dependencies import OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
-from orc.api.errors import render, responses
+from orc.api.errors import render
+from orc.api.openapi import responses
 from orc.api.schemas import AskRequest
 from orc.api.sse import stream
 from orc.event_log import EventLog
@@ -15,19 +16,20 @@ from orc.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])
 
-MAX_BODY_BYTES = 1024 * 1024
 EVENT_STREAM = "text/event-stream"
-_STREAMED = {
+_EVENTS = {
+    EVENT_STREAM: {
+        "schema": {"type": "string"},
+        "example": 'id: 1\nevent: token\ndata: {"text":"..."}\n\n',
+    }
+}
+_ANSWERED = {
     "description": "The answer, or with `Accept: text/event-stream` the events of the turn, "
     "ending in `done` (the same object) or `error` (a problem document).",
-    "content": {
-        EVENT_STREAM: {
-            "schema": {"type": "string"},
-            "example": 'id: 1\nevent: token\ndata: {"text":"..."}\n\n',
-        }
-    },
+    "content": _EVENTS,
 }
-_RESPONSES: dict[int | str, dict[str, Any]] = {**responses(400, 404, 409, 413, 415, 429, 504), 200: _STREAMED}
+_FOLLOWED = {"description": "The events that are left, as they come.", "content": _EVENTS}
+_RESPONSES: dict[int | str, dict[str, Any]] = {**responses(400, 404, 409, 413, 415, 429, 504), 200: _ANSWERED}
 
 IdempotencyKey = Annotated[
     str | None,
@@ -35,7 +37,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("/orc", response_model=TurnResult, responses=_RESPONSES, max_body_size=MAX_BODY_BYTES)
+@router.post("/orc", response_model=TurnResult, responses=_RESPONSES)
 async def ask(
     body: AskRequest,
     request: Request,
@@ -52,7 +54,7 @@ async def ask(
     return await _as_json(log)
 
 
-@router.post("/orc/stream", response_model=TurnResult, responses=_RESPONSES, max_body_size=MAX_BODY_BYTES)
+@router.post("/orc/stream", response_model=TurnResult, responses=_RESPONSES)
 async def ask_streaming(
     body: AskRequest,
     services: ServicesDep,
@@ -67,7 +69,7 @@ async def ask_streaming(
 
 @router.get(
     "/conversations/{conversation_id}/turns/{turn_id}/events",
-    responses=responses(404),
+    responses={**responses(404), 200: _FOLLOWED},
     response_class=Response,
 )
 async def resume(

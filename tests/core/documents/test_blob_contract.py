@@ -124,13 +124,13 @@ async def test_puts_and_deletes_at_the_same_time_lose_nothing(
 
     async def come_and_go(number: int) -> None:
         passing = BlobPath(OWNER, f"passing-{number}.txt")
-        for _ in range(20):
+        for _ in range(40):
             await store.put(passing, source)
             await store.delete(passing)
         await store.put(BlobPath(OWNER, f"kept-{number}.txt"), source)
 
-    await asyncio.gather(*(come_and_go(number) for number in range(4)))
-    assert [blob.path.file for blob in await store.list_in(OWNER)] == [f"kept-{n}.txt" for n in range(4)]
+    await asyncio.gather(*(come_and_go(number) for number in range(8)))
+    assert [blob.path.file for blob in await store.list_in(OWNER)] == [f"kept-{n}.txt" for n in range(8)]
 
 
 async def test_each_of_many_puts_gets_the_properties_of_its_own_bytes(
