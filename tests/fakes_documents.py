@@ -27,6 +27,11 @@ async def pass_by() -> None:
     """A hook that does nothing."""
 
 
+async def break_down() -> None:
+    """A hook that fails as a store does that is down."""
+    raise DependencyDown("The store is down.", dependency="store")
+
+
 class FakeExtractor:
     """Reads text files: form feeds part the pages, and what starts with DAMAGED is rejected.
 
@@ -35,6 +40,7 @@ class FakeExtractor:
 
     def __init__(self) -> None:
         self.calls = 0
+        self.media_type = "text/plain"
         self.during: Hook = pass_by
 
     async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
@@ -47,7 +53,7 @@ class FakeExtractor:
         pages = [Page(number=number, text=text.strip()) for number, text in enumerate(texts, 1)]
         if progress is not None:
             progress(len(pages), len(pages), "Reading pages")
-        return Extraction(pages=pages, media_type="text/plain", sha256=hashlib.sha256(content).hexdigest())
+        return Extraction(pages=pages, media_type=self.media_type, sha256=hashlib.sha256(content).hexdigest())
 
 
 class WordCounter:
@@ -67,19 +73,14 @@ class WordCounter:
 
 
 class FakeIndex:
-    """Passages in memory, scored by how many words of the query they hold.
-
-    `before_save` runs before each save; `broken` makes every save fail.
-    """
+    """Passages in memory, scored by how many words of the query they hold."""
 
     def __init__(self) -> None:
         self.passages: dict[str, list[Passage]] = {}
         self.before_save: Hook = pass_by
-        self.broken = False
 
     async def save(self, document_id: str, passages: Sequence[Passage]) -> None:
         await self.before_save()
-        fail_if(self.broken)
         self.passages[document_id] = list(passages)
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> list[Hit]:
@@ -92,29 +93,30 @@ class FakeIndex:
         self.passages.pop(document_id, None)
 
 
-class BreakableCatalog(SqliteCatalog):
-    """The SQLite catalog, whose saves fail while it is `broken`."""
+class HookedCatalog(SqliteCatalog):
+    """The SQLite catalog, with hooks around every save."""
 
-    broken = False
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.before_save: Hook = pass_by
+        self.after_save: Hook = pass_by
 
     async def save(self, document: Document) -> None:
-        fail_if(self.broken)
+        await self.before_save()
         await super().save(document)
+        await self.after_save()
 
 
-class BreakablePages(SqlitePageStore):
-    """The SQLite page store, whose saves fail while it is `broken`."""
+class HookedPages(SqlitePageStore):
+    """The SQLite page store, with a hook before every save."""
 
-    broken = False
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.before_save: Hook = pass_by
 
     async def save(self, document_id: str, pages: Sequence[Page]) -> None:
-        fail_if(self.broken)
+        await self.before_save()
         await super().save(document_id, pages)
-
-
-def fail_if(broken: bool) -> None:
-    if broken:
-        raise DependencyDown("The store is down.", dependency="store")
 
 
 @dataclass
@@ -123,8 +125,8 @@ class DocumentSide:
 
     folder: Path
     blobs: FolderBlobStore
-    catalog: BreakableCatalog
-    pages: BreakablePages
+    catalog: HookedCatalog
+    pages: HookedPages
     index: FakeIndex = field(default_factory=FakeIndex)
     extractor: FakeExtractor = field(default_factory=FakeExtractor)
     counter: WordCounter = field(default_factory=WordCounter)
@@ -137,14 +139,14 @@ class DocumentSide:
         ingestion = Ingestion(self.blobs, self.catalog, self.pages, self.index, self.extractor, self.counter)
         return ingestion, DocumentLibrary(self.blobs, self.catalog, self.pages, self.index, ingestion)
 
-    def breakable(self, name: str) -> FakeIndex | BreakableCatalog | BreakablePages:
-        """One of the stores that can be broken: `index`, `catalog` or `pages`."""
-        stores: dict[str, FakeIndex | BreakableCatalog | BreakablePages] = {
+    def before_save(self, store: str, hook: Hook) -> None:
+        """Set the hook of the `index`, the `catalog` or the `pages`."""
+        hooked: dict[str, FakeIndex | HookedCatalog | HookedPages] = {
             "index": self.index,
             "catalog": self.catalog,
             "pages": self.pages,
         }
-        return stores[name]
+        hooked[store].before_save = hook
 
     def file(self, content: str, name: str = "source") -> Path:
         """A local file, such as an upload leaves."""
@@ -164,7 +166,7 @@ async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
     database = Database(folder / "orc.db")
     await database.migrate(sqlite_catalog.SCHEMA, sqlite_pages.SCHEMA)
     yield DocumentSide(
-        folder, FolderBlobStore(folder / "blobs"), BreakableCatalog(database), BreakablePages(database)
+        folder, FolderBlobStore(folder / "blobs"), HookedCatalog(database), HookedPages(database)
     )
     await database.close()
 
