@@ -7,9 +7,6 @@ from azurefunctions.extensions.http.fastapi import Request
 from fastapi import FastAPI, Response
 from starlette.types import Receive, Scope, Send
 
-from orc.api.app import create_app
-from orc.settings import Settings
-
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CONNECTION = (
     "type",
@@ -27,7 +24,7 @@ CONNECTION = (
     "extensions",
 )
 
-# Anonymous to the host, not to Orc: EasyAuth or a bearer token says who is calling, and every route checks it.
+# Anonymous to the host, not to Orc: EasyAuth or a bearer token says who is calling, and the API checks it.
 # A function key would be one secret for everybody, and would travel in URLs and their logs.
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
@@ -35,6 +32,10 @@ app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 @cache
 def build_api() -> FastAPI:
     """The API, built once, on the first request. Its services open themselves: no lifespan runs here."""
+    # Not at the top: they take two seconds to import, which a worker that only lists its functions can save.
+    from orc.api.app import create_app
+    from orc.settings import Settings
+
     return create_app(Settings())
 
 

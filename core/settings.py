@@ -24,7 +24,9 @@ class CoreSettings(BaseSettings):
         default=None, description="the tokenizer's ranks; default: in the data directory"
     )
     scope_key: SecretStr | None = Field(
-        default=None, description="secret shared by both processes; default: made in the data directory"
+        default=None,
+        min_length=32,
+        description="secret shared by both processes; default: made in the data directory",
     )
 
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))

@@ -87,8 +87,11 @@ class DocumentLibrary:
             await self._remove(document)
 
     async def ready(self, document: Document, progress: Progress | None = None) -> Document:
-        """The record once the text can be searched, or `failed` with the reason why it cannot."""
-        if document.status is DocumentStatus.COMPLETED:
+        """The record once the text can be searched, or `failed` with the reason why it cannot.
+
+        What failed once is not tried again on the same bytes.
+        """
+        if document.status in (DocumentStatus.COMPLETED, DocumentStatus.FAILED):
             return document
         return await self._ingestion.ingest(document, progress)
 

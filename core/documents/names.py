@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from core.errors import NotFound, UnsafeName
 
 MAX_SEGMENT_BYTES = 255
-MAX_PATH_CHARACTERS = 1024
 _DOCUMENT_NAMESPACE = uuid.UUID("6f0d6a4e-5d3c-4c39-9a52-0d0f4f2a7c11")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
@@ -39,8 +38,6 @@ class BlobPath:
 
     def __post_init__(self) -> None:
         check_segment(self.file)
-        if len(str(self)) > MAX_PATH_CHARACTERS:
-            raise UnsafeName("The document name is too long.", field="blob_names")
 
     def __str__(self) -> str:
         return self.owner.prefix + self.file
@@ -101,7 +98,7 @@ def check_segment(segment: str) -> None:
 
 
 def _unsafe(segment: str) -> str | None:
-    if not segment.strip():
+    if not segment.strip().strip(_JOINERS):
         return "has an empty part"
     if segment != segment.strip():
         return "starts or ends with a space"

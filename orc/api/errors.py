@@ -1,6 +1,7 @@
 """Renders every error as a problem document, whoever raised it."""
 
 import logging
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
-import function_app
 from orc.tools_process import free_port
 from tests.doubles.openai_double import OpenAIDouble, Script, serving
 from tests.functions.host import LOCAL, HostTransport
@@ -21,7 +21,7 @@ from tests.functions.worker import Worker, running_worker
 from tests.shared_data import ROOT
 from tests.system import upload
 
-START_SECONDS = 30.0
+WAIT_SECONDS = 90.0
 ClientFor = Callable[[str], httpx.Client]
 
 
@@ -50,7 +50,14 @@ def worker(
                 patch.setenv(name, value)
             assert first.get("/ready").status_code == 200
         yield worker
-        worker.start(function_app.build_api().state.services.close()).result()
+        worker.start(loaded_api().state.services.close()).result()
+
+
+def loaded_api() -> FastAPI:
+    """The app that the worker serves."""
+    import function_app  # not at the top: the worker has to be the first to import it, inside its loop
+
+    return function_app.build_api()
 
 
 @contextmanager
@@ -76,7 +83,7 @@ def is_open(port: int) -> bool:
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Return as soon as the condition holds."""
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + WAIT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.01)

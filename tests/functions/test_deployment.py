@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import AliasChoices
+from pydantic.fields import FieldInfo
 
-from orc.settings import Settings
+from core.llm.factory import describe
+from orc.settings import AuthMode, Settings
 from tests.shared_data import ROOT
 
 AZURE_URL_SECONDS = 230
@@ -56,7 +59,12 @@ def test_what_is_deployed_builds_the_api_without_the_rest(tmp_path: Path) -> Non
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     run = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.stdout == f"Orc {tmp_path}\n", run.stderr
 
@@ -71,11 +79,22 @@ def test_the_host_outlasts_a_turn() -> None:
     assert Settings().turn_deadline_seconds < AZURE_URL_SECONDS < timeout
 
 
-def test_the_example_settings_are_settings_of_orc_or_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_settings_are_settings_of_orc_or_of_the_host() -> None:
     """A name with a mistake in it would be ignored without a word."""
     values = load("local.settings.json.example")["Values"]
     assert SETTINGS_OF_THE_HOST.items() <= values.items()
-    for name in values.keys() - SETTINGS_OF_THE_HOST.keys():
-        with monkeypatch.context() as patch:
-            patch.setenv(name, "not a number")
-            patch.setenv(name, f"{values[name]}0")
+    known = {name for field in Settings.model_fields.items() for name in environment_names(*field)}
+    assert values.keys() - SETTINGS_OF_THE_HOST.keys() <= known
+
+
+def environment_names(name: str, field: FieldInfo) -> set[str]:
+    alias = field.validation_alias
+    return set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {f"ORC_{name}".upper()}
+
+
+def test_the_example_settings_run_offline_for_one_local_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in load("local.settings.json.example")["Values"].items():
+        monkeypatch.setenv(name, value)
+    settings = Settings()
+    assert settings.auth_mode is AuthMode.LOCAL
+    assert describe(settings).startswith("offline")

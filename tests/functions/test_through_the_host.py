@@ -6,9 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import Request
 
 from tests.doubles.openai_double import OpenAIDouble, Script
-from tests.functions.conftest import client_of, wait_for
+from tests.functions.conftest import client_of, loaded_api, wait_for
 from tests.functions.worker import Worker
 from tests.system import read_events, upload
 
@@ -112,6 +113,16 @@ def test_both_functions_answer_many_callers_at_once(
         answers = [turn.result() for turn in turns]
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["conversation_id"] for answer in answers}) == 8
+
+
+def test_the_runtimes_own_routing_does_not_reach_the_api(client: httpx.Client, worker: Worker) -> None:
+    """Had the API the runtime's scope as it is, it would look for its routes in the runtime's router."""
+
+    async def link(request: Request) -> str:
+        return request.url_for("health").path
+
+    loaded_api().add_api_route("/api/link", link)
+    assert client.get("/link").json() == "/api/health"
 
 
 def assert_problem(response: httpx.Response, status: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The real Python worker runtime of Azure Functions over a function app, in a thread with a loop of its own."""
+"""Azure's own Python worker runtime over a function app, in a thread with an event loop of its own."""
 
 import asyncio
 import json
@@ -8,8 +8,9 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import azure_functions_runtime as runtime
 import pytest
@@ -17,7 +18,7 @@ import uvicorn
 
 from tests.functions.messages import Message, Protos, StatusResult
 
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 STOP_SECONDS = 5
 T = TypeVar("T")
 
@@ -48,14 +49,16 @@ class Function:
 
 
 class WorkerServer(uvicorn.Server):
-    """The worker's HTTP server. The runtime keeps its own out of reach; this one can be watched and stopped."""
+    """The worker's HTTP server, within reach: the runtime would keep it where nobody can watch or stop it."""
 
-    latest: ClassVar["WorkerServer"]
-
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, listening: "asyncio.Future[WorkerServer]", config: uvicorn.Config) -> None:
         super().__init__(config)
+        self._listening = listening
         self.ended = asyncio.Event()
-        WorkerServer.latest = self
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._listening.set_result(self)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         try:
@@ -86,9 +89,7 @@ class Worker:
         self, function: Function, invocation_id: str, traceparent: str, route_values: dict[str, str]
     ) -> None:
         """Call a function for a request that is forwarded beside this. Raises WorkerError if it fails."""
-        http = Message(
-            method="", url="", headers={}, query={}, params=route_values, body=Message(bytes=b"")
-        )
+        http = Message(method="", url="", headers={}, query={}, params=route_values, body=Message(bytes=b""))
         invocation = Message(
             invocation_id=invocation_id,
             function_id=function.function_id,
@@ -118,15 +119,13 @@ class WorkerError(Exception):
 def running_worker(folder: Path) -> Iterator[Worker]:
     """A worker over the function app in `folder`, which has to be on the import path."""
     started: Future[Worker] = Future()
-    thread = threading.Thread(target=asyncio.run, args=[_live(folder, started)], name="functions-worker")
+    thread = threading.Thread(target=asyncio.run, args=[_live(folder, started)], name="worker", daemon=True)
     thread.start()
+    worker = started.result(START_SECONDS)
     try:
-        worker = started.result(START_SECONDS)
-        try:
-            yield worker
-        finally:
-            worker.stop()
+        yield worker
     finally:
+        worker.stop()
         thread.join()
 
 
@@ -141,21 +140,20 @@ async def _live(folder: Path, started: "Future[Worker]") -> None:
 
 
 async def _start(folder: Path) -> Worker:
-    """What the host asks of a new worker: index the app, tell its functions, load each."""
+    """What the host asks of a new worker: index the app, name its functions, load each."""
     runtime.start_threadpool_executor()
     init = Message(function_app_directory=str(folder), capabilities={}, host_version="4.0")
+    listening: asyncio.Future[WorkerServer] = asyncio.get_running_loop().create_future()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uvicorn, "Server", WorkerServer)
+        patch.setattr(uvicorn, "Server", partial(WorkerServer, listening))
         ready = _check(await runtime.worker_init_request(_request(worker_init_request=init)))
-        metadata = _check(await runtime.functions_metadata_request(_request()))
-        for function in metadata.function_metadata_results:
-            load = Message(function_id=function.function_id, metadata=function)
-            _check(await runtime.function_load_request(_request(function_load_request=load)))
-        functions = [Function.of(function) for function in metadata.function_metadata_results]
-        async with asyncio.timeout(START_SECONDS):
-            while not (hasattr(WorkerServer, "latest") and WorkerServer.latest.started):
-                await asyncio.sleep(0.01)
-    return Worker(ready.capabilities["HttpUri"], functions, WorkerServer.latest)
+        server = await listening
+    metadata = _check(await runtime.functions_metadata_request(_request()))
+    for function in metadata.function_metadata_results:
+        load = Message(function_id=function.function_id, metadata=function)
+        _check(await runtime.function_load_request(_request(function_load_request=load)))
+    functions = [Function.of(function) for function in metadata.function_metadata_results]
+    return Worker(ready.capabilities["HttpUri"], functions, server)
 
 
 def _request(**content: Message) -> Message:
