@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -63,10 +64,9 @@ def _check(settings: Settings) -> None:
 
 def _greet(settings: Settings, console: Console) -> None:
     base = f"http://{settings.host}:{settings.port}{PREFIX}"
-    console.print(f"\n[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")
-    console.print(
-        f"Answers come from {describe(settings)}. Documents and turns are kept in {settings.data_dir}/"
-    )
-    console.print("\nTry, in another terminal:")
-    console.print('  .venv/bin/orc ask examples/harbour-handbook.pdf "How many days of leave are there?"')
-    console.print(f"  curl -s {base}/ready\n", highlight=False)
+    say = partial(console.print, soft_wrap=True, highlight=False)
+    say(f"\n[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")
+    say(f"Answers come from {describe(settings)}. Documents and turns are kept in {settings.data_dir}/")
+    say("\nTry, in another terminal:")
+    say('  .venv/bin/orc ask examples/harbour-handbook.pdf "How many days of leave are there?"')
+    say(f"  curl -s {base}/ready\n")
