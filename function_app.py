@@ -34,9 +34,9 @@ def build_api() -> FastAPI:
     """The API, built once, on the first request. Its services open themselves: no lifespan runs here."""
     # Not at the top: they take two seconds to import, which a worker that only lists its functions can save.
     from orc.api.app import create_app
-    from orc.settings import Settings
+    from orc.settings import load
 
-    return create_app(Settings())
+    return create_app(load())
 
 
 class Handover(Response):

@@ -14,8 +14,7 @@ from rich.console import Console
 from core.documents.names import Owner
 from core.errors import NotFound, OrcError
 from core.scope import Scope
-from core.settings import load_settings
-from orc.settings import Settings, child_environment
+from orc.settings import Settings, child_environment, load
 
 app = typer.Typer(
     name="orc",
@@ -108,7 +107,7 @@ async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | 
 
 def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
     try:
-        return asyncio.run(command(load_settings(Settings)))
+        return asyncio.run(command(load()))
     except OrcError as exc:
         _fail(exc.message)
     except KeyboardInterrupt:

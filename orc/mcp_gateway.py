@@ -15,6 +15,7 @@ from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    TextContent,
 )
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random
@@ -168,17 +169,18 @@ _RETRYING = AsyncRetrying(
 
 
 def _structured(name: str, result: CallToolResult) -> dict[str, Any]:
-    content = result.structured_content
     if result.is_error:
-        raise _failure(name, content)
+        raise _failure(name, result)
+    content = result.structured_content
     if not isinstance(content, dict):
         raise DependencyDown(f"The tool {name} returned no structured result.", dependency="mcp_server")
     return content
 
 
-def _failure(name: str, content: object) -> OrcError:
+def _failure(name: str, result: CallToolResult) -> OrcError:
+    text = "".join(part.text for part in result.content if isinstance(part, TextContent))
     try:
-        failed = ToolFailure.model_validate(content)
+        failed = ToolFailure.model_validate_json(text)
     except ValidationError:
         return DependencyDown(
             f"The tool {name} refused the call.", dependency="mcp_server", code="tool_refused"

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from pydantic import AliasChoices, Field, field_validator
 
-from core.settings import CoreSettings
+from core.settings import CoreSettings, load_settings
 
 
 class AuthMode(StrEnum):
@@ -23,6 +23,11 @@ class Settings(CoreSettings):
     port: int = Field(default=7071, ge=0, le=65535)
 
     auth_mode: AuthMode = Field(default=AuthMode.LOCAL, description="local works on a loopback address only")
+    azure_instance_id: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("WEBSITE_INSTANCE_ID"),
+        description="set by Azure, where local authentication is refused",
+    )
     local_organization: str = "local"
     local_user: str = "me"
     jwt_issuer: str | None = None
@@ -61,6 +66,11 @@ class Settings(CoreSettings):
         if not value.strip():
             raise ValueError("must not be empty")
         return value
+
+
+def load() -> Settings:
+    """The settings of this process; InvalidInput names a variable that cannot be used."""
+    return load_settings(Settings)
 
 
 def child_environment(**overrides: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 
 from core.documents.names import Owner
+from orc.api.identity import Authenticator
 from orc.bootstrap import ServiceProvider, Services
 from orc.identity import Principal
 
@@ -16,13 +17,13 @@ async def services(request: Request) -> Services:
     return await provider.get()
 
 
-def principal(request: Request) -> Principal:
+async def principal(request: Request) -> Principal:
     """The verified caller."""
-    caller: Principal = request.app.state.authenticator.identify(request)
-    return caller
+    authenticator: Authenticator = request.app.state.authenticator
+    return await authenticator.identify(request)
 
 
-def owner(
+async def owner(
     caller: Annotated[Principal, Depends(principal)],
     conversation_id: Annotated[uuid.UUID, Path(description="the conversation")],
 ) -> Owner:
@@ -30,7 +31,7 @@ def owner(
     return caller.owner_of(str(conversation_id))
 
 
-def trace_id(request: Request) -> str:
+async def trace_id(request: Request) -> str:
     """The id that the trace middleware gave this request."""
     return str(request.scope["orc.trace_id"])
 

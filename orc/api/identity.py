@@ -1,11 +1,13 @@
 """Who is calling: the host's headers, a bearer token, or the local user, as the settings say."""
 
+import asyncio
 import base64
 import binascii
 import ipaddress
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import jwt
 from fastapi import Request
@@ -25,7 +27,7 @@ _LOCAL_HOSTS = {"localhost", "testserver"}
 class Authenticator(Protocol):
     """Turns a request into a principal, or raises NotAuthenticated."""
 
-    def identify(self, request: Request) -> Principal:
+    async def identify(self, request: Request) -> Principal:
         """Who is calling. Nothing in the request's body has a say."""
 
 
@@ -42,13 +44,13 @@ class LocalUser:
     """The one user of a laptop; only for requests that never left the machine."""
 
     def __init__(self, settings: Settings) -> None:
+        self._on_azure = settings.azure_instance_id is not None
         self._principal = Principal(
             settings.local_organization, settings.local_user, frozenset({settings.admin_role})
         )
 
-    def identify(self, request: Request) -> Principal:
-        client = request.client.host if request.client else "127.0.0.1"
-        if not (_is_loopback(client) and _is_loopback(request.url.hostname or "")):
+    async def identify(self, request: Request) -> Principal:
+        if self._on_azure or not all(map(_is_loopback, _hosts_of(request))):
             raise NotAuthenticated(
                 "This server answers local callers only. Set ORC_AUTH_MODE to easyauth or jwt to open it."
             )
@@ -58,7 +60,7 @@ class LocalUser:
 class EasyAuth:
     """Trusts what Azure's built-in authentication injects, which strips a caller's own headers."""
 
-    def identify(self, request: Request) -> Principal:
+    async def identify(self, request: Request) -> Principal:
         encoded = request.headers.get(EASYAUTH_HEADER, "")
         try:
             content = json.loads(base64.b64decode(encoded, validate=True))
@@ -80,12 +82,12 @@ class BearerTokens:
         self._issuer, self._audience = settings.jwt_issuer, settings.jwt_audience
         self._keys = jwt.PyJWKClient(settings.jwt_jwks_url, cache_keys=True)
 
-    def identify(self, request: Request) -> Principal:
+    async def identify(self, request: Request) -> Principal:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise NotAuthenticated("A bearer token is needed.")
         try:
-            key = self._keys.get_signing_key_from_jwt(token)
+            key = await asyncio.to_thread(self._keys.get_signing_key_from_jwt, token)
             claims = jwt.decode(
                 token,
                 key,
@@ -110,6 +112,22 @@ def _principal(claims: Mapping[str, Any], roles: list[str]) -> Principal:
     except UnsafeName as exc:
         raise NotAuthenticated("The identity holds characters that cannot be used.") from exc
     return Principal(organization, user, frozenset(map(str, roles)))
+
+
+def _hosts_of(request: Request) -> list[str]:
+    """Who calls and whom they think they call, also by the word of a proxy such as the Functions host.
+
+    The name matters too: a page of some other site may have had its name point to this machine.
+    """
+    hosts = [request.client.host if request.client else "127.0.0.1", request.url.hostname or ""]
+    hosts += [_without_port(value) for value in request.headers.getlist("x-forwarded-host")]
+    for value in request.headers.getlist("x-forwarded-for"):
+        hosts += [_without_port(part.strip()) for part in value.split(",")]
+    return hosts
+
+
+def _without_port(host: str) -> str:
+    return urlsplit(f"//{host}").hostname or host
 
 
 def _is_loopback(host: str) -> bool:
