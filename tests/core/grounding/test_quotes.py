@@ -22,7 +22,10 @@ def found(quote: str, page: str = PAGE) -> str | None:
 @pytest.mark.parametrize(
     ("quote", "stands"),
     [
-        ("The daily allowance in Oslo is 1,250.50 kroner.", "The daily allowance in Oslo is 1,250.50 kroner."),
+        (
+            "The daily allowance in Oslo is 1,250.50 kroner.",
+            "The daily allowance in Oslo is 1,250.50 kroner.",
+        ),
         ("the DAILY allowance\nin  Oslo", "The daily allowance in Oslo"),
         ("Exceptions are approved by the harbour master", "Ex-\nceptions are approved by the harbour master"),
         ("the final report", "The ﬁnal report"),

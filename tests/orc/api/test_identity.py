@@ -66,7 +66,11 @@ async def test_on_azure_there_is_no_local_user(monkeypatch: pytest.MonkeyPatch) 
 async def test_easyauth_gives_tenant_user_and_roles() -> None:
     headers = principal_headers("contoso", "ada", "orc.admin")
     caller = await EasyAuth().identify(request(x_ms_client_principal=headers["x-ms-client-principal"]))
-    assert (caller.organization_id, caller.user_id, caller.roles) == ("contoso", "ada", frozenset({"orc.admin"}))
+    assert (caller.organization_id, caller.user_id, caller.roles) == (
+        "contoso",
+        "ada",
+        frozenset({"orc.admin"}),
+    )
 
 
 @pytest.mark.parametrize(
