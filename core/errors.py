@@ -23,8 +23,9 @@ OrcError
     │   └── ModelMisconfigured    no request can work until a setting is changed
     └── DeadlineExceeded    the turn ran out of time
 
-The branches about models are in core/llm/errors.py. `message` is written for the person who asked and is safe to show; `code` is for programs. Two places
-translate the tree for the outside: orc/api/problems.py (HTTP) and mcp_server/errors.py (MCP).
+The branches about models are in core/llm/errors.py. `message` is written for the person who asked and
+is safe to show; `code` is for programs. Two places translate the tree for the outside:
+orc/problems.py (HTTP) and mcp_server/errors.py (MCP).
 """
 
 
