@@ -105,7 +105,7 @@ class DocumentsListResult(BaseModel):
 
 
 class ToolFailure(BaseModel):
-    """What a tool returns instead of its result when it fails."""
+    """What a tool that fails returns instead of its result, as JSON in its text content."""
 
     code: str
     message: str

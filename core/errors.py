@@ -28,6 +28,9 @@ is safe to show; `code` is for programs. Two places translate the tree for the o
 orc/problems.py (HTTP) and mcp_server/errors.py (MCP).
 """
 
+INTERNAL = "internal"
+"""The code of a failure that nobody foresaw; what it was is in the log only."""
+
 
 class OrcError(Exception):
     """Base of the tree. `retryable` says whether the same request may work later."""
@@ -162,6 +165,17 @@ def error_named(code: str, message: str, dependency: str | None = None) -> OrcEr
 
 
 _CROSSING: dict[str, type[OrcError]] = {
-    kind.code: kind
-    for kind in (InvalidInput, UnsafeName, NotAuthenticated, NotFound, NoReadableDocument, DeadlineExceeded)
+    INTERNAL: OrcError,
+    **{
+        kind.code: kind
+        for kind in (
+            InvalidInput,
+            UnsafeName,
+            NotAuthenticated,
+            NotFound,
+            NoReadableDocument,
+            BudgetExceeded,
+            DeadlineExceeded,
+        )
+    },
 }

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +22,15 @@ _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
 )
 _OUR_FAULT = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
+
+
+def statement(sql: str, parameters: Sequence[object] = ()) -> Work[None]:
+    """Work that executes one statement and gives nothing back."""
+
+    def execute(connection: sqlite3.Connection) -> None:
+        connection.execute(sql, parameters)
+
+    return execute
 
 
 class Database:
@@ -82,6 +91,9 @@ class Database:
         connection.execute(begin)
         try:
             result = work(connection)
+            if isinstance(result, sqlite3.Cursor):
+                # Dropped on another thread, it would reset a statement that this one may be running.
+                raise TypeError("a cursor must not leave its thread: return rows, or nothing")
             connection.execute("COMMIT")
         except BaseException:
             # A full disk, for one, makes SQLite roll back by itself.

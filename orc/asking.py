@@ -1,5 +1,6 @@
 """`orc ask`: one question over some files, answered in this process; nothing is kept."""
 
+import asyncio
 import tempfile
 import uuid
 from collections.abc import Sequence
@@ -36,18 +37,19 @@ async def ask_once(
                 "max_documents_per_request": max(len(files), settings.max_documents_per_request),
             }
         )
-        async with tools_server(private), open_services(private) as services:
-            await _ask(services, files, question, out, err)
+        caller = Principal(settings.local_organization, settings.local_user)
+        owner = caller.owner_of(str(uuid.uuid4()))
+        async with tools_server(private) as tools_are_up, open_services(private) as services:
+            documents, _ = await asyncio.gather(_read(services, owner, files, err), tools_are_up())
+            await _ask(services, caller, documents, question, out)
 
 
-async def _ask(services: Services, files: Sequence[Path], question: str, out: Console, err: Console) -> None:
-    settings = services.settings
-    caller = Principal(settings.local_organization, settings.local_user)
-    owner = caller.owner_of(str(uuid.uuid4()))
-    documents = await _read(services, owner, files, err)
+async def _ask(
+    services: Services, caller: Principal, documents: Sequence[Document], question: str, out: Console
+) -> None:
     request = TurnRequest(
         question=question,
-        conversation_id=owner.conversation_id,
+        conversation_id=documents[0].conversation_id,
         blob_names=[document.blob_name for document in documents],
         stream=True,
         trace_id=uuid.uuid4().hex,

@@ -106,8 +106,11 @@ async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | 
 
 
 def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
+    import uvicorn
+
     try:
-        return asyncio.run(command(load()))
+        with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
+            return runner.run(command(load()))
     except OrcError as exc:
         _fail(exc.message)
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, Record
 from core.documents.names import Owner
-from core.errors import DeadlineExceeded, InvalidInput, NotFound, OrcError
+from core.errors import INTERNAL, DeadlineExceeded, InvalidInput, NotFound, OrcError
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope, ScopeTokens
@@ -151,7 +151,7 @@ class Orchestrator:
             await self._fail(owner, turn, exc, request, log)
         except Exception:
             logger.exception("turn %s failed", turn.turn_id)
-            error = OrcError("The turn failed unexpectedly. It can be asked again.", code="internal")
+            error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
             await self._fail(owner, turn, error, request, log)
         else:
             log.publish(Done(result=result))

@@ -1,19 +1,22 @@
 """`orc serve`: the API in this process, the tools server beside it."""
 
+import asyncio
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import uvicorn
 from rich.console import Console
 
 from core.errors import InvalidInput
-from core.llm.factory import describe
-from orc.api.app import PREFIX, create_app
 from orc.settings import AuthMode, Settings
 from orc.tools_process import port_is_free, tools_server
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
@@ -21,17 +24,22 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 async def serve(settings: Settings, console: Console) -> None:
     """Serve until a signal arrives. Raises InvalidInput for settings that cannot work."""
     _check(settings)
-    config = uvicorn.Config(
-        create_app(settings),
-        host=settings.host,
-        port=settings.port,
-        log_level="warning",
-        timeout_graceful_shutdown=10,
-    )
     async with AsyncExitStack() as stack:
-        with console.status("Starting the tools server ..."):
-            await stack.enter_async_context(tools_server(settings))
+        with console.status("Starting ..."):
+            tools_are_up = await stack.enter_async_context(tools_server(settings))
+            # Both processes import for more than a second: at the same time.
+            app = await asyncio.to_thread(_load_app, settings)
+            await asyncio.gather(app.state.services.get(), tools_are_up())
+        config = uvicorn.Config(
+            app, host=settings.host, port=settings.port, log_level="warning", timeout_graceful_shutdown=10
+        )
         await _GreetingServer(config, lambda: _greet(settings, console)).serve()
+
+
+def _load_app(settings: Settings) -> "FastAPI":
+    from orc.api.app import create_app
+
+    return create_app(settings)
 
 
 class _GreetingServer(uvicorn.Server):
@@ -63,6 +71,9 @@ def _check(settings: Settings) -> None:
 
 
 def _greet(settings: Settings, console: Console) -> None:
+    from core.llm.factory import describe
+    from orc.api.app import PREFIX
+
     base = f"http://{settings.host}:{settings.port}{PREFIX}"
     say = partial(console.print, soft_wrap=True, highlight=False)
     say(f"\n[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")

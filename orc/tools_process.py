@@ -5,15 +5,17 @@ import contextlib
 import logging
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 from core.errors import DependencyDown
-from orc.mcp_gateway import McpToolGateway
 from orc.settings import Settings, child_environment
 
 logger = logging.getLogger(__name__)
+
+UntilUp = Callable[[], Awaitable[None]]
 
 START_SECONDS = 20.0
 POLL_SECONDS = 0.05
@@ -40,12 +42,14 @@ def port_is_free(host: str, port: int) -> bool:
 
 
 @asynccontextmanager
-async def tools_server(settings: Settings) -> AsyncIterator[None]:
-    """The tools server at `settings.mcp_server_url`, for as long as the context is open."""
+async def tools_server(settings: Settings) -> AsyncIterator[UntilUp]:
+    """The tools server at `settings.mcp_server_url`, for as long as the context is open.
+
+    It starts while the caller goes on; what the context gives waits until it answers.
+    """
     supervisor = asyncio.create_task(_keep_running(settings))
     try:
-        await _until_up(settings, supervisor)
-        yield
+        yield partial(_until_up, settings, supervisor)
     finally:
         supervisor.cancel()
         await asyncio.gather(supervisor, return_exceptions=True)
@@ -86,6 +90,9 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def _until_up(settings: Settings, supervisor: asyncio.Task[None]) -> None:
+    # Imported while the server starts: it takes a second.
+    from orc.mcp_gateway import McpToolGateway
+
     gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=START_SECONDS)
     try:
         async with asyncio.timeout(START_SECONDS):

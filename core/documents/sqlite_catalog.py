@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from core.documents.models import Document, StoredFile
 from core.documents.names import Owner
-from core.sqlite import Database
+from core.sqlite import Database, statement
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -54,9 +54,7 @@ class SqliteCatalog:
 
     async def save(self, document: Document) -> None:
         row = (*_key(document.owner), document.document_id, document.model_dump_json())
-        await self._database.write(
-            lambda connection: connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row)
-        )
+        await self._database.write(statement("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
 
     async def delete(self, document: Document) -> None:
         def work(connection: sqlite3.Connection) -> None:
@@ -89,11 +87,11 @@ class SqliteCatalog:
             (f.organization_id, f.document_id, f.etag, f.expires_at.timestamp(), f.model_dump_json())
             for f in files
         ]
-        await self._database.write(
-            lambda connection: connection.executemany(
-                "REPLACE INTO stored_files VALUES (?, ?, ?, ?, ?)", rows
-            )
-        )
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("REPLACE INTO stored_files VALUES (?, ?, ?, ?, ?)", rows)
+
+        await self._database.write(work)
 
     async def ping(self) -> None:
         await self._database.ping()

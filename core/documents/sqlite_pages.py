@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from core.documents.models import Page
-from core.sqlite import Database
+from core.sqlite import Database, statement
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS pages (
@@ -48,6 +48,4 @@ class SqlitePageStore:
         return [Page(**dict(row)) for row in rows]
 
     async def delete(self, document_id: str) -> None:
-        await self._database.write(
-            lambda connection: connection.execute("DELETE FROM pages WHERE document_id = ?", (document_id,))
-        )
+        await self._database.write(statement("DELETE FROM pages WHERE document_id = ?", (document_id,)))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DependencyDown
-from core.sqlite import Database
+from core.sqlite import Database, statement
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_a_commit_that_fails_does_not_block_the_next_write(database: Datab
         "CREATE TABLE parts (item TEXT REFERENCES items (name) DEFERRABLE INITIALLY DEFERRED)"
     )
     with pytest.raises(sqlite3.IntegrityError):
-        await database.write(lambda connection: connection.execute("INSERT INTO parts VALUES ('none')"))
+        await database.write(statement("INSERT INTO parts VALUES ('none')"))
     await database.write(insert)
     assert await names(database) == ["a"]
 
@@ -188,13 +188,13 @@ async def test_a_folder_that_cannot_be_made_is_an_outage(tmp_path: Path) -> None
 OPEN_ALL_AT_ONCE = """
 import asyncio, sys, time
 from pathlib import Path
-from core.sqlite import Database
+from core.sqlite import Database, statement
 
 async def main() -> None:
     database = Database(Path(sys.argv[1]))
     time.sleep(max(0, float(sys.argv[2]) - time.time()))
     await database.migrate("CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY)")
-    await asyncio.gather(*(database.read(lambda c: c.execute("SELECT * FROM items")) for _ in range(8)))
+    await asyncio.gather(*(database.read(lambda c: c.execute("SELECT * FROM items").fetchall()) for _ in range(8)))
     await database.close()
 
 asyncio.run(main())
@@ -240,3 +240,14 @@ async def test_closing_lets_running_work_finish(database: Database) -> None:
     check = Database(database.path)
     assert await names(check) == ["a"]
     await check.close()
+
+
+async def test_a_cursor_may_not_leave_its_thread_and_nothing_is_written(database: Database) -> None:
+    with pytest.raises(TypeError, match="cursor"):
+        await database.write(lambda connection: connection.execute("INSERT INTO items VALUES ('a')"))
+    assert await names(database) == []
+
+
+async def test_a_statement_gives_nothing_back(database: Database) -> None:
+    await database.write(statement("INSERT INTO items VALUES (?)", ("a",)))
+    assert await names(database) == ["a"]

@@ -1,0 +1,1 @@
+"""Measures the running product against the bare model call: `python -m bench`."""

@@ -1,0 +1,73 @@
+"""How much is measured: samples and rounds of a full run and of a short one."""
+
+from dataclasses import dataclass
+
+CONCURRENT = 16
+EARLY_TURN = 10
+EARLY_CONVERSATIONS = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sample counts. Rounds repeat everything that is compared, so that a drift of the machine cancels."""
+
+    rounds: int
+    turns_per_round: int
+    busy_rounds: int
+    busy_turns: int
+    streams: int
+    late_turn: int
+    growth_window: int
+    ingestion_rounds: int
+    ingested_files: int
+    imports: int
+    starts: int
+
+    @property
+    def first_questions(self) -> int:
+        """Conversations that turns one at a time need: a first question can be asked only once."""
+        return 1 + self.rounds * self.turns_per_round
+
+    @property
+    def busy_questions(self) -> int:
+        """The same for turns at the same time."""
+        return self.busy_rounds * self.busy_turns
+
+    @property
+    def growth_turns(self) -> int:
+        """All turns of the long conversation and of the short ones that are held against it."""
+        short = EARLY_CONVERSATIONS * (EARLY_TURN + self.growth_window)
+        return self.late_turn - self.growth_window + short + EARLY_CONVERSATIONS * 2 * self.growth_window
+
+    @property
+    def conversations(self) -> int:
+        """Conversations that need a document of their own."""
+        return self.first_questions + self.busy_questions + self.streams + 1 + EARLY_CONVERSATIONS
+
+
+FULL = Plan(
+    rounds=8,
+    turns_per_round=12,
+    busy_rounds=3,
+    busy_turns=48,
+    streams=10,
+    late_turn=300,
+    growth_window=5,
+    ingestion_rounds=2,
+    ingested_files=20,
+    imports=5,
+    starts=3,
+)
+QUICK = Plan(
+    rounds=3,
+    turns_per_round=8,
+    busy_rounds=2,
+    busy_turns=32,
+    streams=3,
+    late_turn=60,
+    growth_window=3,
+    ingestion_rounds=1,
+    ingested_files=6,
+    imports=2,
+    starts=1,
+)

@@ -1,0 +1,122 @@
+"""The report: a table for people, JSON for programs, and a plot of the long conversation."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from bench.figures import Figure
+
+BUSY_LOAD_PER_CORE = 0.5
+SMOOTHED_TURNS = 11
+WIDTH, HEIGHT, MARGIN = 800, 300, 40
+
+
+@dataclass(frozen=True)
+class Report:
+    """All figures of one run, and the machine that they hold for."""
+
+    figures: Sequence[Figure]
+    turn_times: Sequence[float]
+    load_before: float
+    load_after: float
+    seconds: float
+    exact_token_counts: bool
+
+    def as_json(self) -> str:
+        """The report with its raw turn times."""
+        figures = [{**asdict(figure), "ok": figure.ok} for figure in self.figures]
+        content = {
+            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": {
+                "python": platform.python_version(),
+                "system": platform.platform(),
+                "cores": os.cpu_count(),
+                "load_before": self.load_before,
+                "load_after": self.load_after,
+            },
+            "seconds": round(self.seconds, 1),
+            "exact_token_counts": self.exact_token_counts,
+            "figures": figures,
+            "long_conversation_ms": self.turn_times,
+        }
+        return json.dumps(content, indent=2) + "\n"
+
+    def as_table(self) -> Table:
+        """The figures by group, with targets and whether they are met."""
+        title = f"Orc on Python {platform.python_version()}, {os.cpu_count()} cores"
+        table = Table(title=title, box=SIMPLE_HEAD, show_edge=False)
+        table.add_column("", no_wrap=True)
+        for heading in ("median", "p95", "x bare", "samples", "target", ""):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for group, figures in groupby(self.figures, key=lambda figure: figure.group):
+            table.add_row(f"[bold]{group}[/]")
+            for figure in figures:
+                table.add_row(*_cells(figure))
+            table.add_section()
+        return table
+
+
+def busy_warning(load: float) -> str | None:
+    """A warning where others use the machine, so that figures come out worse than they are."""
+    cores = os.cpu_count() or 1
+    if load <= BUSY_LOAD_PER_CORE * cores:
+        return None
+    return f"This machine is busy (load average {load:.1f} on {cores} cores): the figures are pessimistic."
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the JSON to `path`, and the plot beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(report.as_json(), encoding="utf-8")
+    path.with_suffix(".svg").write_text(plot(report.turn_times), encoding="utf-8")
+
+
+def plot(times: Sequence[float]) -> str:
+    """Turn times of a conversation as SVG: every turn as a dot, and their running median as a line."""
+    top = 1.1 * max(times)
+
+    def place(turn: float, milliseconds: float) -> tuple[float, float]:
+        x = MARGIN + (WIDTH - 2 * MARGIN) * turn / len(times)
+        return round(x, 1), round(HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * milliseconds / top, 1)
+
+    dots = (place(turn, each) for turn, each in enumerate(times, 1))
+    line = (place(turn, each) for turn, each in enumerate(_running_median(times), 1))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif">'
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
+        f'<text x="{MARGIN}" y="24">Document turns of one conversation: ms (top: {top:.0f}) by turn '
+        f"(right: {len(times)})</text>"
+        f'<path d="M{MARGIN},{MARGIN} V{HEIGHT - MARGIN} H{WIDTH - MARGIN}" fill="none" stroke="black"/>'
+        + "".join(f'<circle cx="{x}" cy="{y}" r="1.5" fill="silver"/>' for x, y in dots)
+        + f'<polyline points="{" ".join(f"{x},{y}" for x, y in line)}" fill="none" stroke="navy"/></svg>\n'
+    )
+
+
+def _running_median(times: Sequence[float]) -> list[float]:
+    reach = SMOOTHED_TURNS // 2
+    return [median(times[max(0, turn - reach) : turn + reach + 1]) for turn in range(len(times))]
+
+
+def _cells(figure: Figure) -> tuple[str, ...]:
+    def shown(value: float) -> str:
+        return f"{value:.{2 if figure.unit in ('s', 'x') else 1}f}"
+
+    target = figure.target
+    return (
+        f"  {figure.name}",
+        f"{shown(figure.value)} {figure.unit}",
+        "" if figure.p95 is None else shown(figure.p95),
+        "" if figure.versus_bare is None else f"{figure.versus_bare:.2f}",
+        str(figure.samples),
+        "" if target is None else f"{target.sign} {target.bound:g}",
+        {None: "", True: "[green]ok[/]", False: "[red]not ok[/]"}[figure.ok],
+    )

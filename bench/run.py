@@ -1,0 +1,88 @@
+"""One whole run: everything in turn, with its progress shown."""
+
+import asyncio
+import os
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bench.asking import Advance, bare_model, prepare_conversations
+from bench.conversing import measure_first_token, measure_growth
+from bench.figures import Figure, summary
+from bench.ingesting import measure_ingestion
+from bench.plan import EARLY_CONVERSATIONS, Plan
+from bench.report import Report
+from bench.stage import Stage, clean_surroundings, set_up
+from bench.starting import measure_import, start_and_stop, starts
+from bench.turns import measure_latency, measure_throughput
+from core.llm.tokens import load_token_counter
+from core.settings import CoreSettings
+
+LATENCY_KINDS = 4
+
+
+def measure(plan: Plan, console: Console) -> Report:
+    """Start the product, measure it by the plan and stop it."""
+    started, load = time.perf_counter(), os.getloadavg()[0]
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with (
+        tempfile.TemporaryDirectory(prefix="orc-bench-") as name,
+        clean_surroundings(Path(name)),
+        Progress(*columns, console=console) as progress,
+    ):
+        steps = _Steps(progress)
+        imports = measure_import(plan, steps.of("Importing", 2 * plan.imports))
+        seconds = start_and_stop(Path(name), plan.starts - 1, steps.of("Starting", plan.starts - 1))
+        with set_up(Path(name)) as stage:
+            idle = _memory(stage, "idle")
+            figures, times = asyncio.run(_measure_running(stage, plan, Path(name), steps))
+            memory = idle + _memory(stage, "after the run")
+            seconds.append(stage.start_seconds)
+        exact = load_token_counter(CoreSettings().token_cache_dir).exact
+    figures += [*imports, starts(seconds), *memory]
+    return Report(figures, times, load, os.getloadavg()[0], time.perf_counter() - started, exact)
+
+
+async def _measure_running(
+    stage: Stage, plan: Plan, folder: Path, steps: "_Steps"
+) -> tuple[list[Figure], list[float]]:
+    ingested = await measure_ingestion(stage, plan, steps.of("Ingesting", 2 * plan.ingestion_rounds))
+    advance = steps.of("Preparing conversations", plan.conversations)
+    prepared = iter(await prepare_conversations(stage.system.api_port, plan.conversations, advance))
+
+    def take(count: int) -> list[str]:
+        return list(islice(prepared, count))
+
+    async with bare_model(stage, folder) as bare:
+        advance = steps.of("Turns one at a time", LATENCY_KINDS * plan.rounds)
+        figures = await measure_latency(stage, bare, plan, take(plan.first_questions), advance)
+        advance = steps.of("Turns at the same time", plan.busy_rounds)
+        figures += await measure_throughput(stage, bare, plan, take(plan.busy_questions), advance)
+        advance = steps.of("Streams", plan.streams)
+        figures += await measure_first_token(stage, bare, take(plan.streams), advance)
+    (long,), short = take(1), take(EARLY_CONVERSATIONS)
+    advance = steps.of("A long conversation", plan.growth_turns)
+    growth, times = await measure_growth(stage, plan, long, short, advance)
+    return [*figures, *growth, *ingested], times
+
+
+def _memory(stage: Stage, when: str) -> list[Figure]:
+    return [
+        summary("Memory (RSS)", f"{name}, {when}", [mib], "MiB") for name, mib in stage.resident_mib().items()
+    ]
+
+
+class _Steps:
+    """Progress bars, one for each step."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def of(self, description: str, total: int) -> Advance:
+        """A new bar; call what is returned for every part that is done."""
+        task = self._progress.add_task(description, total=total)
+        return lambda: self._progress.advance(task)
