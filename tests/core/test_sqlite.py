@@ -194,7 +194,8 @@ async def main() -> None:
     database = Database(Path(sys.argv[1]))
     time.sleep(max(0, float(sys.argv[2]) - time.time()))
     await database.migrate("CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY)")
-    await asyncio.gather(*(database.read(lambda c: c.execute("SELECT * FROM items").fetchall()) for _ in range(8)))
+    read = database.read
+    await asyncio.gather(*(read(lambda c: c.execute("SELECT * FROM items").fetchall()) for _ in range(8)))
     await database.close()
 
 asyncio.run(main())

@@ -26,7 +26,7 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 from core.documents.names import Owner
-from core.sqlite import Database, statement
+from core.sqlite import Database
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
 
