@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from enum import StrEnum
+from typing import Annotated
 
 import typer
 import uvicorn
@@ -52,7 +53,7 @@ async def serve_stdio(settings: Settings) -> None:
         await build_stdio_server(services, session_scope(services.tokens, token)).run_stdio_async()
 
 
-def main(transport: Transport = Transport.HTTP) -> None:
+def main(transport: Annotated[Transport, typer.Argument()] = Transport.HTTP) -> None:
     """Serve Orc's document tools over MCP."""
     serve = serve_http if transport is Transport.HTTP else serve_stdio
     try:

@@ -9,25 +9,25 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from core.contract import ToolFailure
-from core.errors import OrcError
+from core.errors import INTERNAL, OrcError
 
 logger = logging.getLogger(__name__)
 Arguments = ParamSpec("Arguments")
 
 
 def failure(error: OrcError) -> CallToolResult:
-    """The result of a tool that failed in a way that the caller should know about."""
+    """The result of a tool that failed in a way that the caller should know about.
+
+    The failure is JSON in the text: clients hold structured content against the tool's output schema,
+    also where the result is an error, and then show a mismatch instead of the failure.
+    """
     content = ToolFailure(
         code=error.code,
         message=error.message,
         retryable=error.retryable,
         dependency=getattr(error, "dependency", None),
     )
-    return CallToolResult(
-        is_error=True,
-        content=[TextContent(text=f"{error.code}: {error.message}")],
-        structured_content=content.model_dump(),
-    )
+    return CallToolResult(is_error=True, content=[TextContent(text=content.model_dump_json())])
 
 
 def reports_failures(
@@ -43,7 +43,7 @@ def reports_failures(
             return failure(exc)
         except Exception:
             logger.exception("tool %s failed", tool.__name__)
-            return failure(OrcError("The tool failed unexpectedly.", code="internal"))
+            return failure(OrcError("The tool failed unexpectedly.", code=INTERNAL))
 
     return guarded
 
