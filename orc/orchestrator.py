@@ -14,7 +14,7 @@ from core.errors import INTERNAL, DeadlineExceeded, InvalidInput, NotFound, OrcE
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope, ScopeTokens
-from orc.conversations.models import NewTurn, Replayed, Started, Turn
+from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.event_log import EventLog, RecentTurns
 from orc.events import Done, Failed, Telemetry, TurnResult
@@ -77,6 +77,8 @@ class Orchestrator:
         NotFound, TurnInFlight, KeyReused), before anything is stored.
         """
         owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
+        if (answered := await self._answered_before(request, owner)) is not None:
+            return replay(answered, after=0, trace_id=request.trace_id)
         documents = await self._named_documents(request, owner)
         begun = await self._begin(request, owner, documents)
         if isinstance(begun, Replayed):
@@ -108,6 +110,15 @@ class Orchestrator:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _answered_before(self, request: TurnRequest, owner: Owner) -> Turn | None:
+        """The committed turn of the same request, which holds whatever became of its documents since."""
+        if request.idempotency_key is None:
+            return None
+        turn = await self._parts.log.turn(owner, request.turn_id(owner))
+        if turn is None or turn.status is not TurnStatus.COMMITTED:
+            return None
+        return turn if turn.request_hash == request.content_hash else None
 
     async def _named_documents(self, request: TurnRequest, owner: Owner) -> list[Document]:
         limit = self._parts.limits.max_documents

@@ -18,12 +18,14 @@ from orc.tools_process import port_is_free, tools_server
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+PORT_CHECKS = 20
+PORT_CHECK_SECONDS = 0.1
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 async def serve(settings: Settings, console: Console) -> None:
     """Serve until a signal arrives. Raises InvalidInput for settings that cannot work."""
-    _check(settings)
+    await _check(settings)
     async with AsyncExitStack() as stack:
         with console.status("Starting ..."):
             tools_are_up = await stack.enter_async_context(tools_server(settings))
@@ -55,19 +57,24 @@ class _GreetingServer(uvicorn.Server):
             self._greet()
 
 
-def _check(settings: Settings) -> None:
+async def _check(settings: Settings) -> None:
     if settings.auth_mode is AuthMode.LOCAL and settings.host not in _LOOPBACK:
         raise InvalidInput(
             f"Without authentication Orc listens on a loopback address only, not on {settings.host}. "
             "Set ORC_AUTH_MODE to easyauth or jwt."
         )
     tools = urlsplit(settings.mcp_server_url)
-    for host, port, setting in (
-        (settings.host, settings.port, "ORC_PORT"),
-        (tools.hostname or "", tools.port or 80, "MCP_SERVER_URL"),
-    ):
-        if not port_is_free(host, port):
-            raise InvalidInput(f"Port {port} of {host} is in use. Stop what listens there, or set {setting}.")
+    await _wait_for_port(settings.host, settings.port, "ORC_PORT")
+    await _wait_for_port(tools.hostname or "", tools.port or 80, "MCP_SERVER_URL")
+
+
+async def _wait_for_port(host: str, port: int, setting: str) -> None:
+    """Return once nothing listens there: what a killed Orc leaves behind ends by itself within a second."""
+    for _ in range(PORT_CHECKS):
+        if port_is_free(host, port):
+            return
+        await asyncio.sleep(PORT_CHECK_SECONDS)
+    raise InvalidInput(f"Port {port} of {host} is in use. Stop what listens there, or set {setting}.")
 
 
 def _greet(settings: Settings, console: Console) -> None:

@@ -83,8 +83,11 @@ class FakeTools:
         self.schemas = list(schemas)
         self.results = results
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.down: Exception | None = None
 
     async def list_tools(self, token: str) -> list[ToolSchema]:
+        if self.down is not None:
+            raise self.down
         return self.schemas
 
     async def call(

@@ -102,7 +102,8 @@ class ChatModel:
         the message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        async with aclosing(self._chunks(messages, meter, tools=list(tools))) as chunks:
+        options = {"tools": list(tools)} if tools else {}  # providers refuse an empty list
+        async with aclosing(self._chunks(messages, meter, **options)) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
                 if text := chunk.text:

@@ -41,7 +41,9 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.services = provider
     app.state.authenticator = build_authenticator(settings)
+    upload_bytes = settings.max_upload_bytes * settings.max_files_per_upload
     app.add_middleware(BodyLimit, path=f"{PREFIX}/orc", max_bytes=MAX_QUESTION_BYTES)
+    app.add_middleware(BodyLimit, path=f"{PREFIX}/conversations", max_bytes=upload_bytes)
     app.add_middleware(TraceIds)
     add_error_handlers(app)
     for router in (turns.router, documents.router, conversations.router, health.router):

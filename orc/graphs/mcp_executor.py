@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from langgraph.runtime import Runtime
 
 from core.contract import StatusLine, TextDelta
-from core.errors import OrcError
+from core.errors import DependencyDown, OrcError
 from orc.events import Reset, Token, Tool
 from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps, ToolResult
 from orc.graphs.tool_views import Handles, offered
@@ -37,7 +37,7 @@ def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
 
 
 async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    tools = offered(await deps.tools.list_tools(deps.scope_token), deps.tools_off)
+    tools = await _offered_tools(deps)
     messages = chat_messages(deps.prompts.converse, state.history, state.question)
     handles, results = Handles(), list[ToolResult]()
     for _ in range(deps.tool_rounds):
@@ -50,6 +50,15 @@ async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, A
         results.extend(round_results)
         messages += [reply, *_answers(reply, round_results)]
     return changes(tool_results=results, last_mcp_tool_used=_last(results, state))
+
+
+async def _offered_tools(deps: Deps) -> list[dict[str, Any]]:
+    """The tools that the model may use; none, and that shown, while the tools server is down."""
+    try:
+        return offered(await deps.tools.list_tools(deps.scope_token), deps.tools_off)
+    except DependencyDown as exc:
+        deps.emit(Tool(name="tools", status="failed", message=exc.message))
+        return []
 
 
 async def _ask_model(

@@ -81,14 +81,23 @@ class Handles:
         return self._by_handle[document] + (f".p{page}" if page else "")
 
 
-def _without_identifiers(schema: dict[str, Any]) -> dict[str, Any]:
-    properties = {
-        _shown_name(name): value
-        for name, value in schema.get("properties", {}).items()
-        if name not in SUPPLIED_BY_SCOPE
-    }
-    required = [_shown_name(name) for name in schema.get("required", []) if name not in SUPPLIED_BY_SCOPE]
-    return {"type": "object", "properties": properties, "required": required}
+def _without_identifiers(schema: Any) -> Any:
+    """The schema as a model may see it: at any depth, what scope supplies is gone, the rest is handled."""
+    if isinstance(schema, list):
+        return [_without_identifiers(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: _shown_part(name, part) for name, part in schema.items()}
+
+
+def _shown_part(name: str, part: Any) -> Any:
+    if name == "properties":
+        return {
+            _shown_name(p): _without_identifiers(s) for p, s in part.items() if p not in SUPPLIED_BY_SCOPE
+        }
+    if name == "required":
+        return [_shown_name(required) for required in part if required not in SUPPLIED_BY_SCOPE]
+    return _without_identifiers(part)
 
 
 def _shown_name(name: str) -> str:

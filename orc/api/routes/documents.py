@@ -10,7 +10,7 @@ from fastapi import APIRouter, File, Response, UploadFile
 
 from core.documents.models import Document
 from core.documents.names import Owner, name_for_upload
-from core.errors import DocumentRejected, DocumentTooLarge, InvalidInput, NotFound, OrcError, UnsafeName
+from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError, UnsafeName
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
 from orc.api.errors import render
 from orc.api.openapi import responses
@@ -21,8 +21,6 @@ from orc.problems import problem, status_of
 
 router = APIRouter(prefix="/conversations/{conversation_id}/documents", tags=["documents"])
 
-MAX_FILES = 50
-
 
 @router.post("", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415))
 async def upload(
@@ -30,7 +28,6 @@ async def upload(
         list[UploadFile],
         File(
             min_length=1,
-            max_length=MAX_FILES,
             description="one or more files",
             examples=[["the bytes of handbook.pdf"]],
         ),
@@ -44,13 +41,15 @@ async def upload(
     201 as soon as one file was stored; `errors` says which were not, and why. If none was, the
     response is the problem document of the first, with every file's reason in `errors`.
     """
+    if len(file) > (limit := services.settings.max_files_per_upload):
+        raise InvalidInput(f"At most {limit} files can be uploaded at once.", field="file")
     names = [_safe_name(item) for item in file]
     stored: list[Document] = []
     refused: list[tuple[str, OrcError]] = []
     for name, item in zip(names, file, strict=True):
         try:
             stored.append(await _store(item, name, owner, services))
-        except (DocumentRejected, InvalidInput) as exc:
+        except OrcError as exc:
             refused.append((name, exc))
     errors = [FieldProblem(field=name, reason=exc.message, code=exc.code) for name, exc in refused]
     if not stored:

@@ -178,3 +178,23 @@ def missing(entry: dict[str, Any], document_id: str, system: System) -> str | No
 
 def squeezed(text: str) -> str:
     return "".join(text.split()).casefold()
+
+
+def test_a_turn_is_replayed_even_if_its_document_has_gone(client: httpx.Client, conversation: str) -> None:
+    upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
+    key = {"idempotency-key": "once"}
+    first = client.post("/orc", json=body, headers=key).json()
+    [document] = client.get(f"/conversations/{conversation}/documents").json()["documents"]
+    client.delete(f"/conversations/{conversation}/documents/{document['document_id']}")
+    assert client.post("/orc", json=body, headers=key).json() == first
+    assert client.post("/orc", json=body).status_code == 404
+
+
+def test_more_files_than_one_upload_may_have_are_refused_before_any_is_stored(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    response = upload(client, conversation, *[(f"{n}.txt", b"Text.") for n in range(21)])
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == "file"
+    assert blobs_of(system, conversation) == []

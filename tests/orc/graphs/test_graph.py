@@ -267,3 +267,13 @@ async def test_events_hold_no_identifiers() -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf", "file-secret"))))
     await turn.run(blob_names=["a.pdf"])
     assert "file-secret" not in json.dumps([event.data() for event in turn.events])
+
+
+async def test_without_the_tools_server_the_model_still_talks_and_the_failure_is_shown() -> None:
+    turn = Turn(FakeTools([LIST_TOOL]))
+    turn.tools.down = DependencyDown("The tools server does not answer.", dependency="mcp_server")
+    state = await turn.run(has_documents=True)
+    assert state.answer == turn.streamed
+    assert [event.status for event in turn.of(Tool)] == ["failed"]
+    [(_, options)] = turn.model.calls
+    assert "tools" not in options
