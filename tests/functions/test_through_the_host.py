@@ -81,7 +81,8 @@ def test_a_caller_who_leaves_is_noticed_and_the_turn_is_finished_all_the_same(
 ) -> None:
     model.script = SLOWLY
     with client.stream("POST", "/orc", json=question(conversation, handbook), headers=STREAM) as response:
-        next(data for _, kind, data in read_events(response) if kind == "token")
+        events = read_events(response)  # kept: letting go of it would be leaving
+        next(data for _, kind, data in events if kind == "token")
         assert worker.requests_in_flight() == 1
     wait_for(lambda: worker.requests_in_flight() == 0)
     assert not model.requests[0].finished
