@@ -50,8 +50,10 @@ async def open_documents(settings: CoreSettings) -> AsyncIterator[Documents]:
             memory_bytes=settings.extraction_memory_bytes,
             processes=settings.extraction_processes,
         )
-        stack.push_async_callback(extractor.close)
         documents = _assemble(settings, database, extractor)
+        # Closed in reverse: children end, then the ingestion that waits for them, then the database.
+        stack.push_async_callback(documents.library.close)
+        stack.push_async_callback(extractor.close)
         # The first count would hold up the first turn.
         warming = asyncio.create_task(asyncio.to_thread(documents.counter.warm))
         stack.push_async_callback(asyncio.wait, [warming])

@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from core.documents.models import FileRef, Record
 
+MAX_QUESTION_CHARACTERS = 10_000
 STREAM_META_KEY = "orc/stream"
 """Set to true in a tool call's `_meta`: text deltas then travel as progress messages."""
 

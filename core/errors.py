@@ -157,14 +157,26 @@ class ToolFailed(OrcError):
     code = "tool_failed"
 
 
-def error_named(code: str, message: str, dependency: str | None = None) -> OrcError:
+def error_named(
+    code: str, message: str, *, dependency: str | None = None, retryable: bool | None = None
+) -> OrcError:
     """The error that crossed a process boundary in words, back as a member of the tree."""
+    error: OrcError
     if dependency is not None:
-        return DependencyDown(message, dependency=dependency, code=code)
-    return _CROSSING.get(code, ToolFailed)(message, code=code)
+        error = DependencyDown(message, dependency=dependency, code=code)
+    else:
+        error = kind_named(code, ToolFailed)(message, code=code)
+    if retryable is not None:
+        error.retryable = retryable
+    return error
 
 
-_CROSSING: dict[str, type[OrcError]] = {
+def kind_named(code: str, otherwise: type[OrcError]) -> type[OrcError]:
+    """The class whose code this is, among those that a message alone can make again."""
+    return _BY_CODE.get(code, otherwise)
+
+
+_BY_CODE: dict[str, type[OrcError]] = {
     INTERNAL: OrcError,
     **{
         kind.code: kind
@@ -175,6 +187,8 @@ _CROSSING: dict[str, type[OrcError]] = {
             NotFound,
             NoReadableDocument,
             BudgetExceeded,
+            ToolFailed,
+            Unavailable,
             DeadlineExceeded,
         )
     },

@@ -47,5 +47,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             inline_token_budget=settings.inline_token_budget,
             retrieval_passages=settings.retrieval_passages,
         )
-        yield Services(documents.library, chat, documents.tokens, documents.database)
-        await model.aclose()
+        try:
+            yield Services(documents.library, chat, documents.tokens, documents.database)
+        finally:
+            await model.aclose()

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from core.contract import DocumentChatResult, DocumentsListResult
+from core.contract import MAX_QUESTION_CHARACTERS, DocumentChatResult, DocumentsListResult
 from core.documents.models import FileRef
 from core.scope import Scope
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
@@ -25,7 +25,6 @@ from mcp_server.progress import CallProgress
 from mcp_server.settings import Settings
 from mcp_server.tools.documents_list import list_documents
 
-MAX_QUESTION_CHARACTERS = 10_000
 MAX_DOCUMENTS = 50
 INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
 READ_ONLY = ToolAnnotations(

@@ -64,7 +64,7 @@ async def _ask(
             case Reset(reason=reason):
                 out.print(f"\n(withdrawn: {reason})", markup=False, highlight=False)
             case Failed(problem=problem):
-                raise error_named(problem.code, problem.detail, problem.dependency)
+                raise error_named(problem.code, problem.detail, dependency=problem.dependency)
 
 
 async def _read(services: Services, owner: Owner, files: Sequence[Path], err: Console) -> list[Document]:

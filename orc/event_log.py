@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from core.documents.names import Owner
 from orc.events import Event
 
-KEPT_TURNS = 1000
+KEPT_TURNS = 200
 
 
 class EventLog:
@@ -58,7 +58,7 @@ class RecentTurns:
         self._logs: OrderedDict[tuple[Owner, str], EventLog] = OrderedDict()
 
     def add(self, owner: Owner, turn_id: str, log: EventLog) -> None:
-        """Keep a log; the oldest is dropped past a thousand."""
+        """Keep a log; the oldest is dropped past two hundred."""
         self._logs[owner, turn_id] = log
         self._logs.move_to_end((owner, turn_id))
         while len(self._logs) > KEPT_TURNS:

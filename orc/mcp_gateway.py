@@ -150,10 +150,15 @@ class McpToolGateway:
             return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
         if isinstance(cause, httpx2.TransportError) or getattr(cause, "code", None) == CONNECTION_CLOSED:
             return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
-        logger.error("the tools server refused a call: %s", type(cause).__name__)
+        logger.error("the tools server refused a call: %s", type(cause).__name__, exc_info=_ours(cause))
         return DependencyDown(
             "The tools server refused the call.", dependency="mcp_server", code="tool_refused"
         )
+
+
+def _ours(cause: BaseException) -> BaseException | None:
+    """A bug of ours, whose traceback belongs in the log; what others send may hold content."""
+    return cause if isinstance(cause, RuntimeError) else None
 
 
 class _BrokenOff(DependencyDown):
@@ -185,4 +190,4 @@ def _failure(name: str, result: CallToolResult) -> OrcError:
         return DependencyDown(
             f"The tool {name} refused the call.", dependency="mcp_server", code="tool_refused"
         )
-    return error_named(failed.code, failed.message, failed.dependency)
+    return error_named(failed.code, failed.message, dependency=failed.dependency, retryable=failed.retryable)

@@ -3,25 +3,24 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, Record
 from core.documents.names import Owner
-from core.errors import INTERNAL, DeadlineExceeded, InvalidInput, NotFound, OrcError
+from core.errors import INTERNAL, DeadlineExceeded, InvalidInput, NotFound, OrcError, Unavailable
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope, ScopeTokens
 from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.event_log import EventLog, RecentTurns
-from orc.events import Done, Failed, Telemetry, TurnResult
+from orc.events import Done, Event, Failed, Telemetry, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps, Prompts
 from orc.graphs.routing import intent_of
 from orc.identity import Principal
+from orc.lease import held
 from orc.problems import problem_of
 from orc.records import messages_of, outcome_of, result_of
 from orc.replay import replay
@@ -30,7 +29,6 @@ from orc.tools import ToolGateway
 
 logger = logging.getLogger(__name__)
 
-RENEWALS_PER_LEASE = 3
 TOKEN_GRACE_SECONDS = 60
 
 
@@ -96,11 +94,11 @@ class Orchestrator:
         `after` is the last event that the reader has: of a turn whose events are not kept, what was
         streamed is withdrawn and the stored answer follows, under the next numbers.
         """
-        if (log := self._recent.find(owner, turn_id)) is not None:
-            return log
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
+        if (log := self._recent.find(owner, turn_id)) is not None:
+            return log
         return replay(turn, after=after, trace_id=trace_id)
 
     async def close(self, grace_seconds: float = 10.0) -> None:
@@ -151,21 +149,32 @@ class Orchestrator:
     async def _run(
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
     ) -> None:
-        turn, limits = begun.turn, self._parts.limits
+        """Answer the turn. Whatever happens, its log ends: nobody follows it for ever."""
+        stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
+        ending: Event = Failed(problem=problem_of(stopped, request.trace_id))
         try:
-            async with self._lease(owner, turn), asyncio.timeout(limits.deadline_seconds):
-                result = await self._answer(request, owner, begun, documents, log)
-        except TimeoutError:
-            seconds = round(limits.deadline_seconds)
-            await self._fail(owner, turn, DeadlineExceeded(f"No answer within {seconds} s."), request, log)
+            ending = await self._ending(request, owner, begun, documents, log)
+        finally:
+            log.publish(ending)
+
+    async def _ending(
+        self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
+    ) -> Event:
+        turn, limits = begun.turn, self._parts.limits
+        deadline = asyncio.timeout(limits.deadline_seconds)
+        try:
+            async with held(self._parts.log, owner, turn, seconds=limits.lease_seconds), deadline:
+                return Done(result=await self._answer(request, owner, begun, documents, log))
         except OrcError as exc:
-            await self._fail(owner, turn, exc, request, log)
-        except Exception:
-            logger.exception("turn %s failed", turn.turn_id)
-            error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
-            await self._fail(owner, turn, error, request, log)
-        else:
-            log.publish(Done(result=result))
+            error = exc
+        except Exception as exc:
+            if isinstance(exc, TimeoutError) and deadline.expired():
+                error = DeadlineExceeded(f"No answer within {limits.deadline_seconds:.0f} s.")
+            else:
+                logger.exception("turn %s failed", turn.turn_id)
+                error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
+        await self._close_as_failed(owner, turn, error)
+        return Failed(problem=problem_of(error, request.trace_id))
 
     async def _answer(
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
@@ -204,31 +213,12 @@ class Orchestrator:
             tools_off=frozenset(name for name, on in request.tools.items() if not on),
         )
 
-    @asynccontextmanager
-    async def _lease(self, owner: Owner, turn: Turn) -> AsyncIterator[None]:
-        """Keep the turn ours for as long as the context is open."""
-        seconds = self._parts.limits.lease_seconds
-
-        async def renew() -> None:
-            while True:
-                await asyncio.sleep(seconds / RENEWALS_PER_LEASE)
-                await self._parts.log.renew(owner, turn.turn_id, turn.attempt, lease_seconds=seconds)
-
-        task = asyncio.create_task(renew())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def _fail(
-        self, owner: Owner, turn: Turn, error: OrcError, request: TurnRequest, log: EventLog
-    ) -> None:
+    async def _close_as_failed(self, owner: Owner, turn: Turn, error: OrcError) -> None:
         try:
             await self._parts.log.fail(owner, turn.turn_id, turn.attempt, error.code, error.message)
-        except OrcError:
-            logger.exception("turn %s could not be closed; its lease will run out", turn.turn_id)
-        log.publish(Failed(problem=problem_of(error, request.trace_id)))
+        except Exception:
+            # The outermost edge of a turn: its lease runs out, and then it reads as failed all the same.
+            logger.exception("turn %s could not be closed", turn.turn_id)
 
 
 def _initial_state(

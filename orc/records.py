@@ -3,7 +3,7 @@
 from core.contract import Usage
 from orc.conversations.models import Turn, TurnOutcome
 from orc.events import TurnMetadata, TurnResult
-from orc.graphs.models import ChatMessage, ConversationState
+from orc.graphs.models import DOCUMENT_CHAT, ChatMessage, ConversationState
 from orc.requests import TurnRequest
 
 
@@ -40,11 +40,16 @@ def result_of(state: ConversationState, turn: Turn, request: TurnRequest, usage:
 
 
 def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:
-    """What the turn log keeps. References are always overwritten with the state's."""
+    """What the turn log keeps.
+
+    References are overwritten by every turn that asked documents, and by no other: a turn beside it
+    that began earlier must not bring back older ones.
+    """
+    tools = {result.name for result in state.tool_results}
     return TurnOutcome(
         answer=result.answer,
         result=result.model_dump(mode="json"),
-        uploaded_file_refs=state.uploaded_file_refs,
-        last_mcp_tool_used=state.last_mcp_tool_used,
+        uploaded_file_refs=state.uploaded_file_refs if DOCUMENT_CHAT in tools else None,
+        last_mcp_tool_used=state.last_mcp_tool_used if tools else None,
         citations=state.citations,
     )

@@ -1,28 +1,10 @@
 """The events of a turn that ran earlier or elsewhere, made from what the store kept of it."""
 
-from core.errors import (
-    BudgetExceeded,
-    DeadlineExceeded,
-    InvalidInput,
-    NoReadableDocument,
-    NotFound,
-    OrcError,
-    ToolFailed,
-    TurnInFlight,
-    Unavailable,
-)
+from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
 from orc.conversations.models import Turn, TurnStatus
 from orc.event_log import EventLog
 from orc.events import Citations, Done, Event, Failed, Reset, Token, TurnResult
 from orc.problems import problem_of
-
-_KINDS: dict[str, type[OrcError]] = {
-    "internal": OrcError,
-    **{
-        kind.code: kind
-        for kind in (InvalidInput, NotFound, NoReadableDocument, BudgetExceeded, ToolFailed, DeadlineExceeded)
-    },
-}
 
 
 def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
@@ -44,5 +26,5 @@ def _why_unanswered(turn: Turn) -> OrcError:
     """The error that ended the turn: of the class that it had then, as far as its code tells."""
     if turn.failure is None:
         return TurnInFlight("The turn is being answered elsewhere; ask again in a moment.")
-    kind = _KINDS.get(turn.failure.code, Unavailable)
+    kind = kind_named(turn.failure.code, otherwise=Unavailable)
     return kind(turn.failure.message, code=turn.failure.code)

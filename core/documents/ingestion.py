@@ -130,6 +130,10 @@ class Ingestion:
         """Like `ingest`, whatever the record says."""
         return await self._read_until_stored(document, _Run().report)
 
+    async def close(self) -> None:
+        """Wait until the runs that are going on have ended."""
+        await asyncio.gather(*(task for _, task in self._running.values()), return_exceptions=True)
+
     def writing(self, document_id: str) -> asyncio.Lock:
         """The lock under which this process changes what is stored of one document."""
         return self._locks.setdefault(document_id, asyncio.Lock())

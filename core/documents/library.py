@@ -99,6 +99,10 @@ class DocumentLibrary:
         """The pages with these numbers (all: None), in order."""
         return await self._pages.get(document.document_id, numbers)
 
+    async def close(self) -> None:
+        """Wait for ingestion that is still going on."""
+        await self._ingestion.close()
+
     async def _keep(self, path: BlobPath, source: Path, reading: Reading) -> Document:
         async with self._ingestion.writing(path.document_id):
             replaces = await self._blobs.head(path) is not None

@@ -11,7 +11,8 @@ from core.documents.names import BlobPath, Owner
 class Record(BaseModel):
     """Base of values that are passed around and never changed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Unknown fields are passed over: the other process, or an earlier one's rows, may be a version ahead.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class DocumentStatus(StrEnum):

@@ -1,6 +1,8 @@
 """document_chat: an answer over named documents in scope, every citation checked against its page."""
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Protocol
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -10,7 +12,7 @@ from core.documents.library import DocumentLibrary
 from core.documents.models import Document, DocumentStatus, FileRef
 from core.documents.names import missing_document, resolve_blob_name
 from core.documents.ports import PassageIndex, ProviderFiles
-from core.errors import NoReadableDocument
+from core.errors import NoReadableDocument, NotFound, Unavailable
 from core.grounding.markers import CitationWriter
 from core.grounding.sources import Source, fence
 from core.llm.model import ChatModel, Meter
@@ -68,7 +70,7 @@ class DocumentChat:
         raised. `cached` ids count only if the catalog holds them for these very documents.
         """
         documents = await self._in_scope(scope, document_names)
-        ready = [await self._library.ready(document, reporter.working) for document in documents]
+        ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.status is DocumentStatus.COMPLETED]
         if not readable:
             raise NoReadableDocument(_all_failed(ready))
@@ -90,6 +92,14 @@ class DocumentChat:
                 grounding=writer.grounding,
             ),
         )
+
+    async def _ready(self, document: Document, reporter: Reporter) -> Document:
+        """The document once it can be read, or as `failed` with the reason why it cannot."""
+        try:
+            return await self._library.ready(document, reporter.working)
+        except (NotFound, Unavailable) as exc:
+            failure = {"status": DocumentStatus.FAILED, "reason_code": exc.code, "reason": exc.message}
+            return document.model_copy(update=failure)
 
     async def _in_scope(self, scope: Scope, names: Sequence[str]) -> list[Document]:
         reachable = set(scope.document_ids)
@@ -118,8 +128,9 @@ class DocumentChat:
             text = writer.feed(await self._model.complete(messages, meter=meter)) + writer.finish()
             return writer, text.strip(), meter
         shown: list[str] = []
-        async for delta in self._model.stream(messages, meter=meter):
-            await _pass_on(writer.feed(delta), shown, reporter)
+        async with aclosing(self._model.stream(messages, meter=meter)) as deltas:
+            async for delta in deltas:
+                await _pass_on(writer.feed(delta), shown, reporter)
         await _pass_on(writer.finish(), shown, reporter)
         return writer, "".join(shown), meter
 

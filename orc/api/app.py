@@ -27,8 +27,10 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await provider.get()
-        yield
-        await provider.close()
+        try:
+            yield
+        finally:
+            await provider.close()
 
     app = DocumentedApp(
         title="Orc",

@@ -1,12 +1,14 @@
 """write_answer and return_state: the last words of a turn."""
 
 import json
+from contextlib import aclosing
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from orc.events import Citations, Critique, Token
+from orc.events import Citations, Critique
 from orc.graphs.models import ConversationState, Deps
+from orc.graphs.speaking import Speech
 from orc.graphs.utils import changes, chat_messages
 
 
@@ -17,15 +19,14 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
         return {}
     system = deps.prompts.answer_from_tools if state.tool_results else deps.prompts.converse
     messages = chat_messages(system, state.history, _with_findings(state))
-    pieces: list[str] = []
+    speech = Speech(deps.emit)
     if deps.stream:
-        async for piece in deps.writer.stream(messages, meter=deps.meter):
-            pieces.append(piece)
-            deps.emit(Token(text=piece))
+        async with aclosing(deps.writer.stream(messages, meter=deps.meter)) as deltas:
+            async for delta in deltas:
+                speech.say(delta)
     else:
-        pieces.append(await deps.writer.complete(messages, meter=deps.meter))
-        deps.emit(Token(text=pieces[0]))
-    return changes(answer="".join(pieces))
+        speech.say(await deps.writer.complete(messages, meter=deps.meter))
+    return changes(answer=speech.end())
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

@@ -3,15 +3,18 @@
 import asyncio
 import json
 import time
+from contextlib import aclosing
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langgraph.runtime import Runtime
+from pydantic import ValidationError
 
-from core.contract import StatusLine, TextDelta
+from core.contract import DocumentChatResult, StatusLine, TextDelta
 from core.errors import DependencyDown, OrcError
 from orc.events import Reset, Token, Tool
 from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps, ToolResult
+from orc.graphs.speaking import Speech
 from orc.graphs.tool_views import Handles, offered
 from orc.graphs.utils import changes, chat_messages, reusable_refs
 
@@ -24,7 +27,13 @@ async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
 
 
 async def _ask_documents(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    result = await _timed(DOCUMENT_CHAT, document_chat_arguments(state), deps, streams_answer=True)
+    result = await _timed(DOCUMENT_CHAT, document_chat_arguments(state), deps, streams=deps.stream)
+    try:
+        found = DocumentChatResult.model_validate(result.content)
+    except ValidationError as exc:
+        raise DependencyDown("document_chat returned no answer.", dependency="mcp_server") from exc
+    if not deps.stream:
+        deps.emit(Token(text=found.answer))
     return changes(tool_results=[result], last_mcp_tool_used=DOCUMENT_CHAT)
 
 
@@ -64,15 +73,14 @@ async def _offered_tools(deps: Deps) -> list[dict[str, Any]]:
 async def _ask_model(
     messages: list[BaseMessage], tools: list[dict[str, Any]], deps: Deps
 ) -> tuple[AIMessage, str]:
-    pieces: list[str] = []
-    reply = AIMessage("")
-    async for piece in deps.writer.stream_with_tools(messages, tools, meter=deps.meter):
-        if isinstance(piece, str):
-            pieces.append(piece)
-            deps.emit(Token(text=piece))
-        else:
-            reply = piece
-    return reply, "".join(pieces)
+    speech, reply = Speech(deps.emit), AIMessage("")
+    async with aclosing(deps.writer.stream_with_tools(messages, tools, meter=deps.meter)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, str):
+                speech.say(piece)
+            else:
+                reply = piece
+    return reply, speech.end()
 
 
 async def _run(call: ToolCall, handles: Handles, deps: Deps) -> ToolResult:
@@ -87,10 +95,8 @@ async def _run(call: ToolCall, handles: Handles, deps: Deps) -> ToolResult:
     return result.model_copy(update={"content": handles.hide(result.content)})
 
 
-async def _timed(
-    name: str, arguments: dict[str, Any], deps: Deps, *, streams_answer: bool = False
-) -> ToolResult:
-    """Call a tool and show its start, progress and end; its answer streams as tokens where it may."""
+async def _timed(name: str, arguments: dict[str, Any], deps: Deps, *, streams: bool = False) -> ToolResult:
+    """Call a tool and show its start, progress and end; with `streams`, its text becomes tokens."""
     started = time.perf_counter()
     deps.emit(Tool(name=name, status="started"))
 
@@ -105,21 +111,18 @@ async def _timed(
         fields = {"name": name, "status": status, "message": message, "duration_ms": duration}
         deps.emit(Tool.model_validate(fields))
 
-    streaming = streams_answer and deps.stream
     try:
         content = await deps.tools.call(
             name,
             arguments,
             deps.scope_token,
-            on_progress=progress if streaming else None,
+            on_progress=progress if streams else None,
             on_restart=lambda reason: deps.emit(Reset(reason=reason)),
         )
     except OrcError as exc:
         ended("failed", exc.message)
         raise
     ended("finished")
-    if streams_answer and not streaming:
-        deps.emit(Token(text=content["answer"]))
     return ToolResult(name=name, content=content)
 
 

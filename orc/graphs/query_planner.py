@@ -6,13 +6,14 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from core.errors import BudgetExceeded, DependencyDown
-from core.llm.errors import ModelOutputInvalid
+from core.contract import MAX_QUESTION_CHARACTERS
+from core.errors import OrcError
 from orc.events import Plan, Route
 from orc.graphs.models import ConversationState, Deps, QueryPlan
 from orc.graphs.routing import Intent, intent_of
-from orc.graphs.utils import changes
+from orc.graphs.utils import changes, within_budget
 
+PLANNER_TOKENS = 3000
 _STEPS: dict[Intent, list[str]] = {
     "document_question": ["retrieve", "answer"],
     "tools": ["tools", "answer"],
@@ -46,14 +47,17 @@ async def _plan(state: ConversationState, deps: Deps, intent: Intent) -> QueryPl
         rewritten = await deps.planner.structured(
             _rewrite_prompt(state, deps), RewrittenQuestion, meter=deps.meter
         )
-    except (ModelOutputInvalid, DependencyDown, BudgetExceeded) as exc:
+    except OrcError as exc:
         reason = f"The question could not be rewritten and is used as asked: {exc.message}"
         return as_asked.model_copy(update={"confidence": 0.5, "fallback": reason})
-    return as_asked.model_copy(update={"query": rewritten.question.strip() or state.question})
+    query = rewritten.question.strip()[:MAX_QUESTION_CHARACTERS]
+    return as_asked.model_copy(update={"query": query or state.question})
 
 
 def _rewrite_prompt(state: ConversationState, deps: Deps) -> list[SystemMessage | HumanMessage]:
-    history = "\n".join(f"{message.role}: {message.content}" for message in state.history)
+    recent = within_budget(state.history, PLANNER_TOKENS, deps.counter)
+    # One line a message: a line inside it that starts like another speaker's must not count as one.
+    history = "\n".join(f"{message.role}: {' '.join(message.content.split())}" for message in recent)
     return [
         SystemMessage(deps.prompts.rewrite),
         HumanMessage(f"Conversation so far:\n{history}\n\nLast question: {state.question}"),

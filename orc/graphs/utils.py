@@ -6,6 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from core.documents.models import FileRef
+from core.llm.tokens import TokenCounter
 from orc.graphs.models import ChatMessage, ConversationState
 
 
@@ -26,6 +27,17 @@ def chat_messages(system: str, history: Sequence[ChatMessage], question: str) ->
         for message in history
     ]
     return [SystemMessage(system), *past, HumanMessage(question)]
+
+
+def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:
+    """The newest messages that fit into so many tokens together, in order."""
+    kept: list[ChatMessage] = []
+    for message in reversed(history):
+        tokens -= counter.count(message.content)
+        if tokens < 0:
+            break
+        kept.append(message)
+    return kept[::-1]
 
 
 def changes(**updates: Any) -> dict[str, Any]:
