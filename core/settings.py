@@ -66,10 +66,10 @@ class CoreSettings(BaseSettings):
         return self.token_cache or self.data_dir / "cache" / "tiktoken"
 
 
-Settings = TypeVar("Settings", bound=CoreSettings)
+Kind = TypeVar("Kind", bound=CoreSettings)
 
 
-def load_settings(kind: type[Settings]) -> Settings:
+def load_settings(kind: type[Kind]) -> Kind:
     """The settings of this process. Raises InvalidInput naming the variable that cannot be used."""
     try:
         return kind()

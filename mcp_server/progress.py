@@ -1,11 +1,14 @@
 """Progress of a tool call: for people by default, as typed messages for a caller that streams."""
 
 import asyncio
+import logging
 import time
 
 from mcp.server.mcpserver import Context
 
 from core.contract import STREAM_META_KEY, StatusLine, TextDelta, tool_progress
+
+logger = logging.getLogger(__name__)
 
 MIN_SECONDS_BETWEEN_STATUS = 0.25
 
@@ -29,7 +32,13 @@ class CallProgress:
         line = f"{message} ({done} of {total})" if total else message
         task = asyncio.ensure_future(self._send(StatusLine(message=line), line))
         self._pending.add(task)
-        task.add_done_callback(self._pending.discard)
+        task.add_done_callback(self._settle)
+
+    def _settle(self, task: asyncio.Task[None]) -> None:
+        """Let go of a notification; one that found nobody to tell is no failure of the call."""
+        self._pending.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            logger.info("a progress notification was not sent: %s", type(error).__name__)
 
     async def text(self, delta: str) -> None:
         """Pass on text of the answer to a caller that streams."""

@@ -39,9 +39,7 @@ class Settings(CoreSettings):
         default="http://127.0.0.1:7072/mcp",
         validation_alias=AliasChoices("MCP_SERVER_URL", "ORC_MCP_SERVER_URL"),
     )
-    tool_timeout_seconds: float = Field(
-        default=120.0, description="silence after which a tool call is given up"
-    )
+    tool_timeout_seconds: float = Field(default=120.0, description="what one tool call may take in all")
     tool_rounds: int = Field(default=4, ge=1, description="how often a model may ask for tools in one turn")
 
     max_documents_per_request: int = Field(
