@@ -12,7 +12,13 @@ STREAM_META_KEY = "orc/stream"
 
 
 class Citation(Record):
-    """A claim's source. `verified`: code found `quote` on that page, at characters `start` to `end`."""
+    """A claim's source.
+
+    `verified`: code found that the sentences `quote`, at characters `start` to `end` of that page's text,
+    bear out the claim before the marker: they hold it word for word and negate as often, or have its names,
+    numbers, units, opposites and negations and most of its other words. It is no proof that they mean the
+    same. Where it is false, `quote` is the claim itself.
+    """
 
     document_id: str
     blob_name: str
@@ -54,7 +60,7 @@ class FileStatus(Record):
 class Grounding(Record):
     """What the code checks found: every citation, and how much of the answer they cover."""
 
-    grounded: bool = Field(description="at least one citation, all of them verified")
+    grounded: bool = Field(description="every sentence cited, every citation verified")
     citations: int = 0
     verified: int = 0
     coverage: float = Field(

@@ -136,7 +136,7 @@ class Unavailable(OrcError):
 
 
 class DependencyDown(Unavailable):
-    """`dependency` names what did not answer: `model`, `mcp_server`, `store` or `blobs`."""
+    """`dependency` names what did not answer: `model`, `mcp_server`, `store`, `blobs` or `identity`."""
 
     code = "dependency_down"
 

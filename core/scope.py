@@ -1,26 +1,30 @@
 """The signed scope: which documents one turn may reach, decided by the system and carried as a token."""
 
 import contextlib
+import os
 import secrets
 import tempfile
 import time
 from pathlib import Path
 
 import jwt
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from core.documents.models import Document, Record
 from core.documents.names import Owner
-from core.errors import NotAuthenticated, UnsafeName
+from core.errors import InvalidInput, NotAuthenticated, UnsafeName
 
 ALGORITHM = "HS256"
 AUDIENCE = "mcp"
 ISSUER = "orc"
 KEY_BYTES = 48
+MIN_KEY_CHARACTERS = 32
 
 
 class ScopedDocument(Record):
     """One document in reach, with the version that was seen when the scope was made."""
+
+    model_config = ConfigDict(extra="forbid")
 
     document_id: str
     blob_name: str
@@ -29,6 +33,9 @@ class ScopedDocument(Record):
 
 class Scope(Record):
     """What a tool call may touch. Nothing in a call's arguments can add to it."""
+
+    # Unlike other records: a limit that a later version wrote into a token must not be passed over.
+    model_config = ConfigDict(extra="forbid")
 
     organization_id: str
     user_id: str
@@ -96,13 +103,21 @@ class ScopeTokens:
 def load_or_create_key(path: Path) -> str:
     """The secret in `path`, made on first use and readable by its owner only.
 
-    Processes that start together agree: the file appears whole, under one of their secrets.
+    Processes that start together agree: the file appears whole, under one of their secrets. One that
+    was cut short since raises InvalidInput.
     """
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".key-") as file:
             file.write(secrets.token_urlsafe(KEY_BYTES))
             file.flush()
+            os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):
                 path.hardlink_to(file.name)
-    return path.read_text()
+    key = path.read_text().strip()
+    if len(key) < MIN_KEY_CHARACTERS:
+        raise InvalidInput(
+            f"The key in {path} is damaged: it has fewer than {MIN_KEY_CHARACTERS} characters. Stop Orc and "
+            "delete the file; a new key is made at the next start."
+        )
+    return key

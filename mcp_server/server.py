@@ -23,6 +23,7 @@ from mcp_server.bootstrap import Services
 from mcp_server.errors import reports_failures, success
 from mcp_server.progress import CallProgress
 from mcp_server.settings import Settings
+from mcp_server.tool_server import ToolServer
 from mcp_server.tools.documents_list import list_documents
 
 MAX_DOCUMENTS = 50
@@ -34,7 +35,7 @@ READ_ONLY = ToolAnnotations(
 
 def build_http_app(services: Services, settings: Settings) -> Starlette:
     """The stateless streamable HTTP app at `/mcp`; every call needs a scope token."""
-    server = MCPServer(
+    server = ToolServer(
         "orc-documents",
         instructions=INSTRUCTIONS,
         log_level="WARNING",
@@ -49,7 +50,7 @@ def build_http_app(services: Services, settings: Settings) -> Starlette:
 
 def build_stdio_server(services: Services, scope: Callable[[], Scope]) -> MCPServer[None]:
     """The same tools for one local client, which all work in `scope`."""
-    server: MCPServer[None] = MCPServer("orc-documents", instructions=INSTRUCTIONS, log_level="WARNING")
+    server = ToolServer("orc-documents", instructions=INSTRUCTIONS, log_level="WARNING")
     _add_tools(server, services, scope)
     return server
 

@@ -3,16 +3,16 @@
 import asyncio
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from core.documents.models import Document, DocumentStatus
-from core.documents.names import Owner
+from core.documents.names import Owner, name_for_upload
 from core.documents.ports import Progress as ReadingProgress
-from core.errors import DocumentRejected, NoReadableDocument, UnsafeName, error_named
+from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
 from orc.bootstrap import Services, open_services
 from orc.events import Done, Failed, Reset, Token, TurnResult
 from orc.identity import Principal
@@ -26,8 +26,10 @@ async def ask_once(
 ) -> None:
     """Read the files, print the answer as it comes and then its citations.
 
-    Raises NoReadableDocument if no file can be read; files that cannot are named on `err`.
+    Raises NoReadableDocument if no file can be read; files that cannot are named on `err`. Two files
+    of one name are InvalidInput: the second would take the place of the first.
     """
+    named = _named(files, err)
     with tempfile.TemporaryDirectory(prefix="orc-ask-") as folder:
         private = settings.model_copy(
             update={
@@ -40,7 +42,7 @@ async def ask_once(
         caller = Principal(settings.local_organization, settings.local_user)
         owner = caller.owner_of(str(uuid.uuid4()))
         async with tools_server(private) as tools_are_up, open_services(private) as services:
-            documents, _ = await asyncio.gather(_read(services, owner, files, err), tools_are_up())
+            documents, _ = await asyncio.gather(_read(services, owner, named, err), tools_are_up())
             await _ask(services, caller, documents, question, out)
 
 
@@ -67,21 +69,38 @@ async def _ask(
                 raise error_named(problem.code, problem.detail, dependency=problem.dependency)
 
 
-async def _read(services: Services, owner: Owner, files: Sequence[Path], err: Console) -> list[Document]:
+def _named(files: Sequence[Path], err: Console) -> dict[str, Path]:
+    """The files by the names that they are stored under, without those whose name cannot be used."""
+    named: dict[str, Path] = {}
+    for path in files:
+        try:
+            name = name_for_upload(path.name)
+        except UnsafeName as exc:
+            err.print(f"{path.name}: {exc.message}", markup=False)
+            continue
+        if name in named:
+            raise InvalidInput(
+                f"{named[name]} and {path} would both be stored as {name}. Rename one of them."
+            )
+        named[name] = path
+    return named
+
+
+async def _read(services: Services, owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
     readable: list[Document] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as bar:
-        for path in files:
-            show = _shown_on(bar, bar.add_task(f"Reading {path.name}", total=None))
+        for name, path in named.items():
+            show = _shown_on(bar, bar.add_task(f"Reading {name}", total=None))
             try:
-                document = await services.library.upload(owner, path.name, path, show)
-            except (DocumentRejected, UnsafeName) as exc:
-                err.print(f"{path.name}: {exc.message}", markup=False)
+                document = await services.library.upload(owner, name, path, show)
+            except DocumentRejected as exc:
+                err.print(f"{name}: {exc.message}", markup=False)
                 continue
             if document.status is DocumentStatus.COMPLETED:
                 readable.append(document)
             else:
-                err.print(f"{path.name}: {document.reason}", markup=False)
+                err.print(f"{name}: {document.reason}", markup=False)
     if not readable:
         raise NoReadableDocument("None of the files can be read.")
     return readable

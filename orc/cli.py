@@ -47,11 +47,11 @@ def ask(
 ) -> None:
     """Ask documents one question and print the answer with its citations. Nothing is kept."""
     files, question = [Path(word) for word in words[:-1]], words[-1]
-    if missing := [str(path) for path in files if not path.is_file()]:
+    if missing := [str(path) for path in files if not _is_file(path)]:
         _fail(
             f"There is no file {', '.join(missing)}. Give the documents first, then the question in quotes."
         )
-    if not files or Path(question).is_file():
+    if not files or _is_file(Path(question)):
         _fail('Give the documents first, then the question in quotes: orc ask report.pdf "What is ...?"')
     from orc.asking import ask_once
 
@@ -103,6 +103,13 @@ async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | 
         if not chosen:
             raise NotFound(f"The conversation {conversation} has no documents. Upload one first.")
         return documents.tokens.mint(Scope.over(owner, chosen), seconds=seconds)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a question may be longer than any file name
+        return False
 
 
 def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:

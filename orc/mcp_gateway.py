@@ -1,5 +1,6 @@
 """The tools server over MCP: one connection pool per process, one short session per call."""
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 PROTOCOL = "2026-07-28"
 SCHEMAS_KEPT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
+RESTART_POLLS = 40
+RESTART_POLL_SECONDS = 0.1
 
 
 class _SharedTransport(httpx2.AsyncBaseTransport):
@@ -79,10 +82,11 @@ class McpToolGateway:
     ) -> dict[str, Any]:
         """See ToolGateway."""
 
-        def restart(attempt: RetryCallState) -> None:
+        async def restart(attempt: RetryCallState) -> None:
             logger.warning("tool %s broke off, calling again", name)
             if on_restart is not None:
                 on_restart(str(attempt.outcome and attempt.outcome.exception()))
+            await self._until_back()
 
         call = _RETRYING.copy(before_sleep=restart)
         return _structured(name, await call(self._call_once, name, arguments, token, on_progress))
@@ -97,6 +101,16 @@ class McpToolGateway:
                 (await http.get(health)).raise_for_status()
             except httpx2.HTTPError as exc:
                 raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
+
+    async def _until_back(self) -> None:
+        """Wait for a server that is being restarted; no longer than that takes."""
+        for _ in range(RESTART_POLLS):
+            try:
+                await self.ping()
+            except DependencyDown:
+                await asyncio.sleep(RESTART_POLL_SECONDS)
+            else:
+                break
 
     async def close(self) -> None:
         """Close the pool."""
@@ -168,7 +182,7 @@ class _BrokenOff(DependencyDown):
 _RETRYING = AsyncRetrying(
     retry=retry_if_exception_type(_BrokenOff),
     stop=stop_after_attempt(2),
-    wait=wait_random(0.3, 0.7),
+    wait=wait_random(0, 0.1),
     reraise=True,
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, Record
-from core.documents.names import Owner
+from core.documents.names import Owner, resolve_blob_name
 from core.errors import INTERNAL, DeadlineExceeded, InvalidInput, NotFound, OrcError, Unavailable
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
@@ -75,6 +75,8 @@ class Orchestrator:
         NotFound, TurnInFlight, KeyReused), before anything is stored.
         """
         owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
+        names = dict.fromkeys(resolve_blob_name(name, owner).file for name in request.blob_names)
+        request = request.model_copy(update={"blob_names": list(names)})
         if (answered := await self._answered_before(request, owner)) is not None:
             return replay(answered, after=0, trace_id=request.trace_id)
         documents = await self._named_documents(request, owner)
@@ -120,7 +122,7 @@ class Orchestrator:
 
     async def _named_documents(self, request: TurnRequest, owner: Owner) -> list[Document]:
         limit = self._parts.limits.max_documents
-        if len(set(request.blob_names)) > limit:
+        if len(request.blob_names) > limit:
             raise InvalidInput(f"At most {limit} documents can be asked at once.", field="blob_names")
         if request.blob_names and request.tools.get(DOCUMENT_CHAT) is False:
             raise InvalidInput("document_chat is needed to read the named documents.", field="tools")

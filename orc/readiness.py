@@ -1,6 +1,7 @@
 """Asking a dependency whether it answers, for `/api/ready` and `orc doctor`."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 
@@ -8,10 +9,12 @@ from core.documents.models import Record
 from core.errors import OrcError
 
 SECONDS = 5.0
+_SHORT = {"turn_log": "SQLite", "blobs": "folder", "mcp_server": "MCP over HTTP"}
+_DETAILS = re.compile(r" at | \(")
 
 
 class DependencyState(Record):
-    """What is in use for one need, and whether it answers."""
+    """What is in use for one need and where, for the operator's eyes, and whether it answers."""
 
     name: str
     backend: str
@@ -35,6 +38,11 @@ def check(name: str, backend: str, ping: Callable[[], Awaitable[None]] | None) -
         )
 
     return run
+
+
+def in_short(state: DependencyState) -> str:
+    """What is in use, for everybody: no path, no host, no advice."""
+    return _SHORT.get(state.name) or _DETAILS.split(state.backend, maxsplit=1)[0]
 
 
 async def _failure(ping: Callable[[], Awaitable[None]]) -> str | None:

@@ -4,6 +4,7 @@ from core.contract import Usage
 from orc.conversations.models import Turn, TurnOutcome
 from orc.events import TurnMetadata, TurnResult
 from orc.graphs.models import DOCUMENT_CHAT, ChatMessage, ConversationState
+from orc.graphs.query_planner import plan_event
 from orc.requests import TurnRequest
 
 
@@ -28,7 +29,7 @@ def result_of(state: ConversationState, turn: Turn, request: TurnRequest, usage:
         last_mcp_tool_used=state.last_mcp_tool_used,
         metadata=TurnMetadata(
             trace_id=request.trace_id,
-            plan=state.plan.model_dump() if state.plan else {},
+            plan=plan_event(state.plan).data() if state.plan else {},
             retrieval_mode=state.retrieval_mode,
             retrieval_reason=state.retrieval_reason,
             context_budget=state.context_budget,

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from core.errors import InvalidInput
 from orc.settings import AuthMode, Settings
-from orc.tools_process import port_is_free, tools_server
+from orc.tools_process import port_is_free, port_of, tools_server
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -65,7 +65,7 @@ async def _check(settings: Settings) -> None:
         )
     tools = urlsplit(settings.mcp_server_url)
     await _wait_for_port(settings.host, settings.port, "ORC_PORT")
-    await _wait_for_port(tools.hostname or "", tools.port or 80, "MCP_SERVER_URL")
+    await _wait_for_port(tools.hostname or "", port_of(tools), "MCP_SERVER_URL")
 
 
 async def _wait_for_port(host: str, port: int, setting: str) -> None:

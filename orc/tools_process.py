@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 from core.errors import DependencyDown
 from orc.settings import Settings, child_environment
@@ -22,6 +24,8 @@ POLL_SECONDS = 0.05
 RESTART_SECONDS = 0.5
 STOP_SECONDS = 5.0
 
+_NOT_ON_THIS_MACHINE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
+
 
 def free_port() -> int:
     """A port of the loopback interface that nothing listens on now."""
@@ -31,14 +35,28 @@ def free_port() -> int:
 
 
 def port_is_free(host: str, port: int) -> bool:
-    """Whether a server could listen there."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+    """Whether a server could listen there, on every address of that name that this machine has."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror:
+        return False
+    errors = {_error_of_binding(family, address) for family, _, _, _, address in found}
+    return None in errors and errors <= {None, *_NOT_ON_THIS_MACHINE}
+
+
+def _error_of_binding(family: int, address: tuple[Any, ...]) -> int | None:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as exc:
+        return exc.errno
+    return None
+
+
+def port_of(address: SplitResult) -> int:
+    """The port that a URL means, named or not."""
+    return address.port or (443 if address.scheme == "https" else 80)
 
 
 @asynccontextmanager
@@ -59,7 +77,7 @@ async def _keep_running(settings: Settings) -> None:
     address = urlsplit(settings.mcp_server_url)
     environment = child_environment(
         ORC_MCP_HOST=str(address.hostname),
-        ORC_MCP_PORT=str(address.port),
+        ORC_MCP_PORT=str(port_of(address)),
         ORC_DATA_DIR=str(settings.data_dir.resolve()),
         ORC_MCP_UNTIL_STDIN_ENDS="true",
         ORC_TOKEN_CACHE=str(settings.token_cache_dir.resolve()),
@@ -100,6 +118,9 @@ async def _until_up(settings: Settings, supervisor: asyncio.Task[None]) -> None:
                 with contextlib.suppress(DependencyDown):
                     return await gateway.ping()
                 await asyncio.sleep(POLL_SECONDS)
+        raise DependencyDown(
+            "The tools server cannot be started.", dependency="mcp_server"
+        ) from supervisor.exception()
     except TimeoutError as exc:
         raise DependencyDown("The tools server did not start.", dependency="mcp_server") from exc
     finally:

@@ -82,11 +82,12 @@ def page_id(document_id: str, page: int) -> str:
 def name_for_upload(file_name: str) -> str:
     """The name to store an uploaded file under: its own, made harmless where that is beyond doubt.
 
-    Percent signs become underscores, and invisible characters that only steer how text is shown are
-    left out. Anything else that a document name may not have raises UnsafeName.
+    Percent signs become underscores, invisible characters that only steer how text is shown are left
+    out, and letters are composed (NFC; a Mac writes them decomposed). Anything else that a document
+    name may not have raises UnsafeName.
     """
     visible = "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
-    name = visible.replace("%", "_")
+    name = unicodedata.normalize("NFC", visible).replace("%", "_")
     check_segment(name)
     return name
 

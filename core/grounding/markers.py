@@ -1,18 +1,16 @@
 """Citation markers: `[S3]` in a model's answer becomes a checked citation, even in mid-stream."""
 
-import re
 from collections.abc import Sequence
 
 from core.contract import Citation, Grounding
 from core.documents.names import page_id
-from core.grounding.answers import NOT_FOUND_ANSWER
-from core.grounding.quotes import Span, find_support, sentences
+from core.grounding.claims import Claim, Claims
+from core.grounding.look_alikes import OPENING, bracketed, cited_numbers, is_forged, visible_name
+from core.grounding.quotes import Span
 from core.grounding.sources import Source
+from core.grounding.support import SourceEvidence
 
-_MARKER = re.compile(r"\[\s*S\d+(?:\s*[,;]\s*S?\d+)*\s*\]", re.I)
-_COULD_BECOME_MARKER = re.compile(r"\[\s*(?:S(?:\d+(?:\s*[,;]\s*(?:S?\d*)?)*\s*)?)?$", re.I)
-_FORGED = re.compile(r"\[(?=\s*page\s+\d+\s+of\s+document)", re.I)
-_COULD_BECOME_FORGED = re.compile(r"\[\s*(?:p|pa|pag|page[^\]]{0,30})?$", re.I)
+LONGEST_QUOTE = 1500
 
 
 def marker(number: int) -> str:
@@ -29,29 +27,21 @@ class CitationWriter:
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = {source.number: source for source in sources}
+        self._evidence: dict[int, SourceEvidence] = {}
         self._held = ""
         self._since_marker = ""
-        self._claim = ""
-        self._claims: list[tuple[str, bool]] = []
+        self._claims = Claims()
         self._issues: list[str] = []
         self.citations: list[Citation] = []
 
     def feed(self, delta: str) -> str:
         """Take in more of the model's text; give out what can no longer turn into a marker."""
         self._held += delta
-        shown = []
-        while match := _MARKER.search(self._held):
-            shown.append(self._prose(self._held[: match.start()]))
-            shown.append(self._cite(match.group()))
-            self._held = self._held[match.end() :]
-        cut = _safe_length(self._held)
-        shown.append(self._prose(self._held[:cut]))
-        self._held = self._held[cut:]
-        return "".join(shown)
+        return self._release(is_all=False)
 
     def finish(self) -> str:
         """The text that was still held back."""
-        rest, self._held = self._prose(self._held), ""
+        rest = self._release(is_all=True)
         self._close_claims()
         return rest
 
@@ -59,67 +49,86 @@ class CitationWriter:
     def grounding(self) -> Grounding:
         """The verdict of the code checks on what was written."""
         verified = sum(citation.verified for citation in self.citations)
-        text = " ".join(sentence for sentence, _ in self._claims)
-        not_found = NOT_FOUND_ANSWER.casefold() in text.casefold()
-        covered = sum(is_covered for _, is_covered in self._claims)
+        uncovered = [claim for claim in self._claims.uncovered if not claim.is_cited]
+        issues = self._issues + [f"Nothing is cited for: {claim.short}" for claim in uncovered]
+        coverage = self._claims.coverage
+        all_verified = bool(self.citations) and verified == len(self.citations)
         return Grounding(
-            grounded=bool(self.citations) and verified == len(self.citations) and not self._issues,
+            grounded=all_verified and not issues and coverage == 1.0,
             citations=len(self.citations),
             verified=verified,
-            coverage=covered / len(self._claims) if self._claims else 0.0,
-            not_found=not_found and not self.citations,
-            issues=self._issues,
+            coverage=coverage,
+            not_found=self._claims.say_not_found,
+            issues=issues,
         )
 
+    def _release(self, *, is_all: bool) -> str:
+        shown = []
+        while opened := OPENING.search(self._held):
+            shown.append(self._prose(self._held[: opened.start()]))
+            self._held = self._held[opened.start() :]
+            bracket = bracketed(self._held, is_all=is_all)
+            if bracket is None:
+                return "".join(shown)
+            if numbers := cited_numbers(bracket):
+                shown.append(self._cite(numbers))
+                self._held = self._held[len(bracket) :]
+            else:
+                shown.append(self._prose("(" if is_forged(bracket) else bracket[0]))
+                self._held = self._held[1:]
+        shown.append(self._prose(self._held))
+        self._held = ""
+        return "".join(shown)
+
     def _prose(self, text: str) -> str:
-        text = _FORGED.sub("(", text)
         self._since_marker += text
         return text
 
-    def _cite(self, written: str) -> str:
+    def _cite(self, numbers: list[int]) -> str:
         self._close_claims()
-        numbers = dict.fromkeys(int(digits) for digits in re.findall(r"\d+", written))
-        return " ".join(self._cite_one(number) for number in numbers)
+        return " ".join(filter(None, map(self._cite_one, numbers)))
 
     def _cite_one(self, number: int) -> str:
         source = self._sources.get(number)
         if source is None:
             self._issues.append(f"The answer cites source {number}, which it was not given.")
             return "[citation withheld: no such source]"
-        citation = _check(self._claim, source)
+        if not self._claims.cited:
+            self._issues.append(f"The answer cites source {number} for nothing.")
+            return ""
+        citation = self._check(self._claims.cited, source)
         if citation not in self.citations:
             self.citations.append(citation)
-        place = f'Page {source.page} of Document "{source.blob_name}"'
+        place = f'Page {source.page} of Document "{visible_name(source.blob_name)}"'
         if citation.verified:
-            if self._claims:
-                self._claims[-1] = (self._claims[-1][0], True)
             return f"[{place}]"
-        self._issues.append(f"{place} does not bear out: {self._claim[:200]}")
+        self._issues.append(f"{place} does not bear out: {self._claims.cited[0].short}")
         return f"[{place}, not verified]"
 
+    def _check(self, claims: list[Claim], source: Source) -> Citation:
+        """Whether the source bears out the last claim; those that it introduces or lists are marked too."""
+        evidence = self._evidence.setdefault(source.number, SourceEvidence(source))
+        spans = [evidence.find(claim.text) for claim in claims]
+        claims[0].is_cited = True
+        for claim, span in zip(claims, spans, strict=True):
+            claim.is_covered = claim.is_covered or span is not None
+        return _citation(source, claims[0].text, _joined(spans))
+
     def _close_claims(self) -> None:
-        """Split what was written since the last marker into claims; a marker cites the last of them."""
         text, self._since_marker = self._since_marker, ""
-        claims = [text[span.start : span.end] for span in sentences(text)]
-        claims = [claim for claim in claims if any(character.isalnum() for character in claim)]
-        self._claims.extend((claim, False) for claim in claims)
-        if claims:
-            self._claim = claims[-1]
+        self._claims.add(text)
 
 
-def _safe_length(text: str) -> int:
-    """How much of `text` cannot be the start of a marker or of a forged citation."""
-    opened = text.rfind("[")
-    if opened == -1:
-        return len(text)
-    tail = text[opened:]
-    undecided = _COULD_BECOME_MARKER.match(tail) or _COULD_BECOME_FORGED.match(tail)
-    return opened if undecided else len(text)
+def _joined(spans: list[Span | None]) -> Span | None:
+    """From the first to the last of the spans; only the first one where they lie far apart or it is None."""
+    found = [span for span in spans if span]
+    if spans[0] is None:
+        return None
+    whole = Span(min(span.start for span in found), max(span.end for span in found))
+    return whole if whole.end - whole.start <= LONGEST_QUOTE else spans[0]
 
 
-def _check(claim: str, source: Source) -> Citation:
-    near = Span(source.start, source.start + len(source.text))
-    span = find_support(claim, source.page_text, near)
+def _citation(source: Source, claim: str, span: Span | None) -> Citation:
     return Citation(
         document_id=source.document_id,
         blob_name=source.blob_name,

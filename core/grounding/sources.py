@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape, unescape
 from core.documents.models import Record
 
 _QUOTES = {'"': "&quot;"}
+_LIVE_MARKER = re.compile(r"([\[\uff3b\u3010]\W*[Ss\uff33\uff53])(?=\W*\d)")
 _FENCED = re.compile(r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)">\n(.*?)\n</source>', re.S)
 
 
@@ -31,11 +32,16 @@ class FencedSource(Record):
     text: str
 
 
+def without_markers(text: str) -> str:
+    """The text with `[S2]` written `[S 2]`: a model that copies it cites nothing."""
+    return _LIVE_MARKER.sub(r"\1 ", text)
+
+
 def fence(sources: Sequence[Source]) -> str:
-    """The sources as quoted material; `<`, `>` and `&` in a text cannot open or close a fence."""
+    """The sources as quoted material; nothing in a text can open or close a fence, or cite."""
     return "\n".join(
         f'<source id="{source.number}" document="{escape(source.blob_name, _QUOTES)}" page="{source.page}">\n'
-        f"{escape(source.text)}\n</source>"
+        f"{escape(without_markers(source.text))}\n</source>"
         for source in sources
     )
 

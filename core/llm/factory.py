@@ -116,7 +116,14 @@ def _build_openai(
         stream_usage=True,
         stream_chunk_timeout=0,  # the read timeout bounds silence too, and costs nothing per token
     )
-    return ChatModel(model, counter, name=name, translate=translate, close=None if http else client.aclose)
+    return ChatModel(
+        model,
+        counter,
+        name=name,
+        translate=translate,
+        says_why_it_ends=True,
+        close=None if http else client.aclose,
+    )
 
 
 def _open_http(settings: CoreSettings) -> "AsyncClient":

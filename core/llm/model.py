@@ -56,18 +56,21 @@ class ChatModel:
         *,
         name: str,
         translate: Translate = lambda _: None,
+        says_why_it_ends: bool = False,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
         self._model = model
         self._counter = counter
         self._translate = translate
+        self._says_why_it_ends = says_why_it_ends
         self._close = close
         self._forms: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
     async def complete(self, messages: Prompt, *, meter: Meter) -> str:
         """The whole answer; never empty."""
         message = await self._invoke(self._model, messages, meter)
+        self._refuse_cut([message])
         if not message.text:
             raise _empty()
         return str(message.text)
@@ -143,6 +146,15 @@ class ChatModel:
         finally:
             if received:
                 meter.add(self._streamed_usage(messages, received))
+        self._refuse_cut(received)
+
+    def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
+        """Raise DependencyDown for an answer that is not whole: its end is missing, or over the limit."""
+        reasons = [
+            m.response_metadata["finish_reason"] for m in messages if "finish_reason" in m.response_metadata
+        ]
+        if "length" in reasons or (self._says_why_it_ends and not reasons):
+            raise model_down("The model's answer broke off before its end. Try again.", "model_reply_cut")
 
     def _filling(self, schema: type[Form]) -> Runnable[Any, AIMessage]:
         # A forced tool call: every provider has it, and it costs a third of with_structured_output.

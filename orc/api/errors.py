@@ -4,7 +4,9 @@ import logging
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.params import Form
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from core.errors import OrcError
@@ -77,8 +79,14 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def _is_wrong_media_type(request: Request) -> bool:
-    route_takes_json = request.url.path.startswith("/api/orc")
-    return route_takes_json and "json" not in request.headers.get("content-type", "")
+    return _takes_json(request) and "json" not in request.headers.get("content-type", "")
+
+
+def _takes_json(request: Request) -> bool:
+    """Whether the route that was found has a body, and one that is no form."""
+    route = request.scope.get("route")
+    body = route.body_field if isinstance(route, APIRoute) else None
+    return body is not None and not isinstance(body.field_info, Form)
 
 
 def _trace_id(request: Request) -> str:

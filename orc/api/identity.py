@@ -13,7 +13,7 @@ import jwt
 from fastapi import Request
 
 from core.documents.names import check_segment
-from core.errors import NotAuthenticated, UnsafeName
+from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, UnsafeName
 from orc.identity import Principal
 from orc.settings import AuthMode, Settings
 
@@ -21,7 +21,8 @@ EASYAUTH_HEADER = "x-ms-client-principal"
 _TENANT_CLAIMS = ("tid", "http://schemas.microsoft.com/identity/claims/tenantid")
 _USER_CLAIMS = ("oid", "http://schemas.microsoft.com/identity/claims/objectidentifier", "sub")
 _ROLE_CLAIMS = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
-_LOCAL_HOSTS = {"localhost", "testserver"}
+KEYS_SECONDS = 5.0
+"""How long the issuer may take to give its keys."""
 
 
 class Authenticator(Protocol):
@@ -41,7 +42,11 @@ def build_authenticator(settings: Settings) -> Authenticator:
 
 
 class LocalUser:
-    """The one user of a laptop; only for requests that never left the machine."""
+    """The one user of a laptop; only for requests that never left the machine.
+
+    A page of some other site can have the browser send requests from this machine too; the browser
+    then names that site as their origin, which is Forbidden.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._on_azure = settings.azure_instance_id is not None
@@ -54,6 +59,9 @@ class LocalUser:
             raise NotAuthenticated(
                 "This server answers local callers only. Set ORC_AUTH_MODE to easyauth or jwt to open it."
             )
+        for origin in request.headers.getlist("origin"):
+            if not _is_loopback(_host_of(origin)):
+                raise Forbidden("This server takes no requests from pages of other sites.")
         return self._principal
 
 
@@ -68,7 +76,7 @@ class EasyAuth:
         except (ValueError, KeyError, TypeError, binascii.Error) as exc:
             raise NotAuthenticated("The request carries no usable client principal.") from exc
         roles = [value for kind, value in claims if kind in _ROLE_CLAIMS]
-        return _principal(dict(reversed(claims)), roles)
+        return _principal(dict(reversed(claims)), _listed(roles))
 
 
 class BearerTokens:
@@ -76,21 +84,23 @@ class BearerTokens:
 
     def __init__(self, settings: Settings) -> None:
         if not (settings.jwt_issuer and settings.jwt_audience and settings.jwt_jwks_url):
-            raise NotAuthenticated(
+            raise InvalidInput(
                 "ORC_AUTH_MODE=jwt needs ORC_JWT_ISSUER, ORC_JWT_AUDIENCE and ORC_JWT_JWKS_URL."
             )
         self._issuer, self._audience = settings.jwt_issuer, settings.jwt_audience
-        self._keys = jwt.PyJWKClient(settings.jwt_jwks_url, cache_keys=True)
+        try:
+            self._keys = jwt.PyJWKClient(settings.jwt_jwks_url, cache_keys=True, timeout=KEYS_SECONDS)
+        except jwt.PyJWKClientError as exc:
+            raise InvalidInput("ORC_JWT_JWKS_URL must be an http or https address.") from exc
 
     async def identify(self, request: Request) -> Principal:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise NotAuthenticated("A bearer token is needed.")
         try:
-            key = await asyncio.to_thread(self._keys.get_signing_key_from_jwt, token)
             claims = jwt.decode(
                 token,
-                key,
+                await self._key_of(token),
                 algorithms=["RS256", "ES256"],
                 audience=self._audience,
                 issuer=self._issuer,
@@ -98,7 +108,23 @@ class BearerTokens:
             )
         except jwt.PyJWTError as exc:
             raise NotAuthenticated("The bearer token does not verify.") from exc
-        return _principal(claims, claims.get("roles", []))
+        return _principal(claims, _listed(claims.get("roles")))
+
+    async def _key_of(self, token: str) -> jwt.PyJWK:
+        try:
+            return await asyncio.to_thread(self._keys.get_signing_key_from_jwt, token)
+        # A connection error is a PyJWTError too; the others are an answer cut short, or no JSON.
+        except (jwt.PyJWKClientConnectionError, OSError, ValueError) as exc:
+            raise DependencyDown(
+                "The keys that bearer tokens are verified with cannot be fetched.", dependency="identity"
+            ) from exc
+
+
+def _listed(roles: object) -> list[str]:
+    """A claim that some issuers write as one text where there is one value."""
+    if isinstance(roles, str):
+        return [roles]
+    return [role for role in roles if isinstance(role, str)] if isinstance(roles, list) else []
 
 
 def _principal(claims: Mapping[str, Any], roles: list[str]) -> Principal:
@@ -111,7 +137,7 @@ def _principal(claims: Mapping[str, Any], roles: list[str]) -> Principal:
         check_segment(user)
     except UnsafeName as exc:
         raise NotAuthenticated("The identity holds characters that cannot be used.") from exc
-    return Principal(organization, user, frozenset(map(str, roles)))
+    return Principal(organization, user, frozenset(roles))
 
 
 def _hosts_of(request: Request) -> list[str]:
@@ -119,21 +145,30 @@ def _hosts_of(request: Request) -> list[str]:
 
     The name matters too: a page of some other site may have had its name point to this machine.
     """
-    hosts = [request.client.host if request.client else "127.0.0.1", request.url.hostname or ""]
-    hosts += [_without_port(value) for value in request.headers.getlist("x-forwarded-host")]
+    hosts = [request.client.host if request.client else "", _host_of(f"//{request.headers.get('host', '')}")]
+    hosts += [_host_of(f"//{value}") for value in request.headers.getlist("x-forwarded-host")]
     for value in request.headers.getlist("x-forwarded-for"):
         hosts += [_without_port(part.strip()) for part in value.split(",")]
     return hosts
 
 
-def _without_port(host: str) -> str:
-    return urlsplit(f"//{host}").hostname or host
+def _without_port(address: str) -> str:
+    """The address alone; an IPv6 one may come bare, as no URL has it."""
+    return address if address.count(":") > 1 and "[" not in address else _host_of(f"//{address}")
+
+
+def _host_of(url: str) -> str:
+    """The host that a URL names; empty if none, or not in a way that can be read."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _is_loopback(host: str) -> bool:
-    if host in _LOCAL_HOSTS:
+    if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

@@ -10,7 +10,7 @@ from orc.problems import problem
 
 MEDIA_TYPE = "application/problem+json"
 _REFERENCES = "#/components/schemas/{model}"
-_ALWAYS = {401, 422, 500, 503}
+_ALWAYS = {401, 403, 422, 500, 503}
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

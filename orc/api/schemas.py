@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
+from core.contract import MAX_QUESTION_CHARACTERS
 from core.documents.models import Document, DocumentStatus
 from orc.conversations.models import Failure, Head, Turn, TurnStatus
 from orc.events import FieldProblem
-from orc.readiness import DependencyState
+from orc.readiness import DependencyState, in_short
 
-MAX_QUESTION_CHARACTERS = 10_000
 MAX_NAMES = 50
 Question = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUESTION_CHARACTERS)
@@ -162,8 +162,22 @@ class Health(BaseModel):
     status: str = Field(default="ok", examples=["ok"])
 
 
+class DependencyView(BaseModel):
+    """One need, and whether what is in use for it answers. Where that is, nobody outside is told."""
+
+    name: str
+    backend: str = Field(examples=["SQLite"])
+    ok: bool
+    latency_ms: float
+    detail: str | None = Field(default=None, description="why it does not answer")
+
+    @classmethod
+    def of(cls, state: DependencyState) -> "DependencyView":
+        return cls.model_validate({**state.model_dump(), "backend": in_short(state)})
+
+
 class Readiness(BaseModel):
     """Whether turns can be answered now."""
 
     status: str = Field(examples=["ready", "not_ready"])
-    dependencies: list[DependencyState]
+    dependencies: list[DependencyView]

@@ -33,10 +33,15 @@ async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
     retriever = {"document_question": "document_chat", "tools": "tools", "conversation": "none"}[intent]
     deps.emit(Route.model_validate({"intent": intent, "model": deps.model_name, "retriever": retriever}))
     plan = await _plan(state, deps, intent)
-    deps.emit(
-        Plan(rewritten_query=plan.query, steps=plan.steps, confidence=plan.confidence, fallback=plan.fallback)
-    )
+    deps.emit(plan_event(plan))
     return changes(plan=plan)
+
+
+def plan_event(plan: QueryPlan) -> Plan:
+    """The plan as callers see it, while the turn runs and in its result."""
+    return Plan(
+        rewritten_query=plan.query, steps=plan.steps, confidence=plan.confidence, fallback=plan.fallback
+    )
 
 
 async def _plan(state: ConversationState, deps: Deps, intent: Intent) -> QueryPlan:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import pytest
 
 from core.documents.models import BlobProperties, Document
 from core.documents.names import BlobPath, Owner
-from core.errors import NotAuthenticated
+from core.errors import InvalidInput, NotAuthenticated
 from core.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens, load_or_create_key
 
 KEY = "k" * 64
@@ -35,7 +36,7 @@ def scope() -> Scope:
 
 def claims(**changes: object) -> dict[str, Any]:
     now = int(time.time())
-    right = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 60, "scope": scope().model_dump()}
+    right = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600, "scope": scope().model_dump()}
     return {name: value for name, value in {**right, **changes}.items() if value is not None}
 
 
@@ -114,3 +115,33 @@ def test_all_who_start_together_agree_on_the_key(tmp_path: Path) -> None:
             keys = set(pool.map(load_or_create_key, [path] * 8))
         assert len(keys) == 1
         assert [left.name for left in path.parent.iterdir()] == ["scope.key"]
+
+
+@pytest.mark.parametrize("left", ["", "\n", "k" * 31, "k" * 31 + "\n"])
+def test_a_key_that_was_cut_short_is_refused_by_name_and_left_alone(tmp_path: Path, left: str) -> None:
+    path = tmp_path / "scope.key"
+    path.write_text(left)
+    with pytest.raises(InvalidInput, match=r"scope\.key.* delete the file"):
+        load_or_create_key(path)
+    assert path.read_text() == left
+
+
+def test_a_line_end_that_an_editor_added_is_no_part_of_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "scope.key"
+    key = load_or_create_key(path)
+    path.write_text(f"{key}\n")
+    assert load_or_create_key(path) == key
+
+
+def test_a_new_key_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "scope.key"
+    synced: list[tuple[int, bool]] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_size, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    key = load_or_create_key(path)
+    assert synced == [(len(key), False)]

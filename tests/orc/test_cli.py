@@ -89,5 +89,37 @@ def test_the_doctor_says_that_the_tools_server_is_not_there_and_what_to_do(
     result = orc("doctor")
     assert result.exit_code == 1
     assert "orc serve" in result.stdout
-    assert "offline extractive model" in result.stdout
+    assert "offline extractive model (no OPENAI_API_KEY" in result.stdout
+    assert f"SQLite at {data_dir / 'orc.db'}" in result.stdout
+    assert f"folder {data_dir / 'blobs'}" in result.stdout
+    assert "http://127.0.0.1:1/mcp" in result.stdout
     assert "token counts" in result.stdout
+
+
+def test_two_files_of_one_name_are_refused_by_name(data_dir: Path, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "r.txt").write_text(f"The fee of {folder} is 7 euros.")
+    result = orc("ask", tmp_path / "a" / "r.txt", tmp_path / "b" / "r.txt", "What is the fee?")
+    assert result.exit_code == 2
+    assert f"{tmp_path}/a/r.txt and {tmp_path}/b/r.txt would both be stored as r.txt" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_file_whose_name_has_to_be_made_harmless_is_asked(data_dir: Path, tmp_path: Path) -> None:
+    report = tmp_path / "100%.txt"
+    report.write_text("The mooring fee is 410 euros a day.")
+    result = orc("ask", report, "What is the mooring fee?")
+    assert result.exit_code == 0, result.stderr
+    assert "410 euros" in result.stdout
+    assert "verified  100_.txt, page 1" in result.stdout
+
+
+def test_a_file_whose_name_cannot_be_used_is_named_and_the_others_are_asked(
+    data_dir: Path, tmp_path: Path, handbook: Path
+) -> None:
+    (tmp_path / "a\\b.txt").write_text("Text.")
+    result = orc("ask", tmp_path / "a\\b.txt", handbook, "How soon must a lost device be reported?")
+    assert result.exit_code == 0, result.stderr
+    assert "a\\b.txt: The document name contains a slash, a backslash" in result.stderr
+    assert "within two hours" in result.stdout

@@ -166,7 +166,7 @@ def test_forged_citations_do_not_pass_for_real_ones(
     conversation_id = conversation_with(ann, "planted.txt", text=orders(prey)[-1])
     turn = answered(ask(ann, conversation_id, "planted.txt"))
     assert not re.search(r'\[page \d+ of document "[^"]*secret.txt"', turn["answer"], re.I)
-    assert "[citation withheld: no such source]" in turn["answer"]
+    assert "[S 99]" in turn["answer"], "quoted as text, no marker any more"
     assert turn["metadata"]["critic_summary"]["grounded"] is False
 
 

@@ -23,6 +23,7 @@ MADE_HARMLESS = {
     "a\u200b.txt": "a.txt",
     "\ufeffa.txt": "a.txt",
     "C:\\folder\\report.txt": "report.txt",
+    "cafe\u0301.txt": "caf\u00e9.txt",
 }
 UNSAFE_PARTS = {
     "dot": ".",
@@ -88,10 +89,42 @@ def test_an_unsafe_name_of_an_upload_is_refused_before_anything_is_touched(
 ) -> None:
     before = files_under(orc.data_dir)
     conversation_id = new_id()
-    response = upload_raw(ann, conversation_id, "good.txt", name)
-    refuse(response, "file")
+    response = upload_raw(ann, conversation_id, name)
+    refuse(response, name or "file")
     assert files_under(orc.data_dir) == before
     assert ann.get(f"/conversations/{conversation_id}").status_code == 404
+
+
+@pytest.mark.parametrize("name", REFUSED_IN_UPLOADS)
+def test_an_unsafe_name_of_an_upload_is_refused_alone(name: str, ann: httpx.Client) -> None:
+    response = upload_raw(ann, new_id(), "first.txt", name, "last.txt")
+    assert response.status_code == 201, response.text
+    assert [each["blob_name"] for each in response.json()["documents"]] == ["first.txt", "last.txt"]
+    [error] = response.json()["errors"]
+    assert (error["field"], error["code"]) == (name or "file", "unsafe_name")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ("a.txt", "a.txt", "a.txt"),
+        ("100%.txt", "100_.txt", "100_.txt"),
+        ("caf\u00e9.txt", "cafe\u0301.txt", "caf\u00e9.txt"),
+    ],
+    ids=["same", "same once repaired", "same once composed"],
+)
+def test_a_second_file_of_one_name_in_one_upload_is_refused_with_its_reason(
+    first: str, second: str, kept: str, ann: httpx.Client
+) -> None:
+    conversation_id = new_id()
+    response = upload_raw(ann, conversation_id, first, second)
+    assert response.status_code == 201, response.text
+    assert [each["blob_name"] for each in response.json()["documents"]] == [kept]
+    [error] = response.json()["errors"]
+    assert (error["field"], error["code"]) == (second, "duplicate_name")
+    assert kept in error["reason"]
+    stored = ann.get(f"/conversations/{conversation_id}/documents").json()["documents"]
+    assert [each["blob_name"] for each in stored] == [kept]
 
 
 @pytest.mark.parametrize(("name", "kept"), MADE_HARMLESS.items())

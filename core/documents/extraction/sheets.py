@@ -13,8 +13,8 @@ from core.documents.extraction.rejections import unreadable
 from core.documents.extraction.tables import render_rows
 from core.documents.extraction.units import Reading, Unit, pack
 
-MAX_COLUMNS = 1000
-"""Cells further right are stray formatting; they are not read."""
+MAX_COLUMNS = 16_384
+"""As many as Excel itself allows."""
 
 
 def read(source: Path) -> Reading:

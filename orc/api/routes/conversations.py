@@ -36,12 +36,13 @@ async def get_conversation(
     head = await services.log.head(owner)
     if head is None:
         raise NotFound("There is no such conversation.")
-    turns = await services.log.turns(owner, after_seq=after_seq, limit=limit)
+    more = await services.log.turns(owner, after_seq=after_seq, limit=limit + 1)
+    turns = more[:limit]
     return ConversationResponse(
         **ConversationView.of(head).model_dump(),
         turns=[TurnView.of(turn) for turn in turns],
         history=history_view(head, turns),
-        next_seq=turns[-1].seq if len(turns) == limit else None,
+        next_seq=turns[-1].seq if len(more) > limit else None,
     )
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, File, Response, UploadFile
 
 from core.documents.models import Document
 from core.documents.names import Owner, name_for_upload
-from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError, UnsafeName
+from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
 from orc.api.errors import render
 from orc.api.openapi import responses
@@ -43,18 +43,17 @@ async def upload(
     """
     if len(file) > (limit := services.settings.max_files_per_upload):
         raise InvalidInput(f"At most {limit} files can be uploaded at once.", field="file")
-    names = [_safe_name(item) for item in file]
     stored: list[Document] = []
     refused: list[tuple[str, OrcError]] = []
-    for name, item in zip(names, file, strict=True):
+    for item in file:
         try:
-            stored.append(await _store(item, name, owner, services))
+            stored.append(await _store(item, _new_name(item, stored), owner, services))
         except OrcError as exc:
-            refused.append((name, exc))
+            refused.append((item.filename or "file", exc))
     errors = [FieldProblem(field=name, reason=exc.message, code=exc.code) for name, exc in refused]
     if not stored:
-        first = refused[0][1]
-        detail = f"{refused[0][0]}: {first.message}"
+        name, first = refused[0]
+        detail = f"{name}: {first.message}"
         return render(problem(status_of(first), detail, trace, code=first.code, errors=errors))
     await services.log.ensure_conversation(owner)
     return UploadResponse(
@@ -79,12 +78,14 @@ async def delete_document(document_id: str, owner: OwnerDep, services: ServicesD
     await services.library.delete(owner, document_id)
 
 
-def _safe_name(item: UploadFile) -> str:
-    """The name to store the file under, settled before any of its bytes are read."""
-    try:
-        return name_for_upload(item.filename or "")
-    except UnsafeName as exc:
-        raise UnsafeName(exc.message, field="file") from exc
+def _new_name(item: UploadFile, stored: list[Document]) -> str:
+    """The name to store the file under, which no other file of the same upload may have taken."""
+    name = name_for_upload(item.filename or "")
+    if any(document.blob_name == name for document in stored):
+        raise InvalidInput(
+            f'Another file of this upload is stored as "{name}". Rename one of them.', code="duplicate_name"
+        )
+    return name
 
 
 async def _store(item: UploadFile, name: str, owner: Owner, services: Services) -> Document:

@@ -5,7 +5,7 @@ import asyncio
 from fastapi import APIRouter, Response
 
 from orc.api.dependencies import ServicesDep
-from orc.api.schemas import Health, Readiness
+from orc.api.schemas import DependencyView, Health, Readiness
 
 router = APIRouter(tags=["health"])
 
@@ -19,8 +19,11 @@ async def health() -> Health:
 @router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
 async def ready(services: ServicesDep, response: Response) -> Readiness:
     """Each dependency with what is in use, whether it answers, and how fast."""
-    checks = await asyncio.gather(*(check() for check in services.checks))
-    all_ok = all(check.ok for check in checks)
+    states = await asyncio.gather(*(check() for check in services.checks))
+    all_ok = all(state.ok for state in states)
     if not all_ok:
         response.status_code = 503
-    return Readiness(status="ready" if all_ok else "not_ready", dependencies=checks)
+    return Readiness(
+        status="ready" if all_ok else "not_ready",
+        dependencies=[DependencyView.of(state) for state in states],
+    )

@@ -10,6 +10,7 @@ from orc.api.errors import render
 from orc.api.openapi import responses
 from orc.api.schemas import AskRequest
 from orc.api.sse import stream
+from orc.conversations.models import KEY_CHARACTERS
 from orc.event_log import EventLog
 from orc.events import Done, Failed, TurnResult
 from orc.requests import TurnRequest
@@ -33,7 +34,11 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {**responses(400, 404, 409, 413, 4
 
 IdempotencyKey = Annotated[
     str | None,
-    Header(min_length=1, max_length=128, description="a retry with the same key gives the stored answer"),
+    Header(
+        min_length=1,
+        max_length=KEY_CHARACTERS,
+        description="a retry with the same key gives the stored answer",
+    ),
 ]
 
 
@@ -47,7 +52,7 @@ async def ask(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Ask a question, of documents or just so."""
-    streaming = EVENT_STREAM in request.headers.get("accept", "")
+    streaming = prefers_stream(request.headers.get("accept", ""))
     log = await services.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
     if streaming:
         return stream(log, after=0, ping_seconds=services.settings.ping_seconds)
@@ -82,6 +87,22 @@ async def resume(
     """Follow a turn again, from the event after `Last-Event-ID`."""
     log = await services.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
     return stream(log, after=last_event_id, ping_seconds=services.settings.ping_seconds)
+
+
+def prefers_stream(accept: str) -> bool:
+    """Whether the Accept header asks for events at least as much as for JSON."""
+    weights = dict(map(_media_and_weight, accept.lower().split(",")))
+    stream = weights.get(EVENT_STREAM, 0.0)
+    return stream > 0 and stream >= weights.get("application/json", 0.0)
+
+
+def _media_and_weight(part: str) -> tuple[str, float]:
+    media, *parameters = (piece.strip() for piece in part.split(";"))
+    weight = next((p.removeprefix("q=") for p in parameters if p.startswith("q=")), "1")
+    try:
+        return media, float(weight)
+    except ValueError:
+        return media, 0.0
 
 
 def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:

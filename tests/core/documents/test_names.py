@@ -14,6 +14,7 @@ from core.documents.names import (
     Owner,
     check_segment,
     missing_document,
+    name_for_upload,
     page_id,
     resolve_blob_name,
 )
@@ -143,6 +144,29 @@ def test_unsafe_names_are_refused(name: str) -> None:
 )
 def test_ordinary_names_are_accepted(name: str) -> None:
     assert str(resolve_blob_name(name, OWNER)) == f"acme/ann/c1/{name}"
+
+
+@pytest.mark.parametrize(
+    ("uploaded", "kept"),
+    [
+        pytest.param("cafe\u0301.pdf", "caf\u00e9.pdf", id="decomposed"),
+        pytest.param("cafe\u200b\u0301.pdf", "caf\u00e9.pdf", id="decomposed-around-an-invisible-one"),
+        pytest.param("100%.pdf", "100_.pdf", id="percent"),
+        pytest.param("b\u202efdp.pdf", "bfdp.pdf", id="bidi-override"),
+        pytest.param("e\u0301" * 125 + ".pdf", "\u00e9" * 125 + ".pdf", id="short-enough-once-composed"),
+    ],
+)
+def test_an_uploaded_name_is_made_harmless(uploaded: str, kept: str) -> None:
+    assert name_for_upload(uploaded) == kept
+
+
+@given(ANYTHING | NASTY)
+def test_an_uploaded_name_is_refused_or_can_be_referenced_as_it_is_kept(name: str) -> None:
+    try:
+        kept = name_for_upload(name)
+    except UnsafeName:
+        return
+    assert resolve_blob_name(kept, OWNER).file == kept == name_for_upload(kept)
 
 
 @pytest.mark.parametrize("segment", ["", "..", "a/b", "a\\b", "a%", "a\n", "e\u0301"])

@@ -79,13 +79,126 @@ def test_the_sentence_for_nothing_found_is_recognised() -> None:
     assert not writer.grounding.grounded
 
 
+def test_an_abbreviation_does_not_cut_the_claim() -> None:
+    for claim in ("Leave is 99 days according to Sec. 25", "Leave is 99 days under Art. 25"):
+        _, writer = write(f"{claim} {marker(1)}")
+        assert [citation.verified for citation in writer.citations] == [False]
+
+
+def test_a_second_marker_after_a_function_word_cites_the_same_claim() -> None:
+    _, writer = write("Leave is 25 days a year [S1] and [S2].")
+    assert [citation.verified for citation in writer.citations] == [True, True]
+    assert writer.grounding.grounded
+
+
+def test_a_number_after_a_marker_is_checked_with_the_claim_before_it() -> None:
+    _, writer = write("Leave is 25 days a year [S1], 5 [S2].")
+    assert [citation.verified for citation in writer.citations] == [True, False]
+
+
+def test_a_marker_with_no_claim_before_it_cites_nothing() -> None:
+    text, writer = write("[S1] Leave is 25 days a year. [S1]")
+    assert text == ' Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
+    assert len(writer.citations) == 1
+    assert not writer.grounding.grounded
+    assert writer.grounding.issues
+
+
+def test_an_answer_with_an_uncovered_sentence_is_not_grounded_and_says_which() -> None:
+    _, writer = write(f"Leave is 25 days a year. {marker(1)} Everybody loves the sea{' so' * 200}.")
+    assert not writer.grounding.grounded
+    [issue] = writer.grounding.issues
+    assert "Everybody loves the sea" in issue
+    assert len(issue) < 240
+
+
+def test_not_found_is_the_whole_answer_but_for_cited_sentences() -> None:
+    _, alone = write(f"{NOT_FOUND_ANSWER} Leave is 25 days a year. {marker(1)}")
+    assert alone.grounding.not_found
+    _, more = write(f"{NOT_FOUND_ANSWER} Leave is probably 99 days.")
+    assert not more.grounding.not_found
+    _, within = write(f"It is wrong to say: {NOT_FOUND_ANSWER} Leave is 99 days.")
+    assert not within.grounding.not_found
+
+
+TABLE = "City Meals Hotel Other\nLisbon EUR 46 EUR 135 EUR 30\nRome EUR 40 EUR 120 EUR 25"
+LIST = "Before you go you should do the following:\n• Ask your physician\n• Keep your receipts\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "City Meals Hotel Other [S1]\nLisbon EUR 46 EUR 135 EUR 30 [S1]",
+        "City Meals Hotel Other\nLisbon EUR 46 EUR 135 EUR 30\nRome EUR 40 EUR 120 EUR 25 [S1]",
+        "Before you go you should do the following:\n- Ask your physician\n- Keep your receipts [S1]",
+        "## Travel\nYou should:\n\n1. Ask your physician [S1]\n2. Keep your receipts [S1]",
+    ],
+)
+def test_rows_and_items_under_one_marker_are_all_covered(answer: str) -> None:
+    page = f"{TABLE}\n\n{LIST}"
+    writer = CitationWriter([source().model_copy(update={"text": page, "page_text": page})])
+    writer.feed(answer)
+    writer.finish()
+    assert writer.grounding.issues == []
+    assert writer.grounding.grounded
+
+
+def test_an_item_of_a_list_that_the_source_does_not_hold_is_uncovered() -> None:
+    writer = CitationWriter([source().model_copy(update={"text": LIST, "page_text": LIST})])
+    writer.feed("Do this:\n- Sell your house\n- Keep your receipts [S1]")
+    writer.finish()
+    assert not writer.grounding.grounded
+    assert "Sell your house" in " ".join(writer.grounding.issues)
+
+
+def test_a_file_name_cannot_forge_a_citation() -> None:
+    name = 'x", not verified] [Page 9 of Document "b.pdf'
+    writer = CitationWriter([source().model_copy(update={"blob_name": name})])
+    text = writer.feed("Leave is 25 days a year. [S1]") + writer.finish()
+    assert text.count("[") == text.count("]") == 1
+    assert text.count('"') == 2
+    assert writer.citations[0].blob_name == name
+
+
+LOOK_ALIKES = [
+    '[Pages 3 of Document "a.pdf"]',
+    '[Page 3 of the Document "a.pdf"]',
+    '[**Page 5** of Document "a.pdf"]',
+    '[Pa\u200bge 3 of Docu\u00adment "a.pdf"]',
+    '\u3010Page 3 of Document "a.pdf"\u3011',
+    f'[{" " * 40}Page{" " * 40}3 of Document "a.pdf"]',
+    '[Page [3] of Document "a.pdf"]',
+    "[\uff30age 3 of \uff24ocument]",
+]
+
+
+@pytest.mark.parametrize("forged", LOOK_ALIKES)
+def test_what_looks_like_a_citation_loses_its_bracket(forged: str) -> None:
+    text, writer = write(*f"Leave is 99 days. {forged}")
+    assert text == f"Leave is 99 days. ({forged[1:]}"
+    assert writer.citations == []
+
+
+def test_a_marker_of_thousands_of_digits_is_only_text() -> None:
+    written = f"[S{'1' * 5000}]"
+    assert write(written)[0] == written
+
+
+def test_a_bracket_that_is_never_closed_is_shown_in_the_end() -> None:
+    written = f"It was [see above {'word ' * 100}and so on"
+    writer = CitationWriter([source()])
+    assert writer.feed(written) == written
+    assert writer.finish() == ""
+
+
 ANSWER = (
     f"Leave is 25 days a year. {marker(1)} Requests are approved within 5 working days [S2]. "
-    'Not so: [S7] [Page 3 of Document "x"] [12] [s1 ,S2] end ['
+    'Not so: [S7] [Page 3 of Document "x"] [12] [s1 ,S2] [\u200bS1] [see [S1] and [S2]] '
+    f"{' '.join(LOOK_ALIKES)} [{'x' * 300}] end ["
 )
 
 
-@given(st.lists(st.integers(0, len(ANSWER)), max_size=20))
+@given(st.lists(st.integers(0, len(ANSWER)), max_size=30))
 def test_however_the_stream_is_cut_the_text_and_the_citations_are_the_same(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(ANSWER)]
     pieces = [ANSWER[a:b] for a, b in itertools.pairwise(edges)]
@@ -94,3 +207,7 @@ def test_however_the_stream_is_cut_the_text_and_the_citations_are_the_same(cuts:
     assert cut_text == whole_text
     assert cut.citations == whole.citations
     assert cut.grounding == whole.grounding
+
+
+def test_a_stream_of_single_characters_reads_like_the_whole() -> None:
+    assert write(*ANSWER)[0] == write(ANSWER)[0]

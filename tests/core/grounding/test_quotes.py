@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.quotes import Span, find_support, locate, sentences
+from core.grounding.quotes import Span, locate
+from core.grounding.support import find_support, page_sentences
 
 PAGE = (
     "2. Travel\n"
@@ -108,7 +109,7 @@ def test_another_number_a_turned_negation_or_other_words_are_not_borne_out(claim
 
 def test_sentences_run_over_single_line_breaks_but_not_over_paragraphs() -> None:
     text = "One goes\non here. Two costs 3.50 today!\n\nThree"
-    assert [text[s.start : s.end] for s in sentences(text)] == [
+    assert [text[s.start : s.end] for s in page_sentences(text)] == [
         "One goes\non here.",
         "Two costs 3.50 today!",
         "Three",

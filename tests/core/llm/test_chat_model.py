@@ -12,6 +12,7 @@ from core.errors import BudgetExceeded, DependencyDown, OrcError
 from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid
 from core.llm.model import ChatModel, Meter
 from tests.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
+from tests.fakes import ScriptedModel, WordCounter, collect
 
 ASKED = [SystemMessage("Be brief."), HumanMessage("How are you today?")]
 LISTING = {
@@ -240,3 +241,21 @@ async def _settled(double: OpenAIDouble) -> int:
         before = double.requests[0].emitted
         await asyncio.sleep(0.05)
     return before
+
+
+async def test_an_answer_that_breaks_off_is_an_error_not_an_answer() -> None:
+    model = ScriptedModel(script=lambda _messages, _options: AIMessage("The beta quay has"), calls=[])
+    cut = ChatModel(model, WordCounter(), name="scripted", says_why_it_ends=True)
+    with pytest.raises(DependencyDown) as raised:
+        await collect(cut.stream([HumanMessage("?")], meter=Meter(max_calls=1)))
+    assert raised.value.code == "model_reply_cut"
+    with pytest.raises(DependencyDown):
+        await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))
+
+
+async def test_an_answer_over_the_models_limit_is_an_error_too() -> None:
+    full = AIMessage("The beta quay has", response_metadata={"finish_reason": "length"})
+    model = ScriptedModel(script=lambda _messages, _options: full, calls=[])
+    cut = ChatModel(model, WordCounter(), name="scripted")
+    with pytest.raises(DependencyDown):
+        await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))

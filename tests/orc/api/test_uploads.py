@@ -198,3 +198,43 @@ def test_more_files_than_one_upload_may_have_are_refused_before_any_is_stored(
     assert response.status_code == 422
     assert response.json()["errors"][0]["field"] == "file"
     assert blobs_of(system, conversation) == []
+
+
+def test_a_name_is_not_taken_by_a_file_that_was_refused(client: httpx.Client, conversation: str) -> None:
+    files = [
+        ("a.txt", b"\x7fELF\x00\x00"),
+        ("a.txt", b"The fee is 7 euros."),
+        ("a.txt", b"The fee is 9 euros."),
+    ]
+    body = upload(client, conversation, *files).json()
+    assert [document["blob_name"] for document in body["documents"]] == ["a.txt"]
+    assert [error["field"] for error in body["errors"]] == ["a.txt", "a.txt"]
+    assert [error["code"] == "duplicate_name" for error in body["errors"]] == [False, True]
+
+
+def test_a_form_that_a_page_of_another_site_sends_stores_nothing(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    client.headers["origin"] = "https://evil.example"
+    response = upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    assert response.status_code == 403
+    assert response.json()["code"] == "forbidden"
+    assert "pages of other sites" in response.json()["detail"]
+    assert blobs_of(system, conversation) == []
+    client.headers["origin"] = system.api.removesuffix("/api")
+    assert upload(client, conversation, ("a.txt", b"The fee is 7 euros.")).status_code == 201
+
+
+def test_readiness_tells_nobody_where_things_are(system: System, client: httpx.Client) -> None:
+    response = client.get("/ready")
+    backends = {each["name"]: each["backend"] for each in response.json()["dependencies"]}
+    assert backends == {
+        "turn_log": "SQLite",
+        "blobs": "folder",
+        "mcp_server": "MCP over HTTP",
+        "model": "offline extractive model",
+        "token counts": backends["token counts"],
+    }
+    assert backends["token counts"] in {"exact", "estimates"}
+    for place in (str(system.data_dir), "127.0.0.1", str(system.mcp_port), "/"):
+        assert place not in response.text

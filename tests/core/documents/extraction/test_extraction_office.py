@@ -162,13 +162,21 @@ async def test_sheets_show_values_as_people_see_them(read: Read) -> None:
     sheet.append(["Name", "Rate", "From", "Open"])
     sheet.append(["Basic", 0.125, datetime(2024, 5, 1), True])
     sheet["B2"].number_format = "0.0%"
-    sheet["XFD1"] = "far away"
     workbook.create_sheet("Empty")
     extraction = await read("a.xlsx", saved(workbook))
     assert [(page.label, page.text) for page in extraction.pages] == [
         ("Rates", "Name | Rate | From | Open\nName: Basic | Rate: 12.5% | From: 2024-05-01 | Open: TRUE"),
         ("Empty", ""),
     ]
+
+
+async def test_a_cell_in_the_last_column_that_excel_has_is_read(read: Read) -> None:
+    workbook = Workbook()
+    workbook["Sheet"]["A1"] = "start"
+    workbook["Sheet"]["XFD1"] = "the end"
+    [page] = (await read("a.xlsx", saved(workbook))).pages
+    assert "start" in page.text
+    assert "the end" in page.text
 
 
 async def test_a_long_sheet_becomes_several_pages_of_the_same_name(read: Read) -> None:

@@ -1,0 +1,109 @@
+"""The claims of an answer: which one a marker cites, and which ones nothing bears out."""
+
+import re
+from dataclasses import dataclass, field
+
+from core.grounding.answers import NOT_FOUND_ANSWER
+from core.grounding.facts import says_something
+from core.llm.sentences import sentences, split_pieces
+
+_BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
+_ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
+_GOES_ON = re.compile(r"[\d§a-z]")
+_MARKUP = re.compile(r"[*_`#]+")
+_SHORT = 200
+
+
+@dataclass(slots=True)
+class Claim:
+    """A sentence, list item, table row or heading of an answer."""
+
+    text: str
+    kind: str
+    is_cited: bool = False
+    is_covered: bool = False
+
+    @property
+    def short(self) -> str:
+        return self.text[:_SHORT]
+
+    @property
+    def denies(self) -> bool:
+        """Whether it is the sentence that says that nothing was found."""
+        return self.text.casefold() == NOT_FOUND_ANSWER.casefold()
+
+    @property
+    def states(self) -> bool:
+        """Whether it needs a source: an introduction (`The limits are:`) or a marked heading does not."""
+        introduces = self.kind == "title" or (self.text.endswith(":") and not re.search(r"\d", self.text))
+        return not introduces and not self.denies
+
+
+@dataclass(slots=True)
+class Claims:
+    """The claims so far. `cited` are those that a marker at this point speaks of, the last one first."""
+
+    all: list[Claim] = field(default_factory=list)
+    cited: list[Claim] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Take in what was written since the last marker; what says nothing changes nothing."""
+        added: list[Claim] = []
+        for claim in _claims_of(text):
+            before = added[-1] if added else None
+            if before and _continues(before, claim):
+                before.text = f"{before.text} {claim.text}"
+            elif says_something(claim.text):
+                added.append(claim)
+            elif re.search(r"\d", claim.text):
+                self._append_number(added, claim)
+        self.all.extend(added)
+        if added:
+            self.cited = _cited_with_last(added)
+
+    def _append_number(self, added: list[Claim], claim: Claim) -> None:
+        """A bare number goes on with the claim before: `Leave is 25 days [S1], 30 [S2]`."""
+        if added:
+            added[-1].text = f"{added[-1].text} {claim.text}"
+        else:
+            before = f"{self.cited[0].text} " if self.cited else ""
+            added.append(Claim(before + claim.text, claim.kind))
+
+    @property
+    def uncovered(self) -> list[Claim]:
+        return [claim for claim in self.all if claim.states and not claim.is_covered]
+
+    @property
+    def coverage(self) -> float:
+        stated = [claim for claim in self.all if claim.states]
+        return 1 - len(self.uncovered) / len(stated) if stated else 0.0
+
+    @property
+    def say_not_found(self) -> bool:
+        """Whether all that stands beside the sentence for nothing found is borne out."""
+        return any(claim.denies for claim in self.all) and not self.uncovered
+
+
+def _claims_of(text: str) -> list[Claim]:
+    found: list[Claim] = []
+    for piece in split_pieces(text):
+        kind: str = "title" if piece.kind == "heading" and piece.text.startswith("#") else piece.kind
+        bare = _MARKUP.sub("", _BULLET.sub("", piece.text)).strip()
+        found.extend(Claim(part, kind) for part in sentences(bare))
+    return found
+
+
+def _continues(before: Claim, claim: Claim) -> bool:
+    """Whether the full stop before was an abbreviation's: `according to Art.` and `25`."""
+    return bool(_ABBREVIATED.search(before.text) and _GOES_ON.match(claim.text))
+
+
+def _cited_with_last(added: list[Claim]) -> list[Claim]:
+    """The last claim; with an item or a row those before it; and the heading or introduction of them all."""
+    first = len(added) - 1
+    if added[first].kind in ("item", "row"):
+        while first and added[first - 1].kind == added[-1].kind:
+            first -= 1
+    while first and (added[first - 1].kind == "heading" or added[first - 1].text.endswith(":")):
+        first -= 1
+    return added[first:][::-1]

@@ -1,0 +1,239 @@
+"""What a sentence says, as far as code can compare it: words, names, numbers with units, negations."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from core.documents.stop_words import STOP_WORDS
+from core.documents.terms import DEFAULT_LANGUAGE, stems, words
+from core.grounding.vocabulary import (
+    AGENTS,
+    ALL_NEGATIONS,
+    AMBIGUOUS_NUMBER_WORDS,
+    CONJUNCTIONS,
+    CURRENCIES,
+    NEGATIONS,
+    NUMBER_WORDS,
+    PREPOSITIONS,
+    SCALES,
+    SIDE_OF,
+)
+
+UNITS_LOOKED_AT = 2
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_])")
+_TOKEN = re.compile(
+    r"(?:(?P<sign>(?<!\w)[-\u2212]\s?)?(?P<money>[$€£¥]\s?)?|(?<=\w)-)(?P<digits>\d+(?:[.,'’]\d+)*)"
+    r"(?P<symbol>\s?[%€$£¥](?!\s?\d))?"
+    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<mark>[,;:()\u2013\u2014|.!?])"
+)
+_APOSTROPHE = re.compile(r"['’]")
+_SYMBOLS = frozenset(CURRENCIES.values())
+_SCALES = frozenset(SCALES.values())
+_UNSPACED_FROM = "\u0e00"
+
+
+@dataclass(slots=True)
+class Token:
+    """One word, number or mark.
+
+    `near`: the units of a number; `after`: the word itself while it is read, then the preposition before it.
+    """
+
+    stem: str
+    kind: str = "word"
+    near: tuple[str, ...] = ()
+    after: str = ""
+    negates: bool = False
+    breaks: str = ""
+    is_name: bool = False
+
+    @property
+    def says(self) -> bool:
+        """Whether it is more than a function word, a mark or a negation."""
+        return bool(self.stem) and not self.negates and not self.breaks
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Tokens of one clause."""
+
+    tokens: tuple[Token, ...]
+
+    @property
+    def anchors(self) -> list[Token]:
+        """Names, numbers and words with an opposite, in order."""
+        return [token for token in self.tokens if token.kind != "word" or token.is_name]
+
+    @property
+    def negations(self) -> int:
+        return sum(token.negates for token in self.tokens)
+
+
+def read(text: str, language: str) -> list[Token]:
+    """The tokens of one sentence, clause breaks and negations among them."""
+    clean = unicodedata.normalize("NFKC", _LINE_END_HYPHEN.sub("", text))
+    raw = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
+    stemmed = iter(stems([token.stem for token in raw if token.kind == "word"], language))
+    for token in raw:
+        if token.kind == "word":
+            token.stem = next(stemmed)
+    _demote_first_stop(raw)
+    _mark(raw, language)
+    return raw
+
+
+def clauses(tokens: list[Token]) -> list[Clause]:
+    """The clauses of a sentence; those too short to say anything by themselves are joined to the next."""
+    found: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.breaks and sum(t.says for t in found[-1]) >= (3 if token.breaks == "," else 2):
+            found.append([])
+        elif not token.breaks:
+            found[-1].append(token)
+    if len(found) > 1 and sum(token.says for token in found[-1]) < 2:
+        last = found.pop()
+        found[-1].extend(last)
+    return [Clause(tuple(tokens)) for tokens in found]
+
+
+def says_something(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether a text has a word that is no function word; a bare number says nothing."""
+    return any(token.says and token.kind != "number" for token in read(text, language))
+
+
+def negations(text: str, language: str) -> int:
+    """How often a text negates."""
+    return sum(token.negates for token in read(text, language))
+
+
+def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
+    if match["digits"]:
+        sign = "-" if match["sign"] else ""
+        value = sign + " ".join(words(match["digits"]))
+        symbol = (match["money"] or match["symbol"] or "").strip()
+        yield Token(value, "number", (CURRENCIES[symbol],) if symbol else ())
+    elif match["mark"]:
+        yield Token("", "mark", breaks=match["mark"])
+    else:
+        yield from _raw_words(match["word"], text[match.end() : match.end() + 3])
+
+
+def _raw_words(written: str, following: str) -> Iterator[Token]:
+    folded = written.casefold().replace("’", "'")
+    if folded.endswith("n't"):
+        yield Token(folded.removesuffix("n't") or "not", after=folded, negates=True)
+        return
+    if folded == "no" and re.match(r"\.\s?\d", following):
+        return
+    for original, part in zip(_APOSTROPHE.split(written), folded.split("'"), strict=False):
+        if part >= _UNSPACED_FROM:
+            yield from (Token(pair, after=pair) for pair in words(part))
+        elif part != "s":
+            yield Token(part, after=part, is_name=original[0].isupper())
+
+
+def _mark(tokens: list[Token], language: str) -> None:
+    """Say of each token what it is: negation, number with its unit, opposite, name."""
+    denied = NEGATIONS.get(language, ALL_NEGATIONS)
+    spelled = [token.after for token in tokens]
+    for index, token in enumerate(tokens):
+        if token.kind == "number" or _is_number_word(spelled[index], tokens[index + 1 : index + 2]):
+            token.near += _units(tokens, spelled, index)
+    for token, folded, before in zip(tokens, spelled, ["", *spelled], strict=False):
+        _classify(token, folded, denied)
+        token.is_name = token.is_name and token.kind == "word" and bool(token.stem)
+        token.after = before if before in PREPOSITIONS else ""
+
+
+def _classify(token: Token, folded: str, denied: frozenset[str]) -> None:
+    if token.negates or folded in denied:
+        token.stem, token.negates = "", True
+    elif folded in CONJUNCTIONS:
+        token.stem, token.breaks = "", "and"
+    elif folded in CURRENCIES:
+        token.stem = ""
+    elif folded in NUMBER_WORDS or (token.near and token.kind == "word"):
+        token.stem, token.kind = NUMBER_WORDS.get(folded, "1"), "number"
+    elif folded in SIDE_OF:
+        token.stem, token.kind = SIDE_OF[folded], "opposite"
+
+
+def _is_number_word(folded: str, following: list[Token]) -> bool:
+    if folded in AMBIGUOUS_NUMBER_WORDS:
+        return bool(following and following[0].stem)
+    return folded in NUMBER_WORDS
+
+
+def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ...]:
+    """A currency right before or after a number, its scale, or the words that follow it."""
+    found: list[str] = []
+    if index and (code := CURRENCIES.get(spelled[index - 1])):
+        found.append(code)
+    following = slice(index + 1, index + 1 + UNITS_LOOKED_AT)
+    for token, folded in zip(tokens[following], spelled[following], strict=True):
+        if token.breaks or token.kind == "number" or not (token.stem or folded in CURRENCIES):
+            break
+        belongs_to_next = folded in CURRENCIES and bool(found) and found[0] in _SYMBOLS
+        if not belongs_to_next:
+            found.append(SCALES.get(folded) or CURRENCIES.get(folded) or token.stem)
+    return tuple(found)
+
+
+def _demote_first_stop(tokens: list[Token]) -> None:
+    """A sentence's first word is a name only if it is no function word in any language."""
+    first = next((token for token in tokens if token.kind != "mark"), None)
+    if first and any(first.after in stop_words for stop_words in STOP_WORDS.values()):
+        first.is_name = False
+
+
+def same_order(claim: list[Token], page: list[Token]) -> bool:
+    """Whether names and numbers of a claim stand in the same relation to each other on the page.
+
+    Their order may change together with the voice (`by`), or where both keep their own preposition. Between
+    two of them the page has no other number of the same unit: `Oslo 5, Bergen 6` says nothing of Oslo and 6.
+    """
+    places = [_place(token, page) for token in claim]
+    for (one, at), (other, there) in pairwise(zip(claim, places, strict=True)):
+        if at is None or there is None or one.stem == other.stem:
+            continue
+        if not _same_relation(one, other, page[at], page[there], reversed_=there < at):
+            return False
+        if any(_competes(token, one) or _competes(token, other) for token in page[at + 1 : max(at, there)]):
+            return False
+    return True
+
+
+def _place(token: Token, page: list[Token]) -> int | None:
+    return next((i for i, other in enumerate(page) if matches(token, other)), None)
+
+
+def _same_relation(one: Token, other: Token, at: Token, there: Token, *, reversed_: bool) -> bool:
+    voice = _is_agent(one) + _is_agent(other) != _is_agent(at) + _is_agent(there)
+    if reversed_ == voice:
+        return True
+    same = one.after == at.after and other.after == there.after
+    return not voice and same and bool(one.after or other.after)
+
+
+def _is_agent(token: Token) -> bool:
+    return token.after in AGENTS
+
+
+def _competes(token: Token, wanted: Token) -> bool:
+    if token.kind != "number" or wanted.kind != "number" or token.stem == wanted.stem:
+        return False
+    return token.near[:1] == wanted.near[:1]
+
+
+def matches(wanted: Token, found: Token) -> bool:
+    """Whether a token of the page is the wanted one: a number needs its unit too, a name only its stem."""
+    if wanted.stem != found.stem or (wanted.kind == "number") != (found.kind == "number"):
+        return False
+    if wanted.kind != "number":
+        return True
+    fixed = _SYMBOLS | _SCALES
+    if fixed.intersection(wanted.near) != fixed.intersection(found.near):
+        return False
+    return not wanted.near or not found.near or bool(set(wanted.near) & set(found.near))

@@ -1,0 +1,99 @@
+"""Words whose change turns a sentence into another one: negations, opposites, number words, currencies."""
+
+NEGATIONS: dict[str, frozenset[str]] = {
+    language: frozenset(words.split())
+    for language, words in {
+        "en": "not no never without neither nor none nobody nothing nowhere cannot hardly",
+        "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts niemand",
+        "fr": "pas jamais aucun aucune sans rien ni personne",
+        "es": "no nunca jamás sin ningún ninguna ninguno nada nadie tampoco ni",
+        "it": "non mai senza nessun nessuna nessuno niente né",
+        "nl": "niet geen nooit zonder niets niemand noch",
+    }.items()
+}
+ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
+
+_OPPOSITES = (
+    "rise rises rose risen rising increase increases increased increasing grew grow grows gained up"
+    " | fall falls fell fallen falling decrease decreases decreased decreasing drop dropped decline declined"
+    " declines shrank down reduced",
+    "minimum least lowest smallest min | maximum most highest largest max",
+    "before earlier | after later",
+    "above over more greater exceeds | below under less fewer",
+    "first | last",
+    "open opens opened | close closes closed",
+    "start starts started begin begins began | end ends ended",
+    "allowed permitted allows permits | forbidden prohibited banned disallowed forbids prohibits",
+    "mandatory required compulsory obligatory | optional voluntary",
+    "include includes included including | exclude excludes excluded excluding",
+    "accept accepts accepted approve approves approved | reject rejects rejected refuse refuses refused",
+    "win wins won | lose loses lost",
+    "buy buys bought purchase | sell sells sold sale",
+    "internal | external",
+    "import imports imported | export exports exported",
+    "tenant tenants lessee lessees | landlord landlords lessor lessors",
+    "buyer buyers purchaser | seller sellers vendor vendors",
+    "lender lenders creditor creditors | borrower borrowers debtor debtors",
+    "employer employers | employee employees",
+    "supplier suppliers provider providers | customer customers client clients",
+    "hot hotter warm | cold colder cool",
+    "always | sometimes rarely seldom",
+    "daily | weekly | monthly | quarterly | yearly annual annually",
+)
+SIDE_OF: dict[str, str] = {
+    word: f"{number}.{side}"
+    for number, pair in enumerate(_OPPOSITES)
+    for side, words in enumerate(pair.split("|"))
+    for word in words.split()
+}
+"""Each word of a pair of opposites with the side that it is on: those of one side mean the same here."""
+
+NUMBER_WORDS: dict[str, str] = {
+    word: str(number)
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
+    )
+    for number, word in enumerate(words.split(), start=2)
+} | dict(
+    zip(
+        "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
+        " seventy eighty ninety hundred half third quarter twice once double".split(),
+        "13 14 15 16 17 18 19 20 30 40 50 60 70 80 90 100 half third quarter twice once double".split(),
+        strict=True,
+    )
+)
+AMBIGUOUS_NUMBER_WORDS = frozenset({"one"})
+"""Numbers only where a word that says something follows: `one day`, not `one of the`."""
+
+SCALES = {"thousand": "thousand", "million": "million", "billion": "billion", "m": "million", "bn": "billion"}
+CURRENCIES = {
+    "$": "USD",
+    "usd": "USD",
+    "dollar": "USD",
+    "dollars": "USD",
+    "€": "EUR",
+    "eur": "EUR",
+    "euro": "EUR",
+    "euros": "EUR",
+    "£": "GBP",
+    "gbp": "GBP",
+    "pound": "GBP",
+    "pounds": "GBP",
+    "¥": "JPY",
+    "jpy": "JPY",
+    "yen": "JPY",
+    "%": "%",
+    "percent": "%",
+    "prozent": "%",
+}
+PREPOSITIONS = frozenset(
+    "in on at from to by within about under of for with since until before after over between per "
+    "von nach bis seit aus bei mit für durch de à au en par pour a con per da van naar door voor".split()
+)
+AGENTS = frozenset("by durch par por door".split())
+CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mais ou pero ma maar".split())
