@@ -185,7 +185,7 @@ class Orchestrator:
         meter = Meter(max_calls=self._parts.limits.max_model_calls)
         # Without names, the tools may look at whatever the conversation holds.
         in_reach = documents or await self._parts.library.list_documents(owner)
-        state = _initial_state(request, begun, documents, has_documents=bool(in_reach))
+        state = _initial_state(request, begun, documents, in_reach)
         deps = self._deps(request, Scope.over(owner, in_reach), meter, log)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
@@ -224,16 +224,21 @@ class Orchestrator:
 
 
 def _initial_state(
-    request: TurnRequest, begun: Started, documents: list[Document], *, has_documents: bool
+    request: TurnRequest, begun: Started, documents: list[Document], in_reach: list[Document]
 ) -> ConversationState:
     """What the graph starts from: the question, and what the conversation carries on."""
+    refs = begun.head.uploaded_file_refs
+    if not documents:
+        # Some may have been deleted since; a turn that names documents compares, and overwrites them.
+        present = {document.blob_name for document in in_reach}
+        refs = [ref for ref in refs if ref.blob_name in present]
     return ConversationState(
         question=request.question,
         conversation_id=begun.turn.conversation_id,
         blob_names=[document.blob_name for document in documents],
-        has_documents=has_documents,
+        has_documents=bool(in_reach),
         history=[message for turn in begun.history for message in messages_of(turn)],
-        uploaded_file_refs=begun.head.uploaded_file_refs,
+        uploaded_file_refs=refs,
         last_mcp_tool_used=begun.head.last_mcp_tool_used,
         code_thread_id=begun.head.code_thread_id,
     )

@@ -101,6 +101,19 @@ def test_a_deleted_document_is_gone_everywhere(
     assert client.post("/orc", json=body).status_code == 404
 
 
+def test_references_to_a_deleted_document_are_not_handed_out_again(
+    client: httpx.Client, conversation: str
+) -> None:
+    upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    body = {"question": "What is the fee?", "conversation_id": conversation}
+    named = client.post("/orc", json={**body, "blob_names": ["a.txt"]}).json()
+    assert len(named["uploaded_file_refs"]) == 1
+    assert len(client.post("/orc", json=body).json()["uploaded_file_refs"]) == 1
+    [document] = client.get(f"/conversations/{conversation}/documents").json()["documents"]
+    client.delete(f"/conversations/{conversation}/documents/{document['document_id']}")
+    assert client.post("/orc", json=body).json()["uploaded_file_refs"] == []
+
+
 def test_uploading_a_name_again_replaces_what_it_says(client: httpx.Client, conversation: str) -> None:
     body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
     for fee in ("7 euros", "9 dollars"):
