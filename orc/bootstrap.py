@@ -9,7 +9,7 @@ from pathlib import Path
 from core.bootstrap import Documents, open_documents
 from core.documents.library import DocumentLibrary
 from core.llm.factory import build_chat_models, describe
-from core.llm.tokens import TokenCounter
+from core.llm.model import ChatModel
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -83,7 +83,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         for close in (models.aclose, gateway.close, orchestrator.close):
             stack.push_async_callback(close)
         yield Services(
-            settings, orchestrator, documents.library, log, _checks(settings, documents, gateway, log)
+            settings,
+            orchestrator,
+            documents.library,
+            log,
+            _checks(settings, documents, gateway, log, models.writer),
         )
 
 
@@ -107,15 +111,15 @@ def _limits(settings: Settings) -> TurnLimits:
     )
 
 
-def _checks(settings: Settings, documents: Documents, gateway: McpToolGateway, log: TurnLog) -> list[Check]:
+def _checks(
+    settings: Settings, documents: Documents, gateway: McpToolGateway, log: TurnLog, model: ChatModel
+) -> list[Check]:
+    counting = "exact" if documents.counter.exact else "estimated"
+    advice = "" if documents.counter.exact else "`make token-ranks` obtains what exact counts need"
     return [
-        check("turn_log", f"SQLite at {settings.database_path}", log.ping),
-        check("blobs", f"folder {settings.blobs_dir}", documents.blobs.ping),
-        check("mcp_server", settings.mcp_server_url, gateway.ping),
-        check("model", describe(settings), None),
-        check("token counts", _counting(documents.counter), None),
+        check("turn_log", "SQLite", str(settings.database_path), log.ping),
+        check("blobs", "folder", str(settings.blobs_dir), documents.blobs.ping),
+        check("mcp_server", "MCP over HTTP", settings.mcp_server_url, gateway.ping),
+        check("model", model.name, describe(settings), None),
+        check("token counts", counting, advice, None),
     ]
-
-
-def _counting(counter: TokenCounter) -> str:
-    return "exact" if counter.exact else "estimates (make token-ranks obtains what exact ones need)"

@@ -20,13 +20,16 @@ async def examine(settings: Settings, console: Console) -> bool:
     """Print the state of every dependency; whether all is well enough to answer turns."""
     async with open_services(settings) as services:
         states = await asyncio.gather(*(check() for check in services.checks))
-    table = Table("", "what", "in use", "ms", "to do", title=f"Orc on Python {platform.python_version()}")
+    table = Table(
+        "", "what", "in use", "where", "ms", "to do", title=f"Orc on Python {platform.python_version()}"
+    )
     for state in states:
         advice = "" if state.ok else f"{state.detail} {_ADVICE.get(state.name, '')}"
         table.add_row(
             "[green]ok[/]" if state.ok else "[red]no[/]",
             state.name,
             state.backend,
+            state.where,
             str(state.latency_ms),
             advice,
         )

@@ -1,7 +1,6 @@
 """Asking a dependency whether it answers, for `/api/ready` and `orc doctor`."""
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
 
@@ -9,15 +8,14 @@ from core.documents.models import Record
 from core.errors import OrcError
 
 SECONDS = 5.0
-_SHORT = {"turn_log": "SQLite", "blobs": "folder", "mcp_server": "MCP over HTTP"}
-_DETAILS = re.compile(r" at | \(")
 
 
 class DependencyState(Record):
-    """What is in use for one need and where, for the operator's eyes, and whether it answers."""
+    """What is in use for one need, and whether it answers. `where` is for the operator's eyes only."""
 
     name: str
     backend: str
+    where: str
     ok: bool
     latency_ms: float
     detail: str | None = None
@@ -26,7 +24,7 @@ class DependencyState(Record):
 Check = Callable[[], Awaitable[DependencyState]]
 
 
-def check(name: str, backend: str, ping: Callable[[], Awaitable[None]] | None) -> Check:
+def check(name: str, backend: str, where: str, ping: Callable[[], Awaitable[None]] | None) -> Check:
     """A check of one dependency; None for one that is in this process or costs money to ask."""
 
     async def run() -> DependencyState:
@@ -34,15 +32,10 @@ def check(name: str, backend: str, ping: Callable[[], Awaitable[None]] | None) -
         detail = await _failure(ping) if ping else None
         latency = round((time.perf_counter() - started) * 1000, 1)
         return DependencyState(
-            name=name, backend=backend, ok=detail is None, latency_ms=latency, detail=detail
+            name=name, backend=backend, where=where, ok=detail is None, latency_ms=latency, detail=detail
         )
 
     return run
-
-
-def in_short(state: DependencyState) -> str:
-    """What is in use, for everybody: no path, no host, no advice."""
-    return _SHORT.get(state.name) or _DETAILS.split(state.backend, maxsplit=1)[0]
 
 
 async def _failure(ping: Callable[[], Awaitable[None]]) -> str | None:

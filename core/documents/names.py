@@ -3,6 +3,7 @@
 import unicodedata
 import uuid
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from core.errors import NotFound, UnsafeName
 
@@ -82,14 +83,27 @@ def page_id(document_id: str, page: int) -> str:
 def name_for_upload(file_name: str) -> str:
     """The name to store an uploaded file under: its own, made harmless where that is beyond doubt.
 
-    Percent signs become underscores, invisible characters that only steer how text is shown are left
-    out, and letters are composed (NFC; a Mac writes them decomposed). Anything else that a document
-    name may not have raises UnsafeName.
+    Percent signs become underscores, and invisible characters that only steer how text is shown are
+    left out. Anything else that a document name may not have raises UnsafeName, and so does a name that
+    would lead elsewhere if somebody decoded it.
     """
     visible = "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
-    name = unicodedata.normalize("NFC", visible).replace("%", "_")
+    name = visible.replace("%", "_")
     check_segment(name)
+    if any(segment in {"", ".", ".."} or _is_odd(segment) for segment in _decoded(visible).split("/")):
+        raise UnsafeName("The document name hides a path or a control character.", field="blob_names")
     return name
+
+
+def _decoded(name: str) -> str:
+    """The name with its percent-encoding undone, however often it was applied."""
+    while (decoded := unquote(name)) != name:
+        name = decoded
+    return name
+
+
+def _is_odd(segment: str) -> bool:
+    return "\\" in segment or any(unicodedata.category(character) == "Cc" for character in segment)
 
 
 def check_segment(segment: str) -> None:

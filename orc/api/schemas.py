@@ -10,7 +10,7 @@ from core.contract import MAX_QUESTION_CHARACTERS
 from core.documents.models import Document, DocumentStatus
 from orc.conversations.models import Failure, Head, Turn, TurnStatus
 from orc.events import FieldProblem
-from orc.readiness import DependencyState, in_short
+from orc.readiness import DependencyState
 
 MAX_NAMES = 50
 Question = Annotated[
@@ -173,7 +173,7 @@ class DependencyView(BaseModel):
 
     @classmethod
     def of(cls, state: DependencyState) -> "DependencyView":
-        return cls.model_validate({**state.model_dump(), "backend": in_short(state)})
+        return cls.model_validate(state.model_dump(include=set(cls.model_fields)))
 
 
 class Readiness(BaseModel):

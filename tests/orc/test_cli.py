@@ -90,8 +90,8 @@ def test_the_doctor_says_that_the_tools_server_is_not_there_and_what_to_do(
     assert result.exit_code == 1
     assert "orc serve" in result.stdout
     assert "offline extractive model (no OPENAI_API_KEY" in result.stdout
-    assert f"SQLite at {data_dir / 'orc.db'}" in result.stdout
-    assert f"folder {data_dir / 'blobs'}" in result.stdout
+    assert str(data_dir / "orc.db") in result.stdout
+    assert str(data_dir / "blobs") in result.stdout
     assert "http://127.0.0.1:1/mcp" in result.stdout
     assert "token counts" in result.stdout
 

@@ -14,18 +14,13 @@ async def fails() -> None:
 
 
 async def test_the_operator_sees_where_a_dependency_is_and_others_do_not() -> None:
-    for name, backend, shown in (
-        ("turn_log", "SQLite at .orc/orc.db", "SQLite"),
-        ("blobs", "folder .orc/blobs", "folder"),
-        ("mcp_server", "http://tools.internal:7072/mcp", "MCP over HTTP"),
-        ("model", "gpt-4o and gpt-4o-mini at model.internal", "gpt-4o and gpt-4o-mini"),
-        ("model", "offline extractive model (no OPENAI_API_KEY)", "offline extractive model"),
-    ):
-        state = await check(name, backend, answers)()
-        assert state.backend == backend
-        assert DependencyView.of(state).backend == shown
+    state = await check("mcp_server", "MCP over HTTP", "http://tools.internal:7072/mcp", answers)()
+    assert state.where == "http://tools.internal:7072/mcp"
+    shown = DependencyView.of(state).model_dump_json()
+    assert "MCP over HTTP" in shown
+    assert "internal" not in shown
 
 
 async def test_a_dependency_that_fails_says_why() -> None:
-    view = DependencyView.of(await check("model", "gpt-4o at model.internal", fails)())
+    view = DependencyView.of(await check("model", "gpt-4o", "model.internal", fails)())
     assert (view.ok, view.detail) == (False, "It does not answer.")

@@ -16,14 +16,11 @@ from tests.system_tests.steps import answered, ask, conversation_with, files_und
 
 MADE_HARMLESS = {
     "%2e%2e.txt": "_2e_2e.txt",
-    "..%2Fsecret.txt": ".._2Fsecret.txt",
-    "%252e%252e%252fsecret.txt": "_252e_252e_252fsecret.txt",
     "a\u202etxt.exe.txt": "atxt.exe.txt",
     "a\u2066.txt": "a.txt",
     "a\u200b.txt": "a.txt",
     "\ufeffa.txt": "a.txt",
     "C:\\folder\\report.txt": "report.txt",
-    "cafe\u0301.txt": "caf\u00e9.txt",
 }
 UNSAFE_PARTS = {
     "dot": ".",
@@ -62,9 +59,7 @@ UNSAFE_PATHS = {
     "over long": "/".join(["a" * 300] * 4),
 }
 REFUSED_IN_UPLOADS = [
-    name
-    for name in (*UNSAFE_PARTS.values(), *UNSAFE_PATHS.values())
-    if name not in MADE_HARMLESS and "%" not in name
+    name for name in (*UNSAFE_PARTS.values(), *UNSAFE_PATHS.values()) if name not in MADE_HARMLESS
 ]
 unsafe_names = pytest.mark.parametrize(
     "name", [*UNSAFE_PARTS.values(), *UNSAFE_PATHS.values()], ids=[*UNSAFE_PARTS, *UNSAFE_PATHS]
@@ -109,9 +104,8 @@ def test_an_unsafe_name_of_an_upload_is_refused_alone(name: str, ann: httpx.Clie
     [
         ("a.txt", "a.txt", "a.txt"),
         ("100%.txt", "100_.txt", "100_.txt"),
-        ("caf\u00e9.txt", "cafe\u0301.txt", "caf\u00e9.txt"),
     ],
-    ids=["same", "same once repaired", "same once composed"],
+    ids=["same", "same once repaired"],
 )
 def test_a_second_file_of_one_name_in_one_upload_is_refused_with_its_reason(
     first: str, second: str, kept: str, ann: httpx.Client

@@ -245,9 +245,9 @@ def test_readiness_tells_nobody_where_things_are(system: System, client: httpx.C
         "turn_log": "SQLite",
         "blobs": "folder",
         "mcp_server": "MCP over HTTP",
-        "model": "offline extractive model",
+        "model": "extractive",
         "token counts": backends["token counts"],
     }
-    assert backends["token counts"] in {"exact", "estimates"}
+    assert backends["token counts"] in {"exact", "estimated"}
     for place in (str(system.data_dir), "127.0.0.1", str(system.mcp_port), "/"):
         assert place not in response.text
