@@ -89,7 +89,10 @@ class FolderBlobStore:
 
     def _make(self, folder: Path) -> None:
         if not folder.exists():
-            folder.mkdir(parents=True, exist_ok=True)
+            # Not exist_ok: it raises all the same for a folder that a delete takes away meanwhile, which
+            # the caller would find missing and make again.
+            with suppress(FileExistsError):
+                folder.mkdir(parents=True)
             _sync(folder.parent)
 
     def _sweep(self) -> None:
