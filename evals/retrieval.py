@@ -131,7 +131,7 @@ async def _ingest(extractor: Extractor, index: SqlitePassageIndex, name: str, pa
         extraction = await extractor.extract(path, name)
     except OrcError as exc:
         raise UnusableInput(f"cannot read {path}: {exc.message}") from exc
-    await index.save(name, await asyncio.to_thread(split_pages, name, extraction.pages))
+    await index.save(name, name, await asyncio.to_thread(split_pages, name, extraction.pages))
 
 
 async def _rank(index: SqlitePassageIndex, question: Question, depth: int) -> list[RankedPage]:

@@ -79,7 +79,7 @@ class FakeIndex:
         self.passages: dict[str, list[Passage]] = {}
         self.before_save: Hook = pass_by
 
-    async def save(self, document_id: str, passages: Sequence[Passage]) -> None:
+    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
         await self.before_save()
         self.passages[document_id] = list(passages)
 

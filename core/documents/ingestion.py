@@ -191,7 +191,7 @@ class Ingestion:
         self, document: Document, pages: Sequence[Page], passages: Sequence[Passage]
     ) -> Document | None:
         await self._pages.save(document.document_id, pages)
-        await self._index.save(document.document_id, passages)
+        await self._index.save(document.document_id, document.blob_name, passages)
         # Another process may have replaced or deleted the blob meanwhile, and have stored its text before
         # ours: then ours lies over it, and no record may call that complete.
         blob = await self._blobs.head(document.path)

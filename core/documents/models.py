@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -45,6 +46,7 @@ class Document(Record):
     sha256: str = ""
     media_type: str = ""
     status: DocumentStatus = DocumentStatus.UPLOADED
+    readable: bool = Field(default=False, description="the text of its pages is stored: it can be read whole")
     reason_code: str | None = None
     reason: str | None = None
     pages: int = Field(default=0, ge=0)
@@ -83,6 +85,11 @@ class Page(Record):
     text: str
     label: str = Field(default="", description="what the file itself calls it: a heading, a sheet name")
     tokens: int = Field(default=0, ge=0)
+    boxes: bytes = Field(
+        default=b"",
+        repr=False,
+        description="where each word stands, see boxes.py; empty where unknown, and where not asked for",
+    )
 
 
 class Passage(Record):
@@ -101,6 +108,22 @@ class Hit(Record):
 
     passage: Passage
     score: float
+
+
+class RetrievalStep(Record):
+    """One attempt of a search to find enough, in the order in which they were made."""
+
+    method: Literal["hybrid", "vector", "lexical", "widened_lexical"]
+    threshold: float | None = Field(default=None, description="the least score that counted as a hit")
+    hits: int = Field(ge=0)
+    note: str = ""
+
+
+class Retrieval(Record):
+    """What a search found, best first, and how."""
+
+    hits: list[Hit] = []
+    steps: list[RetrievalStep] = []
 
 
 class FileRef(Record):

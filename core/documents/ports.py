@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from core.documents.models import BlobProperties, Document, FileRef, Hit, Page, Passage, StoredFile
+from core.documents.models import BlobProperties, Document, FileRef, Hit, Page, Passage, Retrieval, StoredFile
 from core.documents.names import BlobPath, Owner
 
 Progress = Callable[[int, int, str], None]
@@ -69,23 +69,85 @@ class PageStore(Protocol):
         """Replace all pages of a document at once."""
 
     async def get(self, document_id: str, numbers: Sequence[int] | None = None) -> list[Page]:
-        """The pages with these numbers (all: None), in order; absent ones are left out."""
+        """The pages with these numbers (all: None), in order and without boxes; absent ones are left out."""
+
+    async def boxes(self, document_id: str, number: int) -> bytes:
+        """Where the words of a page stand (see boxes.py); empty where that is not known."""
+
+    async def copy(self, source_id: str, target_id: str) -> None:
+        """Replace all pages of the target by those of a document with the same bytes."""
 
     async def delete(self, document_id: str) -> None:
         """Remove all pages of a document."""
 
 
 class PassageIndex(Protocol):
-    """Search over passages. The documents in reach are part of every query, inside the engine."""
+    """Lexical search over passages. The documents in reach are part of every query, inside the engine."""
 
-    async def save(self, document_id: str, passages: Sequence[Passage]) -> None:
-        """Replace all passages of a document at once."""
+    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+        """Replace all passages of a document at once. `name`, the file's, says what it is about."""
 
-    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> list[Hit]:
-        """The best passages of these documents, best first; no documents, no hits."""
+    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+        """Replace all passages of the target by those of a document with the same bytes."""
+
+    async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
+        """A document's passages at these places in its reading order, from 0 (all: None), in order."""
+
+    async def search(
+        self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
+    ) -> list[Hit]:
+        """The best passages of these documents, best first; no documents, no hits.
+
+        `widened` also takes words that only resemble those of the query.
+        """
 
     async def delete(self, document_id: str) -> None:
         """Remove all passages of a document."""
+
+
+class Neighbour(NamedTuple):
+    """A passage whose vector is close to that of a query."""
+
+    document_id: str
+    ordinal: int
+    similarity: float
+
+
+class VectorIndex(Protocol):
+    """Vectors of passages, compared exactly over the documents in reach."""
+
+    async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
+        """Replace a document's vectors by these, one for each passage in reading order."""
+
+    async def copy(self, source_id: str, target_id: str) -> None:
+        """Replace the target's vectors by those of a document with the same bytes."""
+
+    async def nearest(
+        self, vector: Sequence[float], document_ids: Sequence[str], top_k: int
+    ) -> list[Neighbour]:
+        """The passages of these documents with the highest cosine similarity, best first."""
+
+    async def delete(self, document_id: str) -> None:
+        """Remove a document's vectors."""
+
+
+class Embedder(Protocol):
+    """Texts to vectors. Raises DependencyDown where the model does not answer."""
+
+    name: str
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector for each text."""
+
+    async def embed_query(self, text: str) -> list[float]:
+        """The vector of a question."""
+
+
+class Retriever(Protocol):
+    """The search that answers are made from: lexical, and by vectors where an embedder is configured."""
+
+    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        """The best passages of exactly these documents, and every step that was taken to find them."""
 
 
 class ProviderFiles(Protocol):

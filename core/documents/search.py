@@ -49,7 +49,7 @@ class SqlitePassageIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def save(self, document_id: str, passages: Sequence[Passage]) -> None:
+    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
         """Replace all passages of a document at once."""
         analysis = await asyncio.to_thread(_analyse, passages)
         await self._database.write(lambda connection: _replace(connection, document_id, passages, analysis))

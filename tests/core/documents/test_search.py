@@ -40,7 +40,7 @@ def passages(document_id: str, texts: list[str], heading: str = "") -> list[Pass
 
 
 async def save(index: SqlitePassageIndex, document_id: str, texts: list[str], heading: str = "") -> None:
-    await index.save(document_id, passages(document_id, texts, heading))
+    await index.save(document_id, document_id, passages(document_id, texts, heading))
 
 
 def places(hits: list[Hit]) -> list[tuple[str, int]]:
@@ -92,7 +92,7 @@ async def test_a_save_that_fails_leaves_the_old_passages(index: SqlitePassageInd
     await save(index, "plan", PLAN)
     broken = passages("plan", ["Parking."])[0].model_copy(update={"text": "Parking \udc80."})
     with pytest.raises(UnicodeEncodeError):
-        await index.save("plan", [broken])
+        await index.save("plan", "plan", [broken])
     assert places(await index.search("deductible", ["plan"], 5)) == [("plan", 2)]
 
 
@@ -123,7 +123,7 @@ async def test_deleting_removes_every_row_of_a_document(
 
 
 async def test_a_document_without_text_has_no_hits(index: SqlitePassageIndex) -> None:
-    await index.save("empty", [])
+    await index.save("empty", "empty", [])
     assert await index.search("deductible", ["empty"], 5) == []
 
 
@@ -167,7 +167,7 @@ async def test_a_heading_counts_for_the_text_below_it(index: SqlitePassageIndex)
         Page(number=1, text="Coverage of dental visits.", label="Vision"),
         Page(number=2, text="Coverage of dental visits.", label="Dental"),
     ]
-    await index.save("plan", split_pages("plan", pages))
+    await index.save("plan", "plan", split_pages("plan", pages))
     assert rank_pages(await index.search("dental coverage", ["plan"], 5))[0] == ("plan", 2)
 
 
