@@ -1,4 +1,4 @@
-"""Builds the document side, which both deployables use, from settings."""
+"""Builds the document side, which all deployables use, from settings."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,79 +6,143 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from core.documents import search, sqlite_catalog, sqlite_pages
+from core.documents import search, sqlite_catalog, sqlite_pages, sqlite_queue, sqlite_vectors
+from core.documents.analysis import sqlite_analyses
+from core.documents.analysis.analyser import Analyser
+from core.documents.analysis.sqlite_analyses import SqliteAnalysisStore
+from core.documents.embedding import PassageEmbedder
 from core.documents.extraction import Extractor
 from core.documents.folder_blobs import FolderBlobStore
 from core.documents.ingestion import Ingestion
 from core.documents.library import DocumentLibrary
 from core.documents.local_files import LocalProviderFiles
-from core.documents.ports import BlobStore, Catalog, PassageIndex, ProviderFiles
+from core.documents.ports import Embedder, ProviderFiles, Retriever
+from core.documents.retrieval import HybridRetriever
 from core.documents.search import SqlitePassageIndex
 from core.documents.sqlite_catalog import SqliteCatalog
 from core.documents.sqlite_pages import SqlitePageStore
+from core.documents.sqlite_queue import SqliteJobQueue
+from core.documents.sqlite_vectors import SqliteVectorIndex
+from core.documents.stores import Stores
+from core.documents.texts import TextReader
+from core.documents.unindexed import WholeScopeRetriever
+from core.documents.worker import Worker
+from core.llm.embeddings import build_embedder
 from core.llm.tokens import TokenCounter, load_token_counter
+from core.documents.ocr.factory import build_ocr
 from core.scope import ScopeTokens, load_or_create_key
 from core.settings import CoreSettings
 from core.sqlite import Database
 
-SCHEMAS = (sqlite_catalog.SCHEMA, sqlite_pages.SCHEMA, search.SCHEMA)
+SCHEMAS = (
+    sqlite_catalog.SCHEMA,
+    sqlite_pages.SCHEMA,
+    sqlite_queue.SCHEMA,
+    sqlite_vectors.SCHEMA,
+    sqlite_analyses.SCHEMA,
+    search.SCHEMA,
+)
 
 
 @dataclass(frozen=True)
 class Documents:
-    """The document side, ready to use."""
+    """The document side, ready to use. `worker` does nothing unless it is run."""
 
     library: DocumentLibrary
-    blobs: BlobStore
-    catalog: Catalog
-    index: PassageIndex
+    stores: Stores
+    retriever: Retriever
     files: ProviderFiles
+    worker: Worker
     tokens: ScopeTokens
     counter: TokenCounter
     database: Database
 
 
 @asynccontextmanager
-async def open_documents(settings: CoreSettings) -> AsyncIterator[Documents]:
-    """Open stores and helpers; close them when the context ends."""
+async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> AsyncIterator[Documents]:
+    """Open stores and helpers; close them when the context ends.
+
+    With `analyser`, for a process that works through the queue, completed documents are analysed page
+    by page as the settings say.
+    """
     async with AsyncExitStack() as stack:
         database = Database(settings.database_path)
         stack.push_async_callback(database.close)
         await database.migrate(*SCHEMAS)
+        counter = load_token_counter(settings.token_cache_dir)
+        embedder = build_embedder(settings, counter)
+        if embedder is not None:
+            stack.push_async_callback(embedder.aclose)
+        stores = _open_stores(settings, database, embedder)
         extractor = Extractor(
             seconds=settings.extraction_seconds,
             memory_bytes=settings.extraction_memory_bytes,
             processes=settings.extraction_processes,
         )
-        documents = _assemble(settings, database, extractor)
-        # Closed in reverse: children end, then the ingestion that waits for them, then the database.
-        stack.push_async_callback(documents.library.close)
         stack.push_async_callback(extractor.close)
+        ocr = build_ocr(settings)
+        if ocr is not None:
+            stack.push_async_callback(ocr.close)
+        reader = TextReader(stores, extractor, counter, ocr)
+        ingestion = Ingestion(
+            stores,
+            reader,
+            embedder=PassageEmbedder(embedder, stores.vectors) if embedder and stores.vectors else None,
+            analyser=_open_analyser(settings, stores, counter, stack) if analyser else None,
+            lease_seconds=settings.ingestion_lease_seconds,
+        )
         # The first count would hold up the first turn.
-        warming = asyncio.create_task(asyncio.to_thread(documents.counter.warm))
+        warming = asyncio.create_task(asyncio.to_thread(counter.warm))
         stack.push_async_callback(asyncio.wait, [warming])
-        yield documents
+        yield Documents(
+            library=DocumentLibrary(stores, reader, ingestion),
+            stores=stores,
+            retriever=_open_retriever(stores, embedder),
+            files=LocalProviderFiles(
+                stores.catalog, ttl_seconds=settings.file_id_ttl_seconds, clock=lambda: datetime.now(UTC)
+            ),
+            worker=Worker(
+                stores,
+                ingestion,
+                lease_seconds=settings.ingestion_lease_seconds,
+                at_once=settings.ingestion_at_once,
+            ),
+            tokens=ScopeTokens(_scope_key(settings)),
+            counter=counter,
+            database=database,
+        )
 
 
-def _assemble(settings: CoreSettings, database: Database, extractor: Extractor) -> Documents:
-    blobs = FolderBlobStore(settings.blobs_dir)
-    catalog = SqliteCatalog(database)
-    pages = SqlitePageStore(database)
-    index = SqlitePassageIndex(database)
-    counter = load_token_counter(settings.token_cache_dir)
-    ingestion = Ingestion(blobs, catalog, pages, index, extractor, counter)
-    return Documents(
-        library=DocumentLibrary(blobs, catalog, pages, index, ingestion),
-        blobs=blobs,
-        catalog=catalog,
-        index=index,
-        files=LocalProviderFiles(
-            catalog, ttl_seconds=settings.file_id_ttl_seconds, clock=lambda: datetime.now(UTC)
-        ),
-        tokens=ScopeTokens(_scope_key(settings)),
-        counter=counter,
-        database=database,
+def _open_stores(settings: CoreSettings, database: Database, embedder: Embedder | None) -> Stores:
+    return Stores(
+        blobs=FolderBlobStore(settings.blobs_dir),
+        catalog=SqliteCatalog(database),
+        pages=SqlitePageStore(database),
+        index=SqlitePassageIndex(database),
+        analyses=SqliteAnalysisStore(database),
+        queue=SqliteJobQueue(database),
+        # Also without an embedder: what an earlier one has left goes with its document.
+        vectors=SqliteVectorIndex(database, embedder.name if embedder else ""),
     )
+
+
+def _open_retriever(stores: Stores, embedder: Embedder | None) -> Retriever:
+    retriever = HybridRetriever(stores.index, stores.vectors if embedder else None, embedder)
+    return WholeScopeRetriever(retriever, stores.index, stores.pages)
+
+
+def _open_analyser(
+    settings: CoreSettings, stores: Stores, counter: TokenCounter, stack: AsyncExitStack
+) -> Analyser | None:
+    if settings.page_analysis == "off":
+        return None
+    if settings.page_analysis == "extractive" or not settings.has_model:
+        return Analyser(stores.analyses, None)
+    from core.llm.factory import build_chat_model
+
+    model = build_chat_model(settings, "analyst", counter)
+    stack.push_async_callback(model.aclose)
+    return Analyser(stores.analyses, model)
 
 
 def _scope_key(settings: CoreSettings) -> str:

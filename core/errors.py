@@ -15,6 +15,7 @@ OrcError
 │   ├── UnsupportedDocument
 │   ├── UnreadableDocument
 │   └── NoReadableDocument
+├── LeaseLost               somebody else has taken over, or what was worked on is gone
 ├── BudgetExceeded          the turn has used its model calls
 ├── ToolFailed              a tool said no, for a reason of its own
 └── Unavailable             somebody else's fault; trying again may help
@@ -120,6 +121,13 @@ class NoReadableDocument(DocumentRejected):
     """None of the documents of a question could be read."""
 
     code = "no_readable_document"
+
+
+class LeaseLost(OrcError):
+    """Somebody else does the work now, or it is not wanted any more."""
+
+    code = "lease_lost"
+    retryable = True
 
 
 class BudgetExceeded(OrcError):

@@ -1,7 +1,7 @@
 """Settings that both deployables share, read from the environment and from `.env`."""
 
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -39,11 +39,17 @@ class CoreSettings(BaseSettings):
     )
     chat_model: str = Field(default="gpt-4o", description="model or deployment name")
     planner_model: str | None = Field(default=None, description="default: the chat model")
+    embedding_model: str | None = Field(
+        default=None, description="embedding model or deployment; without it search is lexical"
+    )
     model_timeout_seconds: float = 60.0
     model_retries: Annotated[int, Field(ge=0)] = 2
 
     inline_token_budget: int = Field(
         default=6000, description="whole documents up to this size go to the model"
+    )
+    inline_limit_tokens: int = Field(
+        default=32_000, description="what is read whole of documents that are not yet indexed"
     )
     retrieval_passages: int = Field(default=8, ge=1, le=50)
     file_id_ttl_seconds: int = Field(default=7 * 24 * 3600, description="how long a file reference holds")
@@ -52,6 +58,40 @@ class CoreSettings(BaseSettings):
     extraction_seconds: float = Field(default=15.0, description="time one file's text may take")
     extraction_memory_bytes: int = Field(default=1024 * MIB, description="memory one file's text may take")
     extraction_processes: int = Field(default=2, ge=1)
+
+    ingestion_workers: int = Field(
+        default=1, ge=0, description="processes that `orc serve` starts to index and analyse documents"
+    )
+    ingestion_at_once: int = Field(default=2, ge=1, description="documents that one worker has in hand")
+    ingestion_lease_seconds: float = Field(
+        default=6.0, gt=0, description="after a crash of a worker its documents wait this long"
+    )
+    page_analysis: Literal["auto", "extractive", "off"] = Field(
+        default="auto", description="auto: by the model where one is configured; extractive: never by a model"
+    )
+    analysis_model: str | None = Field(default=None, description="default: the chat model")
+
+    ocr: Literal["auto", "off", "tesseract", "azure"] = Field(
+        default="auto",
+        description="what reads scanned pages; auto: Azure if set, else Tesseract if installed",
+    )
+    ocr_languages: str = Field(
+        default="eng",
+        pattern=r"^\w+(/\w+)?(\+\w+(/\w+)?)*$",
+        description="Tesseract's names of languages, like deu+eng; Azure finds them out itself",
+    )
+    ocr_seconds: float = Field(default=1800.0, gt=0, description="time the OCR of one file may take")
+    azure_document_intelligence_endpoint: str | None = Field(
+        default=None, validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT")
+    )
+    azure_document_intelligence_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY")
+    )
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model provider is configured; without one the offline model answers."""
+        return bool(self.openai_api_key or self.openai_base_url or self.azure_openai_endpoint)
 
     @property
     def database_path(self) -> Path:

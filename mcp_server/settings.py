@@ -6,7 +6,7 @@ from core.settings import CoreSettings
 
 
 class Settings(CoreSettings):
-    """Where the server listens, and the scope of a local stdio session."""
+    """Where the server listens, the scope of a local stdio session, and the limits of tools."""
 
     mcp_host: str = "127.0.0.1"
     mcp_port: int = Field(default=7072, ge=0, le=65535)
@@ -18,6 +18,15 @@ class Settings(CoreSettings):
     )
     scope_token: SecretStr | None = Field(
         default=None, description="scope of a stdio session, from `orc token`"
+    )
+    page_characters: int = Field(default=20_000, ge=1, description="text of one page that get_page returns")
+    content_characters: int = Field(
+        default=8000, ge=1, description="documents_get_content returns longer texts as summaries"
+    )
+    analyze_model_calls: int = Field(default=40, ge=2, description="for one documents_analyze")
+    analyze_part_tokens: int = Field(default=6000, ge=1000, description="of a document, read at once")
+    analyze_largest_part_tokens: int = Field(
+        default=12_000, ge=4000, description="where the calls would not suffice otherwise"
     )
 
     @property

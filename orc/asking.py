@@ -43,6 +43,8 @@ async def ask_once(
         owner = caller.owner_of(str(uuid.uuid4()))
         async with tools_server(private) as tools_are_up, open_services(private) as services:
             documents, _ = await asyncio.gather(_read(services, owner, named, err), tools_are_up())
+            with err.status("Making the text searchable ..."):
+                await services.worker.drain()
             await _ask(services, caller, documents, question, out)
 
 
@@ -97,7 +99,7 @@ async def _read(services: Services, owner: Owner, named: Mapping[str, Path], err
             except DocumentRejected as exc:
                 err.print(f"{name}: {exc.message}", markup=False)
                 continue
-            if document.status is DocumentStatus.COMPLETED:
+            if document.status is not DocumentStatus.FAILED:
                 readable.append(document)
             else:
                 err.print(f"{name}: {document.reason}", markup=False)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from core.bootstrap import Documents, open_documents
 from core.documents.library import DocumentLibrary
+from core.documents.worker import Worker
+from core.grounding.answers import NOT_FOUND_ANSWER
+from core.grounding.markers import marker
 from core.llm.factory import build_chat_models, describe
 from core.llm.model import ChatModel
 from orc.conversations import sqlite as turn_log_sqlite
@@ -30,6 +33,7 @@ class Services:
     settings: Settings
     orchestrator: Orchestrator
     library: DocumentLibrary
+    worker: Worker
     log: TurnLog
     checks: list[Check]
 
@@ -86,6 +90,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             settings,
             orchestrator,
             documents.library,
+            documents.worker,
             log,
             _checks(settings, documents, gateway, log, models.writer),
         )
@@ -96,8 +101,13 @@ def load_prompts() -> Prompts:
     return Prompts(
         rewrite=(_PROMPTS / "rewrite.md").read_text(),
         converse=(_PROMPTS / "converse.md").read_text(),
-        answer_from_tools=(_PROMPTS / "answer_from_tools.md").read_text(),
+        use_tools=_with_marker((_PROMPTS / "use_tools.md").read_text()),
+        answer_from_tools=_with_marker((_PROMPTS / "answer_from_tools.md").read_text()),
     )
+
+
+def _with_marker(prompt: str) -> str:
+    return prompt.format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
 
 
 def _limits(settings: Settings) -> TurnLimits:
@@ -118,7 +128,7 @@ def _checks(
     advice = "" if documents.counter.exact else "`make token-ranks` obtains what exact counts need"
     return [
         check("turn_log", "SQLite", str(settings.database_path), log.ping),
-        check("blobs", "folder", str(settings.blobs_dir), documents.blobs.ping),
+        check("blobs", "folder", str(settings.blobs_dir), documents.stores.blobs.ping),
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, gateway.ping),
         check("model", model.name, describe(settings), None),
         check("token counts", counting, advice, None),

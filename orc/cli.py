@@ -1,4 +1,4 @@
-"""The command line: serve, ask, doctor, token, mcp."""
+"""The command line: serve, worker, ask, doctor, token, mcp."""
 
 import asyncio
 import subprocess
@@ -33,10 +33,22 @@ ConversationOption = Annotated[uuid.UUID, typer.Option("--conversation", "-c", h
 
 @app.command()
 def serve() -> None:
-    """Serve the API and the tools server on this machine, until Ctrl-C."""
+    """Serve the API, the tools server and a worker on this machine, until Ctrl-C."""
     from orc.serving import serve as serve_both
 
     _run(lambda settings: serve_both(settings, out))
+
+
+@app.command()
+def worker(
+    until_stdin_ends: Annotated[
+        bool, typer.Option("--until-stdin-ends", hidden=True, help="end with the process that started it")
+    ] = False,
+) -> None:
+    """Index and analyse documents until Ctrl-C. `orc serve` starts workers itself; more may run beside them."""
+    from orc.working import work
+
+    _run(lambda settings: work(settings, until_stdin_ends=until_stdin_ends))
 
 
 @app.command()

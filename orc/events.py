@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.contract import Citation, FileStatus, Usage
-from core.documents.models import FileRef
+from core.documents.models import FileRef, RetrievalStep
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
 
@@ -109,6 +109,7 @@ class TurnMetadata(BaseModel):
     plan: dict[str, JsonValue] = {}
     retrieval_mode: RetrievalMode = "none"
     retrieval_reason: str = ""
+    retrieval_steps: list[RetrievalStep] = []
     context_budget: dict[str, int] = {}
     summary_selection: dict[str, JsonValue] = {}
     critic_summary: dict[str, JsonValue] = {}

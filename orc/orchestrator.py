@@ -4,11 +4,13 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, Record
 from core.documents.names import Owner, resolve_blob_name
 from core.errors import INTERNAL, DeadlineExceeded, InvalidInput, NotFound, OrcError, Unavailable
+from core.lease import held
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope, ScopeTokens
@@ -20,7 +22,6 @@ from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps, Prompts
 from orc.graphs.routing import intent_of
 from orc.identity import Principal
-from orc.lease import held
 from orc.problems import problem_of
 from orc.records import messages_of, outcome_of, result_of
 from orc.replay import replay
@@ -164,8 +165,11 @@ class Orchestrator:
     ) -> Event:
         turn, limits = begun.turn, self._parts.limits
         deadline = asyncio.timeout(limits.deadline_seconds)
+        renew = partial(
+            self._parts.log.renew, owner, turn.turn_id, turn.attempt, lease_seconds=limits.lease_seconds
+        )
         try:
-            async with held(self._parts.log, owner, turn, seconds=limits.lease_seconds), deadline:
+            async with held(renew, seconds=limits.lease_seconds), deadline:
                 return Done(result=await self._answer(request, owner, begun, documents, log))
         except OrcError as exc:
             error = exc
@@ -209,6 +213,7 @@ class Orchestrator:
             meter=meter,
             counter=parts.counter,
             prompts=parts.prompts,
+            page_text=parts.library.page_text,
             emit=log.publish,
             stream=request.stream,
             tool_rounds=parts.limits.tool_rounds,

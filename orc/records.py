@@ -32,6 +32,7 @@ def result_of(state: ConversationState, turn: Turn, request: TurnRequest, usage:
             plan=plan_event(state.plan).data() if state.plan else {},
             retrieval_mode=state.retrieval_mode,
             retrieval_reason=state.retrieval_reason,
+            retrieval_steps=state.retrieval_steps,
             context_budget=state.context_budget,
             critic_summary=state.grounding.model_dump() if state.grounding else {},
             files=state.files,

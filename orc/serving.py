@@ -1,4 +1,4 @@
-"""`orc serve`: the API in this process, the tools server beside it."""
+"""`orc serve`: the API in this process, the tools server and the workers beside it."""
 
 import asyncio
 import socket
@@ -14,6 +14,7 @@ from rich.console import Console
 from core.errors import InvalidInput
 from orc.settings import AuthMode, Settings
 from orc.tools_process import port_is_free, port_of, tools_server
+from orc.working import workers
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -32,6 +33,8 @@ async def serve(settings: Settings, console: Console) -> None:
             # Both processes import for more than a second: at the same time.
             app = await asyncio.to_thread(_load_app, settings)
             await asyncio.gather(app.state.services.get(), tools_are_up())
+            # Last: what starts must not compete with those whom somebody waits for.
+            await stack.enter_async_context(workers(settings))
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_level="warning", timeout_graceful_shutdown=10
         )

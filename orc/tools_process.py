@@ -3,9 +3,7 @@
 import asyncio
 import contextlib
 import errno
-import logging
 import socket
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,16 +11,13 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from core.errors import DependencyDown
-from orc.settings import Settings, child_environment
-
-logger = logging.getLogger(__name__)
+from orc.child import environment_of, keep_running
+from orc.settings import Settings
 
 UntilUp = Callable[[], Awaitable[None]]
 
 START_SECONDS = 20.0
 POLL_SECONDS = 0.05
-RESTART_SECONDS = 0.5
-STOP_SECONDS = 5.0
 
 _NOT_ON_THIS_MACHINE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 
@@ -75,36 +70,13 @@ async def tools_server(settings: Settings) -> AsyncIterator[UntilUp]:
 
 async def _keep_running(settings: Settings) -> None:
     address = urlsplit(settings.mcp_server_url)
-    environment = child_environment(
+    environment = environment_of(
+        settings,
         ORC_MCP_HOST=str(address.hostname),
         ORC_MCP_PORT=str(port_of(address)),
-        ORC_DATA_DIR=str(settings.data_dir.resolve()),
         ORC_MCP_UNTIL_STDIN_ENDS="true",
-        ORC_TOKEN_CACHE=str(settings.token_cache_dir.resolve()),
     )
-    while True:
-        # The pipe ends when this process does, however it does, and the server with it.
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "mcp_server", env=environment, stdin=asyncio.subprocess.PIPE
-        )
-        try:
-            code = await process.wait()
-        except asyncio.CancelledError:
-            await _stop(process)
-            raise
-        logger.error("the tools server ended with code %s; starting it again", code)
-        await asyncio.sleep(RESTART_SECONDS)
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+    await keep_running("the tools server", ["-m", "mcp_server"], environment)
 
 
 async def _until_up(settings: Settings, supervisor: asyncio.Task[None]) -> None:

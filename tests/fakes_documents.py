@@ -8,7 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.documents import sqlite_catalog, sqlite_pages
+from core.documents import sqlite_catalog, sqlite_pages, sqlite_queue
+from core.documents.analysis import sqlite_analyses
+from core.documents.analysis.analyser import Analyser
+from core.documents.analysis.sqlite_analyses import SqliteAnalysisStore
 from core.documents.extraction import Extraction
 from core.documents.folder_blobs import FolderBlobStore
 from core.documents.ingestion import Ingestion
@@ -17,9 +20,14 @@ from core.documents.models import Document, Hit, Page, Passage
 from core.documents.ports import Progress
 from core.documents.sqlite_catalog import SqliteCatalog
 from core.documents.sqlite_pages import SqlitePageStore
+from core.documents.sqlite_queue import SqliteJobQueue
+from core.documents.stores import Stores
+from core.documents.texts import TextReader
+from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
 from core.sqlite import Database
 
+LEASE_SECONDS = 6.0
 Hook = Callable[[], Awaitable[object]]
 
 
@@ -73,17 +81,29 @@ class WordCounter:
 
 
 class FakeIndex:
-    """Passages in memory, scored by how many words of the query they hold."""
+    """Passages in memory, scored by how many words of the query they hold. `saves` counts what was analysed."""
 
     def __init__(self) -> None:
         self.passages: dict[str, list[Passage]] = {}
+        self.saves: list[str] = []
         self.before_save: Hook = pass_by
 
     async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
         await self.before_save()
+        self.saves.append(name)
         self.passages[document_id] = list(passages)
 
-    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> list[Hit]:
+    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+        copied = [p.model_copy(update={"document_id": target_id}) for p in self.passages.get(source_id, [])]
+        self.passages[target_id] = copied
+
+    async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
+        passages = self.passages.get(document_id, [])
+        return [p for number, p in enumerate(passages) if ordinals is None or number in ordinals]
+
+    async def search(
+        self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
+    ) -> list[Hit]:
         words = query.lower().split()
         inside = [passage for wanted in document_ids for passage in self.passages.get(wanted, [])]
         hits = [Hit(passage=p, score=sum(word in p.text.lower() for word in words)) for p in inside]
@@ -106,6 +126,10 @@ class HookedCatalog(SqliteCatalog):
         await super().save(document)
         await self.after_save()
 
+    async def advance(self, document: Document) -> bool:
+        await self.before_save()
+        return await super().advance(document)
+
 
 class HookedPages(SqlitePageStore):
     """The SQLite page store, with a hook before every save."""
@@ -119,25 +143,51 @@ class HookedPages(SqlitePageStore):
         await super().save(document_id, pages)
 
 
+class FakeClock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @dataclass
 class DocumentSide:
     """The document services over real embedded stores and a fake extractor and index."""
 
     folder: Path
-    blobs: FolderBlobStore
-    catalog: HookedCatalog
-    pages: HookedPages
+    database: Database
     index: FakeIndex = field(default_factory=FakeIndex)
     extractor: FakeExtractor = field(default_factory=FakeExtractor)
     counter: WordCounter = field(default_factory=WordCounter)
+    clock: FakeClock = field(default_factory=FakeClock)
+    analyser: Analyser | None = None
 
     def __post_init__(self) -> None:
-        self.ingestion, self.library = self.another_process()
+        self.blobs = FolderBlobStore(self.folder / "blobs")
+        self.catalog = HookedCatalog(self.database)
+        self.pages = HookedPages(self.database)
+        self.queue = SqliteJobQueue(self.database, clock=self.clock)
+        self.analyses = SqliteAnalysisStore(self.database)
+        self.library, self.worker = self.another_process()
 
-    def another_process(self) -> tuple[Ingestion, DocumentLibrary]:
+    def another_process(self) -> tuple[DocumentLibrary, Worker]:
         """Services over the same stores that share nothing else with the first ones."""
-        ingestion = Ingestion(self.blobs, self.catalog, self.pages, self.index, self.extractor, self.counter)
-        return ingestion, DocumentLibrary(self.blobs, self.catalog, self.pages, self.index, ingestion)
+        stores = Stores(
+            blobs=self.blobs,
+            catalog=self.catalog,
+            pages=self.pages,
+            index=self.index,
+            analyses=self.analyses,
+            queue=self.queue,
+        )
+        reader = TextReader(stores, self.extractor, self.counter)
+        ingestion = Ingestion(stores, reader, analyser=self.analyser, lease_seconds=LEASE_SECONDS)
+        return DocumentLibrary(stores, reader, ingestion), Worker(
+            stores, ingestion, lease_seconds=LEASE_SECONDS
+        )
 
     def before_save(self, store: str, hook: Hook) -> None:
         """Set the hook of the `index`, the `catalog` or the `pages`."""
@@ -164,10 +214,10 @@ class DocumentSide:
 @asynccontextmanager
 async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
     database = Database(folder / "orc.db")
-    await database.migrate(sqlite_catalog.SCHEMA, sqlite_pages.SCHEMA)
-    yield DocumentSide(
-        folder, FolderBlobStore(folder / "blobs"), HookedCatalog(database), HookedPages(database)
+    await database.migrate(
+        sqlite_catalog.SCHEMA, sqlite_pages.SCHEMA, sqlite_queue.SCHEMA, sqlite_analyses.SCHEMA
     )
+    yield DocumentSide(folder, database)
     await database.close()
 
 

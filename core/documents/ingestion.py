@@ -1,225 +1,233 @@
-"""Turns the bytes of a document into text that can be searched, and only then says so in its record."""
+"""Brings a document from its bytes to text that can be searched, and only then says so in its record."""
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-from weakref import WeakValueDictionary
+from functools import partial
+from typing import TYPE_CHECKING
 
-from core.documents.models import BlobProperties, Document, DocumentStatus, Page, Passage
+from core.documents.analysis.models import DocumentAnalysis
+from core.documents.models import BlobProperties, Document, DocumentStatus, Job, JobKind
 from core.documents.names import BlobPath, missing_document
 from core.documents.passages import split_pages
-from core.documents.ports import BlobStore, Catalog, PageStore, PassageIndex, Progress
-from core.errors import DocumentRejected, Unavailable
+from core.documents.ports import Progress
+from core.documents.stores import Stores
+from core.documents.texts import UNREAD, Reading, TextReader, failure
+from core.errors import DocumentRejected, LeaseLost, Unavailable
+from core.lease import held
 
 if TYPE_CHECKING:
-    from core.documents.extraction import Extraction
-    from core.llm.tokens import TokenCounter
+    from core.documents.analysis.analyser import Analyser
+    from core.documents.embedding import PassageEmbedder
 
-NO_TEXT = "no_text"
+LEASE_SECONDS = 6.0
+WAIT_SECONDS = 0.1
 ATTEMPTS = 3
+ENDED = (DocumentStatus.COMPLETED, DocumentStatus.FAILED)
 
 log = logging.getLogger(__name__)
 
 
-class TextExtractor(Protocol):
-    """Reads the text out of a file of any supported format."""
-
-    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> "Extraction":
-        """The pages of `source`; DocumentRejected where it cannot become a document."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """All that is to be known of a file's text, computed before anything of it is stored."""
-
-    extraction: "Extraction"
-    pages: list[Page]
-    passages: list[Passage]
-
-    def describe(self, document: Document) -> Document:
-        """The record of a document that was read, as it is once the text has been stored."""
-        facts = {
-            "sha256": self.extraction.sha256,
-            "media_type": self.extraction.media_type,
-            "pages": len(self.pages),
-            "pages_without_text": self.extraction.pages_without_text,
-            "tokens": sum(page.tokens for page in self.pages),
-            "updated_at": datetime.now(UTC),
-        }
-        if self.extraction.has_text:
-            return document.model_copy(update={**facts, "status": DocumentStatus.COMPLETED})
-        failure = _failure(NO_TEXT, _no_text_reason(len(self.pages)))
-        return document.model_copy(update={**facts, **failure})
-
-
-@dataclass
-class _Run:
-    """One ingestion, shared by everybody who asks for it while it lasts."""
-
-    listeners: list[Progress] = field(default_factory=list)
-
-    def report(self, done: int, total: int, what: str) -> None:
-        for listener in list(self.listeners):
-            listener(done, total, what)
-
-    @contextmanager
-    def heard_by(self, listener: Progress | None) -> Iterator[None]:
-        heard = [] if listener is None else [listener]
-        self.listeners += heard
-        try:
-            yield
-        finally:
-            for each in heard:
-                self.listeners.remove(each)
-
-
 class Ingestion:
-    """Writes the text of documents: pages, then passages, then the record, for one version of the bytes.
+    """Two stages, text and index, each of which can be repeated: a crash in between loses and doubles nothing.
 
-    A crash in between leaves a record that does not match the blob's ETag, and the work is redone.
+    Every change of a record is made only while it is still of the same bytes. Work on bytes that were
+    replaced or deleted meanwhile ends as LeaseLost, and what it had stored is made anew or removed.
     """
 
     def __init__(
         self,
-        blobs: BlobStore,
-        catalog: Catalog,
-        pages: PageStore,
-        index: PassageIndex,
-        extractor: TextExtractor,
-        counter: "TokenCounter",
+        stores: Stores,
+        reader: TextReader,
+        *,
+        embedder: "PassageEmbedder | None" = None,
+        analyser: "Analyser | None" = None,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
-        self._blobs = blobs
-        self._catalog = catalog
-        self._pages = pages
-        self._index = index
-        self._extractor = extractor
-        self._counter = counter
-        self._running: dict[tuple[str, str], tuple[_Run, asyncio.Task[Document]]] = {}
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._stores = stores
+        self._reader = reader
+        self._embedder = embedder
+        self._analyser = analyser
+        self._lease_seconds = lease_seconds
 
-    async def ingest(self, document: Document, progress: Progress | None = None) -> Document:
-        """The record for the blob's present bytes, `completed` or `failed`; nothing is done twice.
+    async def run(self, job: Job, progress: Progress) -> None:
+        """Do a leased job. Raises LeaseLost where it is not ours, or not wanted, any more."""
+        document = await self._stores.get(job.path)
+        if document is None or document.etag != job.etag:
+            await self.settle(job.path)
+        elif job.kind is JobKind.ANALYSE:
+            await self._analyse(document, progress)
+        else:
+            await self._ingest(document, progress)
 
-        Callers at the same time share one run, which goes on when they are cancelled. Raises NotFound
-        where the blob has gone, and Unavailable where it changes again and again.
+    def holding(self, job: Job) -> AbstractAsyncContextManager[None]:
+        """Keeps the lease of a job while the context is open."""
+        renew = partial(self._stores.queue.renew, job, self._lease_seconds)
+        return held(renew, seconds=self._lease_seconds)
+
+    async def settle(self, path: BlobPath) -> None:
+        """Clear away what is left of a document whose blob has gone."""
+        if await self._stores.blobs.head(path) is None:
+            await self._stores.forget(path)
+
+    async def give_up(self, job: Job, reason: str) -> None:
+        """Mark the job's document, or its analysis, as failed."""
+        document = await self._stores.get(job.path)
+        if document is None or document.etag != job.etag:
+            return
+        if job.kind is JobKind.ANALYSE:
+            await self._fail_analysis(document, reason)
+        else:
+            await self._stores.catalog.advance(
+                document.model_copy(update=failure("processing_failed", reason))
+            )
+
+    async def readable(self, document: Document, progress: Progress) -> Document:
+        """The record once the text of its pages can be read, or `failed`; the worker does the rest.
+
+        Reads the file here, unless somebody is doing so already: then it waits for them. Raises NotFound
+        where the document has gone, and Unavailable where it changes again and again.
         """
-        run, task = self._running.get((document.document_id, document.etag)) or self._start(document)
-        with run.heard_by(progress):
-            return await asyncio.shield(task)
-
-    async def read(self, path: BlobPath, source: Path, progress: Progress | None = None) -> Reading:
-        """Read a local file as the document at `path`. Stores nothing; raises DocumentRejected."""
-        extraction = await self._extractor.extract(source, path.file, progress)
-        return await asyncio.to_thread(self._prepare, path.document_id, extraction)
-
-    async def save(self, blob: BlobProperties, reading: Reading) -> Document | None:
-        """Store what was read from this blob, with the document's `writing` lock held.
-
-        None where other bytes have taken the blob's place: then it takes a `reread`, without the lock.
-        Raises NotFound where the blob has gone.
-        """
-        document = reading.describe(Document.first_seen(blob))
-        return await self._write(document, reading.pages, reading.passages)
-
-    async def reread(self, document: Document) -> Document:
-        """Like `ingest`, whatever the record says."""
-        return await self._read_until_stored(document, _Run().report)
-
-    async def close(self) -> None:
-        """Wait until the runs that are going on have ended."""
-        await asyncio.gather(*(task for _, task in self._running.values()), return_exceptions=True)
-
-    def writing(self, document_id: str) -> asyncio.Lock:
-        """The lock under which this process changes what is stored of one document."""
-        return self._locks.setdefault(document_id, asyncio.Lock())
-
-    def _start(self, document: Document) -> tuple[_Run, asyncio.Task[Document]]:
-        run, key = _Run(), (document.document_id, document.etag)
-        task = asyncio.create_task(self._ingest(document, run.report))
-        self._running[key] = run, task
-
-        def forget(ended: asyncio.Task[Document]) -> None:
-            del self._running[key]
-            if not ended.cancelled() and (error := ended.exception()):
-                log.info(
-                    "ingestion ended document_id=%s error=%s", document.document_id, type(error).__name__
-                )
-
-        task.add_done_callback(forget)
-        return run, task
-
-    async def _ingest(self, document: Document, progress: Progress) -> Document:
-        blob = await self._present(document)
-        for known in await self._catalog.get(document.owner, [document.document_id]):
-            if known.etag == blob.etag and known.status is DocumentStatus.COMPLETED:
-                return known
-        return await self._read_until_stored(document, progress)
-
-    async def _read_until_stored(self, document: Document, progress: Progress) -> Document:
         for _ in range(ATTEMPTS):
-            seen = Document.first_seen(await self._present(document))
-            seen = seen.model_copy(update={"created_at": document.created_at})
-            if stored := await self._ingest_bytes(seen, progress):
-                return stored
+            try:
+                return await self._until_readable(document.path, progress)
+            except LeaseLost:
+                continue
         raise Unavailable(f'"{document.blob_name}" keeps changing while it is read. Try again in a moment.')
 
-    async def _present(self, document: Document) -> BlobProperties:
-        blob = await self._blobs.head(document.path)
-        if blob is None:
-            raise missing_document(document.blob_name)
-        return blob
+    async def store(self, blob: BlobProperties, reading: Reading) -> Document | None:
+        """Keep what was read from this blob, with the document's `writing` lock held, and queue the rest.
 
-    async def _ingest_bytes(self, document: Document, progress: Progress) -> Document | None:
-        try:
-            async with self._blobs.local_copy(document.path) as source:
-                reading = await self.read(document.path, source, progress)
-        except DocumentRejected as exc:
-            failure = _failure(exc.code, exc.message)
-            failed = document.model_copy(update={**failure, "updated_at": datetime.now(UTC)})
-            async with self.writing(document.document_id):
-                return await self._write(failed, [], [])
-        progress(len(reading.pages), len(reading.pages), "Making the text searchable")
-        async with self.writing(document.document_id):
-            return await self._write(reading.describe(document), reading.pages, reading.passages)
-
-    async def _write(
-        self, document: Document, pages: Sequence[Page], passages: Sequence[Passage]
-    ) -> Document | None:
-        await self._pages.save(document.document_id, pages)
-        await self._index.save(document.document_id, document.blob_name, passages)
-        # Another process may have replaced or deleted the blob meanwhile, and have stored its text before
-        # ours: then ours lies over it, and no record may call that complete.
-        blob = await self._blobs.head(document.path)
-        if blob is None:
-            await self._index.delete(document.document_id)
-            await self._pages.delete(document.document_id)
-            raise missing_document(document.blob_name)
-        if blob.etag != document.etag:
-            await self._catalog.save(Document.first_seen(blob))
+        None where that could not be done since other bytes have taken the blob's place.
+        """
+        stored = await self._reader.store(Document.first_seen(blob), reading)
+        if stored is None or not await self._is_present(stored):
             return None
-        await self._catalog.save(document)
-        log.info("document %s document_id=%s pages=%d", document.status, document.document_id, len(pages))
-        return document
+        await self._stores.catalog.save(stored)
+        if stored.status not in ENDED:
+            await self._stores.queue.enqueue(stored, JobKind.INGEST)
+        elif stored.status is DocumentStatus.COMPLETED:
+            await self._keep_analysis(stored)
+        return stored
 
-    def _prepare(self, document_id: str, extraction: "Extraction") -> Reading:
-        pages = [
-            page.model_copy(update={"tokens": self._counter.count(page.text)}) for page in extraction.pages
-        ]
-        return Reading(extraction, pages, split_pages(document_id, pages) if extraction.has_text else [])
+    async def _until_readable(self, path: BlobPath, progress: Progress) -> Document:
+        while True:
+            document = await self._stores.get(path)
+            if document is None:
+                raise missing_document(path.file)
+            if document.readable or document.status in ENDED:
+                return document
+            job = await self._stores.queue.claim(document, JobKind.INGEST, self._lease_seconds)
+            if job is not None:
+                try:
+                    async with self.holding(job):
+                        return await self._make_readable(document, progress)
+                finally:
+                    await self._stores.queue.release(job)
+            told = (await self._stores.queue.progress(path.document_id)).get(JobKind.INGEST)
+            if told is not None:
+                progress(told.done, told.total, told.what)
+            await asyncio.sleep(WAIT_SECONDS)
 
+    async def _ingest(self, document: Document, progress: Progress) -> None:
+        if document.status not in ENDED:
+            document = await self._advance(document, {"status": DocumentStatus.PROCESSING})
+            if not self._reader.is_whole(document):
+                document = await self._make_readable(document, progress)
+        if document.status not in ENDED:
+            await self._make_searchable(document, progress)
+            document = await self._advance(document, {"status": DocumentStatus.COMPLETED})
+            log.info("document completed document_id=%s pages=%d", document.document_id, document.pages)
+        if document.status is DocumentStatus.COMPLETED and self._analyser is not None:
+            await self._stores.queue.enqueue(document, JobKind.ANALYSE)
 
-def _failure(code: str, reason: str) -> dict[str, object]:
-    return {"status": DocumentStatus.FAILED, "reason_code": code, "reason": reason}
+    async def _make_readable(self, document: Document, progress: Progress) -> Document:
+        try:
+            async with self._stores.blobs.local_copy(document.path) as source:
+                reading = await self._reader.read(document.path, source, progress, with_ocr=True)
+        except DocumentRejected as exc:
+            reading = Reading({**UNREAD, **failure(exc.code, exc.message)}, [])
+        async with self._stores.writing(document.document_id):
+            if not await self._is_present(document):
+                await self._start_over(document.path)
+            read = await self._reader.store(document, reading)
+            if read is None:
+                raise LeaseLost("The document with the same bytes has gone.")
+            return await self._advance(read, {})
 
+    async def _make_searchable(self, document: Document, progress: Progress) -> None:
+        stores, document_id = self._stores, document.document_id
+        twin = await self._finished_twin(document)
+        if twin is not None and await self._copy(twin, document):
+            return
+        pages = await stores.pages.get(document_id)
+        progress(0, len(pages), "Making the text searchable")
+        passages = await asyncio.to_thread(split_pages, document_id, pages)
+        if self._embedder is not None:
+            await self._embedder.index(document_id, passages, progress)
+        async with stores.writing(document_id):
+            await stores.index.save(document_id, document.blob_name, passages)
+        progress(len(pages), len(pages), "Making the text searchable")
 
-def _no_text_reason(pages: int) -> str:
-    if pages == 1:
-        what = "Its only page has no text and looks scanned"
-    else:
-        what = f"None of its {pages} pages has text; they look scanned"
-    return f"{what}. Run OCR over the file and upload it again."
+    async def _copy(self, twin: Document, document: Document) -> bool:
+        """Take over what was made of the same bytes; False where the twin has gone meanwhile."""
+        stores, document_id = self._stores, document.document_id
+        async with stores.writing(document_id):
+            await stores.index.copy(twin.document_id, document_id, document.blob_name)
+            if stores.vectors is not None:
+                await stores.vectors.copy(twin.document_id, document_id)
+        return await self._stores.get(twin.path) == twin
+
+    async def _analyse(self, document: Document, progress: Progress) -> None:
+        if self._analyser is None or document.status is not DocumentStatus.COMPLETED:
+            return
+        if (known := await self._analysis_of_twin(document)) is not None:
+            await self._stores.analyses.copy(known.document_id, known.taken_over_by(document))
+        else:
+            pages = await self._stores.pages.get(document.document_id)
+            await self._analyser.analyse(document, pages, progress)
+        if not await self._is_present(document):
+            await self._start_over(document.path)
+
+    async def _analysis_of_twin(self, document: Document) -> DocumentAnalysis | None:
+        twin = await self._finished_twin(document)
+        found = await self._analysis_of(twin) if twin else None
+        return found if found and found.is_done else None
+
+    async def _analysis_of(self, document: Document) -> DocumentAnalysis | None:
+        found = (await self._stores.analyses.get([document.document_id])).get(document.document_id)
+        return found if found and found.etag == document.etag else None
+
+    async def _fail_analysis(self, document: Document, reason: str) -> None:
+        blank = DocumentAnalysis(document_id=document.document_id, etag=document.etag)
+        analysis = await self._analysis_of(document) or blank
+        await self._stores.analyses.save(analysis.failed(reason))
+
+    async def _keep_analysis(self, document: Document) -> None:
+        """The same bytes were uploaded again: what was found of them holds for the new version."""
+        known = (await self._stores.analyses.get([document.document_id])).get(document.document_id)
+        if known is not None:
+            await self._stores.analyses.save(known.model_copy(update={"etag": document.etag}))
+
+    async def _finished_twin(self, document: Document) -> Document | None:
+        """Another document of the same bytes, of which everything has been made."""
+        for twin in await self._reader.twins(document.path, document.sha256):
+            if twin.document_id != document.document_id and twin.status is DocumentStatus.COMPLETED:
+                return twin
+        return None
+
+    async def _advance(self, document: Document, update: dict[str, object]) -> Document:
+        advanced = document.model_copy(update={**update, "updated_at": datetime.now(UTC)})
+        if not await self._stores.catalog.advance(advanced):
+            await self._start_over(document.path)
+        return advanced
+
+    async def _is_present(self, document: Document) -> bool:
+        """Whether the blob still has the bytes that the record speaks of."""
+        blob = await self._stores.blobs.head(document.path)
+        return blob is not None and blob.etag == document.etag
+
+    async def _start_over(self, path: BlobPath) -> None:
+        await self._stores.start_over(path)
+        raise LeaseLost(f"{path.file} was replaced or deleted while it was read.")

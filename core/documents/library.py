@@ -6,10 +6,12 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.documents.ingestion import Ingestion, Reading
-from core.documents.models import BlobProperties, Document, DocumentStatus, Page
+from core.documents.ingestion import Ingestion
+from core.documents.models import BlobProperties, Document, DocumentStatus, JobKind, JobProgress, Page
 from core.documents.names import BlobPath, Owner, missing_document, resolve_blob_name
-from core.documents.ports import BlobStore, Catalog, PageStore, PassageIndex, Progress
+from core.documents.ports import Progress
+from core.documents.stores import Stores
+from core.documents.texts import Reading, TextReader
 from core.errors import NotFound
 
 Result = TypeVar("Result")
@@ -24,18 +26,9 @@ class DocumentLibrary:
     the next look at the conversation clears it away.
     """
 
-    def __init__(
-        self,
-        blobs: BlobStore,
-        catalog: Catalog,
-        pages: PageStore,
-        index: PassageIndex,
-        ingestion: Ingestion,
-    ) -> None:
-        self._blobs = blobs
-        self._catalog = catalog
-        self._pages = pages
-        self._index = index
+    def __init__(self, stores: Stores, reader: TextReader, ingestion: Ingestion) -> None:
+        self._stores = stores
+        self._reader = reader
         self._ingestion = ingestion
 
     async def resolve(self, owner: Owner, names: Sequence[str]) -> list[Document]:
@@ -45,7 +38,7 @@ class DocumentLibrary:
         """
         wanted = {resolve_blob_name(name, owner): name for name in names}
         known = await self._known(owner, [path.document_id for path in wanted])
-        blobs = await asyncio.gather(*(self._blobs.head(path) for path in wanted))
+        blobs = await asyncio.gather(*(self._stores.blobs.head(path) for path in wanted))
         documents = []
         for (path, name), blob in zip(wanted.items(), blobs, strict=True):
             document = await self._agree(path, blob, known.get(path.document_id))
@@ -54,66 +47,83 @@ class DocumentLibrary:
             documents.append(document)
         return documents
 
+    async def find(self, owner: Owner, document_id: str) -> Document:
+        """The record of a document of this conversation. Raises NotFound for an id not in here."""
+        for document in await self._stores.catalog.get(owner, [document_id]):
+            return document
+        raise NotFound("There is no such document in this conversation.")
+
     async def upload(
         self, owner: Owner, file_name: str, source: Path, progress: Progress | None = None
     ) -> Document:
         """Read a local file and keep it under a bare `file_name`, replacing one of that name.
 
-        A file that is rejected leaves nothing behind. One without text is kept, as `failed`.
+        It can be read at once, and searched once the worker has completed it. A file that is rejected
+        leaves nothing behind. One without text is kept, as `failed` if nothing here can recognise it.
         """
         path = BlobPath(owner, file_name)
-        reading = await self._ingestion.read(path, source, progress)
+        reading = await self._reader.read(path, source, progress)
         return await _to_the_end(self._keep(path, source, reading))
 
     async def list_documents(self, owner: Owner) -> list[Document]:
         """The conversation's documents, oldest first."""
         # Records before blobs: a record without a blob is then one whose blob has gone.
-        known = {document.path: document for document in await self._catalog.list_in(owner)}
-        blobs = {blob.path: blob for blob in await self._blobs.list_in(owner)}
+        known = {document.path: document for document in await self._stores.catalog.list_in(owner)}
+        blobs = {blob.path: blob for blob in await self._stores.blobs.list_in(owner)}
         found = [await self._agree(path, blobs.get(path), known.get(path)) for path in {**known, **blobs}]
         documents = [document for document in found if document is not None]
         return sorted(documents, key=lambda document: (document.created_at, document.blob_name))
 
     async def delete(self, owner: Owner, document_id: str) -> None:
         """Remove a document and all that was made of it. Raises NotFound for an id not in here."""
-        for document in await self._everything(owner):
-            if document.document_id == document_id:
-                return await self._remove(document)
+        for path in await self._everything(owner):
+            if path.document_id == document_id:
+                return await self._remove(path)
         raise NotFound("There is no such document in this conversation.")
 
     async def delete_all(self, owner: Owner) -> None:
         """Remove every document of a conversation."""
-        for document in await self._everything(owner):
-            await self._remove(document)
+        for path in await self._everything(owner):
+            await self._remove(path)
 
-    async def ready(self, document: Document, progress: Progress | None = None) -> Document:
-        """The record once the text can be searched, or `failed` with the reason why it cannot.
+    async def readable(self, document: Document, progress: Progress | None = None) -> Document:
+        """The record once the pages can be read, or `failed` with the reason why they cannot.
 
         What failed once is not tried again on the same bytes.
         """
-        if document.status in (DocumentStatus.COMPLETED, DocumentStatus.FAILED):
+        if document.readable or document.status is DocumentStatus.FAILED:
             return document
-        return await self._ingestion.ingest(document, progress)
+        return await self._ingestion.readable(document, progress or _unheard)
 
     async def text(self, document: Document, numbers: Sequence[int] | None = None) -> list[Page]:
         """The pages with these numbers (all: None), in order."""
-        return await self._pages.get(document.document_id, numbers)
+        return await self._stores.pages.get(document.document_id, numbers)
 
-    async def close(self) -> None:
-        """Wait for ingestion that is still going on."""
-        await self._ingestion.close()
+    async def page_text(self, document_id: str, number: int) -> str:
+        """The text of one page; empty where there is none. For ids that a scope has given out only."""
+        pages = await self._stores.pages.get(document_id, [number])
+        return pages[0].text if pages else ""
+
+    async def progress(self, document: Document) -> JobProgress | None:
+        """How far the work on a document has come; None where nothing is being done."""
+        jobs = await self._stores.queue.progress(document.document_id)
+        return jobs.get(JobKind.INGEST) or jobs.get(JobKind.ANALYSE)
 
     async def _keep(self, path: BlobPath, source: Path, reading: Reading) -> Document:
-        async with self._ingestion.writing(path.document_id):
-            replaces = await self._blobs.head(path) is not None
-            blob = await self._blobs.put(path, source)
+        async with self._stores.writing(path.document_id):
+            replaces = await self._stores.blobs.head(path) is not None
+            blob = await self._stores.blobs.put(path, source)
             try:
-                saved = await self._ingestion.save(blob, reading)
+                if stored := await self._ingestion.store(blob, reading):
+                    return stored
             except BaseException:
                 if not replaces:
-                    await self._erase(Document.first_seen(blob))
+                    await self._erase(path)
                 raise
-        return saved or await self._ingestion.reread(Document.first_seen(blob))
+            begun = await self._stores.start_over(path)
+        if begun is None:
+            raise missing_document(path.file)
+        return await self.readable(begun)
 
     async def _agree(
         self, path: BlobPath, blob: BlobProperties | None, known: Document | None
@@ -123,43 +133,41 @@ class DocumentLibrary:
             return None
         if blob is not None and known is not None and blob.etag == known.etag:
             return known
-        async with self._ingestion.writing(path.document_id):
+        async with self._stores.writing(path.document_id):
             return await self._make_agree(path)
 
     async def _make_agree(self, path: BlobPath) -> Document | None:
-        known = (await self._known(path.owner, [path.document_id])).get(path.document_id)
-        blob = await self._blobs.head(path)
+        known, blob = await self._stores.get(path), await self._stores.blobs.head(path)
         if blob is None:
             if known is not None:
-                await self._forget(known)
+                await self._stores.forget(path)
             return None
         if known is not None and known.etag == blob.etag:
             return known
-        document = Document.first_seen(blob)
-        await self._catalog.save(document)
-        return document
+        return await self._stores.begin(blob)
 
     async def _known(self, owner: Owner, document_ids: Sequence[str]) -> dict[str, Document]:
-        return {document.document_id: document for document in await self._catalog.get(owner, document_ids)}
+        return {
+            document.document_id: document for document in await self._stores.catalog.get(owner, document_ids)
+        }
 
-    async def _everything(self, owner: Owner) -> list[Document]:
+    async def _everything(self, owner: Owner) -> list[BlobPath]:
         """Whatever there is to remove: blobs without a record, and records without a blob too."""
-        records = await self._catalog.list_in(owner)
-        unread = map(Document.first_seen, await self._blobs.list_in(owner))
-        return list({document.path: document for document in [*unread, *records]}.values())
+        records = [document.path for document in await self._stores.catalog.list_in(owner)]
+        blobs = [blob.path for blob in await self._stores.blobs.list_in(owner)]
+        return list(dict.fromkeys([*records, *blobs]))
 
-    async def _remove(self, document: Document) -> None:
-        async with self._ingestion.writing(document.document_id):
-            await self._erase(document)
+    async def _remove(self, path: BlobPath) -> None:
+        async with self._stores.writing(path.document_id):
+            await self._erase(path)
 
-    async def _erase(self, document: Document) -> None:
-        await self._blobs.delete(document.path)
-        await self._forget(document)
+    async def _erase(self, path: BlobPath) -> None:
+        await self._stores.blobs.delete(path)
+        await self._stores.forget(path)
 
-    async def _forget(self, document: Document) -> None:
-        await self._index.delete(document.document_id)
-        await self._pages.delete(document.document_id)
-        await self._catalog.delete(document)
+
+def _unheard(_done: int, _total: int, _what: str) -> None:
+    """Progress that nobody asked for."""
 
 
 async def _to_the_end(work: Coroutine[Any, Any, Result]) -> Result:

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.documents.names import BlobPath, Owner
 
@@ -34,7 +34,7 @@ class BlobProperties(Record):
 
 
 class Document(Record):
-    """A catalog record. `reason` is written for people and set when the status is `failed`."""
+    """A catalog record. `reason` is for people: why it failed, or why some pages still have no text."""
 
     document_id: str
     organization_id: str
@@ -51,9 +51,18 @@ class Document(Record):
     reason: str | None = None
     pages: int = Field(default=0, ge=0)
     pages_without_text: int = Field(default=0, ge=0)
+    pages_by_ocr: int = Field(default=0, ge=0, description="pages whose text was recognised in an image")
     tokens: int = Field(default=0, ge=0, description="tokens of the whole text")
     created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     updated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_an_earlier_version(cls, values: Any) -> Any:
+        """Records from before there was `readable` are read once more: the search has changed since."""
+        if isinstance(values, dict) and values.get("status") == "completed" and "readable" not in values:
+            return {**values, "status": DocumentStatus.UPLOADED}
+        return values
 
     @property
     def owner(self) -> Owner:
@@ -90,6 +99,31 @@ class Page(Record):
         repr=False,
         description="where each word stands, see boxes.py; empty where unknown, and where not asked for",
     )
+
+
+class JobKind(StrEnum):
+    """What is to be done with a document."""
+
+    INGEST = "ingest"
+    ANALYSE = "analyse"
+
+
+class Job(Record):
+    """Work on one version of a document, leased to one worker."""
+
+    kind: JobKind
+    path: BlobPath
+    etag: str
+    lease: str = Field(description="tells this lease from every other")
+    leases: int = Field(default=1, ge=1, description="how often it was begun, this time included")
+
+
+class JobProgress(Record):
+    """How far a job has come; `total` is 0 while it is not known."""
+
+    done: int = 0
+    total: int = 0
+    what: str = ""
 
 
 class Passage(Record):

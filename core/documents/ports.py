@@ -5,7 +5,19 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from core.documents.models import BlobProperties, Document, FileRef, Hit, Page, Passage, Retrieval, StoredFile
+from core.documents.models import (
+    BlobProperties,
+    Document,
+    FileRef,
+    Hit,
+    Job,
+    JobKind,
+    JobProgress,
+    Page,
+    Passage,
+    Retrieval,
+    StoredFile,
+)
 from core.documents.names import BlobPath, Owner
 
 Progress = Callable[[int, int, str], None]
@@ -49,7 +61,16 @@ class Catalog(Protocol):
     async def save(self, document: Document) -> None:
         """Insert or replace a record."""
 
-    async def delete(self, document: Document) -> None:
+    async def advance(self, document: Document) -> bool:
+        """Replace the record if it is still one of the same bytes (ETag); whether it was."""
+
+    async def twins(self, organization_id: str, sha256: str) -> list[Document]:
+        """The organization's readable documents with these bytes, whoever they belong to."""
+
+    async def unfinished(self) -> list[Document]:
+        """Every record that is neither completed nor failed, of all owners, oldest first."""
+
+    async def delete(self, path: BlobPath) -> None:
         """Remove the record and its file references; an absent one is no error."""
 
     async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
@@ -148,6 +169,41 @@ class Retriever(Protocol):
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         """The best passages of exactly these documents, and every step that was taken to find them."""
+
+
+class JobQueue(Protocol):
+    """Work on documents: at most one job of a kind for each, done by one worker at a time.
+
+    A lease that is not renewed ends, and the job goes to the next who asks. Jobs with the same bytes in
+    an organization are never leased at the same time, so that the second can use what the first has made.
+    """
+
+    async def enqueue(self, document: Document, kind: JobKind) -> None:
+        """Have it done. Nothing changes where it is queued already; a job for other bytes is replaced."""
+
+    async def lease(self, seconds: float) -> Job | None:
+        """The next job that nobody holds, ingestion first; None where there is none."""
+
+    async def claim(self, document: Document, kind: JobKind, seconds: float) -> Job | None:
+        """This very job, queued or not; None while somebody holds it."""
+
+    async def renew(self, job: Job, seconds: float) -> None:
+        """Hold it for longer. Raises LeaseLost where it is not held any more."""
+
+    async def finish(self, job: Job) -> None:
+        """It is done; nothing happens where it is not held any more."""
+
+    async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
+        """Let others have it, after a delay; nothing happens where it is not held any more."""
+
+    async def report(self, job: Job, progress: JobProgress) -> None:
+        """Tell how far it has come."""
+
+    async def progress(self, document_id: str) -> dict[JobKind, JobProgress]:
+        """How far the document's jobs have come; jobs that have ended are not in it."""
+
+    async def delete(self, document_id: str) -> None:
+        """Drop the document's jobs that nobody holds; who holds one will see that the document is gone."""
 
 
 class ProviderFiles(Protocol):

@@ -1,237 +1,159 @@
-"""Scores passages by where the words of a question stand; all statistics are those of the scope alone."""
+"""Scores passages by what they have of a question; all statistics are those of the scope alone."""
 
 import heapq
-import math
-import re
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from core.documents.terms import question_words
+from core.documents.bm25 import Counts, Scores, bm25, normalized
+from core.documents.identity import score_names, score_periods
+from core.documents.page_kinds import figure_share, merge_best, score_kinds
+from core.documents.questions import Question
+from core.documents.scope_table import Evidence, ScopeTable
+from core.documents.terms import has_digit
+from core.documents.vocabulary.lexicon import LEAST_KNOWN
 
-K1 = 1.2
-B = 0.75
-PAIR_WEIGHT = 0.4
-PASSAGE_WEIGHT = 0.3
-HEADING_WEIGHT = 0.15
-DOCUMENT_WEIGHT = 0.3
-NUMBER_WEIGHT = 1.0
 FULL_PAGE_TERMS = 30
 
-_ASKS_FOR_NUMBER = re.compile(
-    r"\bhow (?:much|many|large|big|high|low|old|long|often)\b"
-    r"|\b(?:amounts?|average|changed?|decreased?|difference in|growth|grow|grew|increased?|margin|number of"
-    r"|percent|percentage|price|rate|ratio|revenue|sum|total)\b"
-    r"|\bwie ?(?:viele?|hoch|groß|lange|alt)\b|\bcuánt[oa]s?\b|\bcombien\b|\bquant[oaie]\b|\bquant[oa]s\b"
-    r"|\bhoeveel\b|\bсколько\b|多少|几|何(?:人|年|個|円)|いくつ|いくら|얼마|몇",
-    re.IGNORECASE,
-)
 
-Counts = Mapping[int, int]
-"""How often something occurs, by the number of the unit (passage, page or document) that it occurs in."""
+@dataclass(frozen=True)
+class Weights:
+    """What each ingredient of a page's score counts, the question's own words being 1; 0 leaves it out."""
 
-Scores = dict[int, float]
-
-
-class Question(NamedTuple):
-    """What is asked: its telling words in order, and whether the answer is likely a number."""
-
-    words: list[str]
-    numeric: bool
-
-    @classmethod
-    def parse(cls, text: str) -> "Question":
-        return cls(question_words(text), _ASKS_FOR_NUMBER.search(text) is not None)
-
-
-class Layout(NamedTuple):
-    """How a document's terms are spread over its passages.
-
-    A passage has its page, the position of its first term, and how many of its terms have a digit.
-    Positions count the document's terms and leave one free after each passage; the last of `starts` is
-    where another passage would start.
-    """
-
-    pages: Sequence[int]
-    starts: Sequence[int]
-    digits: Sequence[int]
-
-
-class Evidence(NamedTuple):
-    """What one document has of a question's words, by the word's index in the question.
-
-    `positions` are the word's own; `headings` are the passages that have it in their heading.
-    """
-
-    layout: Layout
-    positions: Mapping[int, Sequence[int]]
-    headings: Mapping[int, Sequence[int]]
+    pairs: float = 0.4
+    passage: float = 0.3
+    headings: float = 0.15
+    figures: float = 0.8
+    covers: float = 0.15
+    names: float = 0.5
+    periods: float = 0.8
+    concepts: float = 0.9
+    kinds: float = 0.6
+    places: float = 0.8
+    cleaned: bool = True
+    repaired: bool = True
 
 
 class Match(NamedTuple):
-    """A passage that shares words with the question: its document's and its own index, and its score."""
+    """A passage that has something of the question: its document's and its own index, and its score."""
 
     document: int
     passage: int
     score: float
 
 
-def rank_passages(question: Question, scope: Sequence[Evidence], top_k: int) -> list[Match]:
+class Meant(NamedTuple):
+    """What the vocabularies make of a question, in the documents that speak their language.
+
+    `concepts` are counts by passage, `kinds` the fit of pages; `figures`: such pages are mostly figures.
+    """
+
+    concepts: list[Counts]
+    kinds: Scores
+    figures: bool
+
+
+def rank_passages(question: Question, scope: Sequence[Evidence], top_k: int, weights: Weights) -> list[Match]:
     """The best matching passages, best first; their distinct pages in this order rank the pages."""
     table = ScopeTable(scope)
-    by_word = table.word_counts()
-    pages = score_pages(question, table, by_word)
+    by_word = table.count_words(question.words)
+    meant = find_meant(question, table)
+    places = score_places(question, table)
+    pages = score_pages(question, table, by_word, meant, places, weights)
+    own = score_passages(table, by_word, meant, weights)
+    pointed_at = (passage for passage, page in enumerate(table.page_of) if page in places)
     scores = {
-        passage: pages[table.page_of[passage]] + PASSAGE_WEIGHT * score
-        for passage, score in normalized(bm25(by_word, table.passage_lengths)).items()
+        passage: pages[table.page_of[passage]] + weights.passage * own.get(passage, 0.0)
+        for passage in own.keys() | set(pointed_at)
     }
     best = heapq.nsmallest(top_k, scores, key=lambda passage: (-scores[passage], passage))
     return [Match(*table.locate(passage), scores[passage]) for passage in best]
 
 
-class ScopeTable:
-    """The passages and pages of several documents, numbered through."""
-
-    def __init__(self, scope: Sequence[Evidence]) -> None:
-        self._scope = scope
-        self.document_count = len(scope)
-        self._first_passages: list[int] = []
-        self._first_pages: list[int] = []
-        self.page_of: list[int] = []
-        self.passage_lengths: list[int] = []
-        self.page_lengths: list[int] = []
-        self.page_digits: list[int] = []
-        for evidence in scope:
-            self._add(evidence.layout)
-
-    def _add(self, layout: Layout) -> None:
-        self._first_passages.append(len(self.page_of))
-        self._first_pages.append(len(self.page_lengths))
-        previous = None
-        for passage, page in enumerate(layout.pages):
-            if page != previous:
-                self.page_lengths.append(0)
-                self.page_digits.append(0)
-                previous = page
-            length = layout.starts[passage + 1] - layout.starts[passage] - 1
-            self.page_of.append(len(self.page_lengths) - 1)
-            self.passage_lengths.append(length)
-            self.page_lengths[-1] += length
-            self.page_digits[-1] += layout.digits[passage]
-
-    def locate(self, passage: int) -> tuple[int, int]:
-        """The document's index in the scope and the passage's in the document."""
-        document = bisect_right(self._first_passages, passage) - 1
-        return document, passage - self._first_passages[document]
-
-    def document_of(self, page: int) -> int:
-        """The index of a page's document."""
-        return bisect_right(self._first_pages, page) - 1
-
-    def word_counts(self) -> list[Counts]:
-        """For each word found: how often each passage has it."""
-        return self._count(evidence.positions for evidence in self._scope)
-
-    def pair_counts(self) -> list[Counts]:
-        """For each two words that follow each other in the question: how often they do in each passage."""
-        return self._count(adjacent(evidence.positions) for evidence in self._scope)
-
-    def heading_counts(self) -> list[Counts]:
-        """For each word found in headings: the pages that have it in one."""
-        pages: dict[int, dict[int, int]] = defaultdict(dict)
-        for first, evidence in zip(self._first_passages, self._scope, strict=True):
-            for word, passages in evidence.headings.items():
-                pages[word].update((self.page_of[first + passage], 1) for passage in passages)
-        return list(pages.values())
-
-    def first_page_counts(self, by_page: Sequence[Counts]) -> list[Counts]:
-        """For each word: the documents that have it on their first page."""
-        firsts = list(enumerate(self._first_pages))
-        return [{document: 1 for document, page in firsts if page in counts} for counts in by_page]
-
-    def by_page(self, counts_by_passage: Iterable[Counts]) -> list[Counts]:
-        """Counts by passage, added up by page."""
-        return [self._add_up(counts) for counts in counts_by_passage]
-
-    def _add_up(self, counts: Counts) -> Counts:
-        pages: dict[int, int] = defaultdict(int)
-        for passage, count in counts.items():
-            pages[self.page_of[passage]] += count
-        return pages
-
-    def _count(self, positions_by_word: Iterable[Mapping[int, Sequence[int]]]) -> list[Counts]:
-        counts: dict[int, dict[int, int]] = defaultdict(dict)
-        for first, evidence, by_word in zip(
-            self._first_passages, self._scope, positions_by_word, strict=True
-        ):
-            passages_up_to = partial(bisect_right, evidence.layout.starts)
-            for word, positions in by_word.items():
-                for passages, count in Counter(map(passages_up_to, positions)).items():
-                    counts[word][first + passages - 1] = count
-        return list(counts.values())
+def find_meant(question: Question, table: ScopeTable) -> Meant:
+    """Look for what the vocabularies add to a question."""
+    concepts: list[Counts] = []
+    kinds: list[Scores] = []
+    figures = False
+    for vocabulary, meaning in question.meanings:
+        if fluent := table.fluent(vocabulary.known_by, LEAST_KNOWN):
+            concepts += table.count_concepts(meaning.concepts, fluent)
+            kinds.append(score_kinds(meaning.kinds, table, fluent))
+            figures = figures or any(kind.figures for kind in meaning.kinds)
+    return Meant(concepts, merge_best(kinds), figures)
 
 
-def score_pages(question: Question, table: ScopeTable, counts_by_passage: Sequence[Counts]) -> Scores:
-    """A score for every page that has a word of the question."""
-    by_page = table.by_page(counts_by_passage)
-    scores = score_text(table, by_page)
-    headings = score_headings(table)
-    documents = score_documents(table, by_page)
-    for page in scores:
-        scores[page] += HEADING_WEIGHT * headings.get(page, 0)
-        scores[page] += DOCUMENT_WEIGHT * documents.get(table.document_of(page), 0)
-        scores[page] += NUMBER_WEIGHT * digit_density(table, page) if question.numeric else 0
+def score_pages(
+    question: Question,
+    table: ScopeTable,
+    by_word: Sequence[Counts],
+    meant: Meant,
+    places: Scores,
+    weights: Weights,
+) -> Scores:
+    """A score for every page that has something of the question."""
+    parts = (
+        (1.0, score_text(question, table, table.by_page(by_word), weights)),
+        (weights.headings, score_headings(question, table)),
+        (weights.concepts, normalized(bm25(table.by_page(meant.concepts), table.page_lengths))),
+        (weights.places, places),
+        (weights.kinds, meant.kinds),
+    )
+    documents = score_documents(question, table, weights)
+    figures = weights.figures if question.numeric or meant.figures else 0.0
+    scores: Scores = {}
+    for page in set().union(*(part for _, part in parts)):
+        scores[page] = sum(weight * part.get(page, 0.0) for weight, part in parts)
+        scores[page] += documents[table.document_of(page)]
+        scores[page] += figures * figure_share(table, page, FULL_PAGE_TERMS)
     return scores
 
 
-def score_text(table: ScopeTable, by_page: Sequence[Counts]) -> Scores:
-    """Pages by the question's words, and by those of them that stand together."""
-    scores = bm25(by_page, table.page_lengths)
-    for page, score in bm25(table.by_page(table.pair_counts()), table.page_lengths).items():
-        scores[page] += PAIR_WEIGHT * score
+def score_passages(table: ScopeTable, by_word: Sequence[Counts], meant: Meant, weights: Weights) -> Scores:
+    """Passages by the question's words, and by what the vocabularies add to them."""
+    scores: Scores = defaultdict(float, normalized(bm25(by_word, table.passage_lengths)))
+    for passage, score in normalized(bm25(meant.concepts, table.passage_lengths)).items():
+        scores[passage] += weights.concepts * score
     return normalized(scores)
 
 
-def score_headings(table: ScopeTable) -> Scores:
+def score_text(question: Question, table: ScopeTable, by_page: Sequence[Counts], weights: Weights) -> Scores:
+    """Pages by the question's words, and by those of them that stand together."""
+    scores = bm25(by_page, table.page_lengths)
+    if weights.pairs:
+        pairs = table.by_page(table.count_pairs(question.words))
+        for page, score in bm25(pairs, table.page_lengths).items():
+            scores[page] += weights.pairs * score
+    return normalized(scores)
+
+
+def score_headings(question: Question, table: ScopeTable) -> Scores:
     """Pages by the question's words in their headings."""
-    return normalized(bm25(table.heading_counts(), [1] * len(table.page_lengths)))
+    return normalized(bm25(table.count_headings(question.words), [1] * len(table.page_lengths)))
 
 
-def score_documents(table: ScopeTable, by_page: Sequence[Counts]) -> Scores:
-    """Documents by how well their first page tells them apart as the one meant."""
-    return normalized(bm25(table.first_page_counts(by_page), [1] * table.document_count))
-
-
-def digit_density(table: ScopeTable, page: int) -> float:
-    """The share of a page's terms that have a digit: high where there are tables of figures."""
-    return table.page_digits[page] / max(FULL_PAGE_TERMS, table.page_lengths[page])
-
-
-def adjacent(positions: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
-    """Where the question's next word follows, by the index of the first of the two."""
-    nexts = {word: set(positions[word + 1]) for word in positions if word + 1 in positions}
-    return {word: [i for i in positions[word] if i + 1 in following] for word, following in nexts.items()}
-
-
-def bm25(occurrences: Iterable[Counts], lengths: Sequence[int]) -> Scores:
-    """BM25 of the units with these lengths, from how often each term occurs in each."""
-    scores: Scores = defaultdict(float)
-    average = sum(lengths) / max(1, len(lengths)) or 1
-    for counts in occurrences:
-        weight = rarity(len(counts), len(lengths)) * (K1 + 1)
-        for unit, count in counts.items():
-            scores[unit] += weight * count / (count + K1 * (1 - B + B * lengths[unit] / average))
+def score_places(question: Question, table: ScopeTable) -> Scores:
+    """Pages that the question points at: by their number, or by the table or section that is on them."""
+    scores: Scores = {page: 1.0 for page, number in enumerate(table.page_numbers) if number in question.pages}
+    for place in question.places:
+        for page, score in normalized(
+            bm25(table.by_page(table.count_concepts([[place]])), table.page_lengths)
+        ).items():
+            scores[page] = max(score, scores.get(page, 0.0))
     return scores
 
 
-def rarity(having: int, total: int) -> float:
-    """BM25's inverse document frequency."""
-    return math.log(1 + (total - having + 0.5) / (having + 0.5))
-
-
-def normalized(scores: Scores) -> Scores:
-    """Scores as shares of the best one."""
-    best = max(scores.values(), default=0) or 1
-    return {unit: score / best for unit, score in scores.items()}
+def score_documents(question: Question, table: ScopeTable, weights: Weights) -> list[float]:
+    """Documents by how well their name, period and first page tell them apart as the one meant."""
+    identities = [evidence.identity for evidence in table.scope]
+    if len(identities) < 2:
+        return [0.0] * len(identities)
+    said = [word for word in question.words if not has_digit(word)]
+    covers = normalized(bm25(table.count_openings(said), [1] * len(identities)))
+    names = score_names(question.text, identities)
+    periods = score_periods(question.periods, identities)
+    return [
+        weights.covers * covers.get(document, 0.0) + weights.names * name + weights.periods * period
+        for document, (name, period) in enumerate(zip(names, periods, strict=True))
+    ]

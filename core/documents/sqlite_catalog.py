@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from core.documents.models import Document, StoredFile
-from core.documents.names import Owner
+from core.documents.names import BlobPath, Owner
 from core.sqlite import Database, statement
 
 SCHEMA = """
@@ -18,6 +18,9 @@ CREATE TABLE IF NOT EXISTS documents (
     body TEXT NOT NULL,
     PRIMARY KEY (organization_id, user_id, conversation_id, document_id)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS documents_by_bytes ON documents (organization_id, body ->> 'sha256');
+CREATE INDEX IF NOT EXISTS documents_unfinished ON documents (body ->> 'created_at')
+    WHERE body ->> 'status' IN ('uploaded', 'processing');
 CREATE TABLE IF NOT EXISTS stored_files (
     organization_id TEXT NOT NULL,
     document_id TEXT NOT NULL,
@@ -56,15 +59,38 @@ class SqliteCatalog:
         row = (*_key(document.owner), document.document_id, document.model_dump_json())
         await self._database.write(statement("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
 
-    async def delete(self, document: Document) -> None:
+    async def advance(self, document: Document) -> bool:
+        query = f"UPDATE documents SET body = ? WHERE {_OWNED} AND document_id = ? AND body ->> 'etag' = ?"
+        parameters = (
+            document.model_dump_json(), *_key(document.owner), document.document_id, document.etag,
+        )  # fmt: skip
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.execute(query, parameters).rowcount
+
+        return await self._database.write(work) > 0
+
+    async def twins(self, organization_id: str, sha256: str) -> list[Document]:
+        query = "SELECT body FROM documents WHERE organization_id = ? AND body ->> 'sha256' = ?"
+        found = await self._documents(query, (organization_id, sha256))
+        return [document for document in found if document.readable]
+
+    async def unfinished(self) -> list[Document]:
+        query = (
+            "SELECT body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
+            " ORDER BY body ->> 'created_at'"
+        )
+        return await self._documents(query, ())
+
+    async def delete(self, path: BlobPath) -> None:
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
                 f"DELETE FROM documents WHERE {_OWNED} AND document_id = ?",
-                (*_key(document.owner), document.document_id),
+                (*_key(path.owner), path.document_id),
             )
             connection.execute(
                 "DELETE FROM stored_files WHERE organization_id = ? AND document_id = ?",
-                (document.organization_id, document.document_id),
+                (path.owner.organization_id, path.document_id),
             )
 
         await self._database.write(work)
@@ -96,7 +122,7 @@ class SqliteCatalog:
     async def ping(self) -> None:
         await self._database.ping()
 
-    async def _documents(self, query: str, parameters: tuple[str, ...]) -> list[Document]:
+    async def _documents(self, query: str, parameters: Sequence[str]) -> list[Document]:
         rows = await self._database.read(lambda connection: connection.execute(query, parameters).fetchall())
         return [Document.model_validate_json(row["body"]) for row in rows]
 

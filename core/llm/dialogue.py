@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from core.grounding.answers import NOT_FOUND_ANSWER
 from core.llm.ranking import Candidate, Question, Ranking
 from core.llm.sentences import split_pieces
 
@@ -36,14 +37,14 @@ _DEMONSTRATIVE = re.compile(
 _WORD = re.compile(r"[\w$€£%.,'’-]*\w")
 
 
-def recall_or_introduce(question: str, earlier: Sequence[str]) -> str:
-    """What the user said before that answers the question, quoted; else what this model is."""
+def recall(question: str, earlier: Sequence[str]) -> str | None:
+    """What the user said before that answers the question, quoted; None if nothing does."""
     said = [piece.text for text in earlier for piece in split_pieces(text) if not piece.text.endswith("?")]
     ranking = Ranking(Question(question), [Candidate(text) for text in said])
     coverage = [ranking.coverage(scored.covered) for scored in ranking.scored]
     best = max(coverage, default=0.0)
     if best < RECALL_COVERAGE:
-        return INTRODUCTION
+        return None
     newest = max(index for index, share in enumerate(coverage) if share == best)
     return f"Earlier in this conversation you said: “{said[newest]}”"
 
@@ -69,6 +70,8 @@ def asks_for_listing(question: str) -> bool:
 
 def tell_tool_result(content: str) -> str:
     """A tool's result in words: documents by name and status, anything else as it came."""
+    if _found_no_passage(content):
+        return NOT_FOUND_ANSWER
     documents = _documents_in(content)
     if documents is None:
         return f"The tool returned: {content}" if content.strip() else "The tool returned nothing."
@@ -103,6 +106,17 @@ def _documents_in(content: str) -> list[dict[str, Any]] | None:
     except (ValueError, KeyError, IndexError, TypeError):
         return None
     return documents
+
+
+def _found_no_passage(content: str) -> bool:
+    try:
+        found = json.loads(content)
+        results = found if isinstance(found, list) else [found]
+        return any("passages" in result for result in results) and not any(
+            result.get("passages") for result in results
+        )
+    except (ValueError, AttributeError, TypeError):
+        return False
 
 
 def _told(document: dict[str, Any]) -> str:

@@ -17,11 +17,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, SkipValidation
 
 from core.grounding.sources import FencedSource, read_fenced, without_fenced
-from core.llm.dialogue import asks_for_listing, recall_or_introduce, rewrite_question, tell_tool_result
+from core.llm.dialogue import INTRODUCTION, recall, rewrite_question, tell_tool_result
 from core.llm.quoting import answer_from
 from core.llm.tokens import TokenCounter
+from core.llm.tool_choice import Call, Done, choose_calls
 
-LISTING_TOOL = "documents_list"
 _QUESTION, _LAST_QUESTION, _FINDINGS = "Question:", "Last question:", "What the tools found:"
 _USER_LINES = re.compile(r"^user: (.*?)(?=\n(?:user|assistant): |\s*\Z)", re.M | re.S)
 _WORD = re.compile(r"\s*\S+\s*$|\s*\S+")
@@ -34,6 +34,7 @@ class Conversation:
     question: str
     earlier: tuple[str, ...]
     sources: tuple[FencedSource, ...]
+    done: tuple[Done, ...]
     tool_result: str | None
 
     @classmethod
@@ -48,13 +49,29 @@ class Conversation:
         others = [str(message.text) for message in messages if not isinstance(message, HumanMessage)]
         transcript, _, question = without_fenced(asked).rpartition(_LAST_QUESTION)
         question, _, findings = question.partition(_FINDINGS)
-        last = messages[-1] if messages else None
+        done = _tools_called(messages)
         return cls(
             question=question.strip().removeprefix(_QUESTION).strip(),
             earlier=(*map(without_fenced, earlier), *_USER_LINES.findall(transcript)),
             sources=tuple(read_fenced("\n".join([*others, asked]))),
-            tool_result=str(last.text) if isinstance(last, ToolMessage) else findings.strip() or None,
+            done=done,
+            tool_result=done[-1].content if done else without_fenced(findings) or None,
         )
+
+
+def _tools_called(messages: Sequence[BaseMessage]) -> tuple[Done, ...]:
+    """The tools that were called since the last question, in order, without the sources that they gave."""
+    names: dict[str, str] = {}
+    done: list[Done] = []
+    for message in messages:
+        if isinstance(message, HumanMessage):
+            done.clear()
+        elif isinstance(message, AIMessage):
+            names.update({call["id"] or "": call["name"] for call in message.tool_calls})
+        elif isinstance(message, ToolMessage):
+            name = names.get(message.tool_call_id, "")
+            done.append(Done(name, without_fenced(str(message.text))))
+    return tuple(done)
 
 
 FORMS: dict[str, Callable[[Conversation], dict[str, Any]]] = {
@@ -64,7 +81,7 @@ FORMS: dict[str, Callable[[Conversation], dict[str, Any]]] = {
 
 
 class ExtractiveChatModel(BaseChatModel):
-    """Quotes sources, fills the forms in FORMS, lists documents by tool, and otherwise says what it is.
+    """Quotes sources, fills the forms in FORMS, finds sources by tools, and otherwise says what it is.
 
     Raises NotImplementedError for a structured output that FORMS does not have.
     """
@@ -100,11 +117,14 @@ class ExtractiveChatModel(BaseChatModel):
 
     def _reply(self, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         asked = Conversation.read(messages)
-        called = _chosen_call(asked, options)
+        called = _chosen_calls(asked, options)
         text = "" if called else _answer(asked)
         return AIMessage(
             content=text,
-            tool_calls=[tool_call(name=called[0], args=called[1], id=f"call_{called[0]}")] if called else [],
+            tool_calls=[
+                tool_call(name=name, args=arguments, id=f"call_{len(asked.done) + number}_{name}")
+                for number, (name, arguments) in enumerate(called)
+            ],
             usage_metadata=self._usage(messages, text or json.dumps(called)),
             response_metadata={
                 "model_name": "extractive",
@@ -119,24 +139,22 @@ class ExtractiveChatModel(BaseChatModel):
 
 
 def _answer(asked: Conversation) -> str:
-    if asked.tool_result is not None:
-        return tell_tool_result(asked.tool_result)
     if asked.sources:
         return answer_from(asked.question, asked.sources)
-    return recall_or_introduce(asked.question, asked.earlier)
+    if asked.tool_result is not None:
+        return tell_tool_result(asked.tool_result)
+    return recall(asked.question, asked.earlier) or INTRODUCTION
 
 
-def _chosen_call(asked: Conversation, options: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The tool to call and its arguments: the forced one, or the listing where that is what is asked."""
+def _chosen_calls(asked: Conversation, options: dict[str, Any]) -> list[Call]:
+    """The tools to call: the form that is forced, or what the question needs."""
     offered = [tool["function"]["name"] for tool in options.get("tools") or []]
     forced = options.get("tool_choice")
     if forced in offered:
         if forced not in FORMS:
             raise NotImplementedError(f"The extractive model cannot fill the form {forced!r}.")
-        return forced, FORMS[forced](asked)
-    if LISTING_TOOL in offered and asked.tool_result is None and asks_for_listing(asked.question):
-        return LISTING_TOOL, {}
-    return None
+        return [Call(forced, FORMS[forced](asked))]
+    return choose_calls(asked.question, asked.earlier, asked.done, offered)
 
 
 def _chunks(message: AIMessage) -> Iterator[ChatGenerationChunk]:

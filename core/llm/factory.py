@@ -15,7 +15,7 @@ from core.settings import CoreSettings
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
-Role = Literal["planner", "writer"]
+Role = Literal["planner", "writer", "analyst"]
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 5.0
@@ -92,7 +92,8 @@ def _endpoint(settings: CoreSettings) -> _Endpoint | None:
 
 
 def _model_name(settings: CoreSettings, role: Role) -> str:
-    return settings.planner_model or settings.chat_model if role == "planner" else settings.chat_model
+    named = {"planner": settings.planner_model, "analyst": settings.analysis_model}
+    return named.get(role) or settings.chat_model
 
 
 def _build_openai(

@@ -47,11 +47,16 @@ class _Place:
     last: int
 
 
+def asks_for_overview(question: str) -> bool:
+    """Whether the question is what documents are about, rather than something that they say."""
+    return _ASKS_OVERVIEW.search(question) is not None
+
+
 def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     """Quotes in reading order, or NOT_FOUND_ANSWER where the sources do not speak of it."""
     pieces = [split_pieces(source.text) for source in sources]
     places, candidates = _candidates(sources, pieces)
-    if _ASKS_OVERVIEW.search(question):
+    if asks_for_overview(question):
         return _render(_openings(places, candidates, sources), sources, pieces) or NOT_FOUND_ANSWER
     ranking = Ranking(Question(question), candidates)
     best = sorted(range(len(places)), key=lambda i: -ranking.scored[i].score)

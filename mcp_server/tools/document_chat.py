@@ -11,13 +11,13 @@ from core.contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, DocumentStatus, FileRef
 from core.documents.names import missing_document, resolve_blob_name
-from core.documents.ports import PassageIndex, ProviderFiles
+from core.documents.ports import ProviderFiles
 from core.errors import NoReadableDocument, NotFound, Unavailable
 from core.grounding.markers import CitationWriter
 from core.grounding.sources import Source, fence
 from core.llm.model import ChatModel, Meter
 from core.scope import Scope
-from mcp_server.tools.reading import Reading, read_inline, read_passages
+from mcp_server.tools.reading import Reader
 
 MODEL_CALLS = 1
 
@@ -39,20 +39,16 @@ class DocumentChat:
         self,
         *,
         library: DocumentLibrary,
-        index: PassageIndex,
+        reader: Reader,
         files: ProviderFiles,
         model: ChatModel,
         prompt: str,
-        inline_token_budget: int,
-        retrieval_passages: int,
     ) -> None:
         self._library = library
-        self._index = index
+        self._reader = reader
         self._files = files
         self._model = model
         self._prompt = prompt
-        self._inline_token_budget = inline_token_budget
-        self._retrieval_passages = retrieval_passages
 
     async def answer(
         self,
@@ -71,11 +67,11 @@ class DocumentChat:
         """
         documents = await self._in_scope(scope, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
-        readable = [document for document in ready if document.status is DocumentStatus.COMPLETED]
+        readable = [document for document in ready if document.readable]
         if not readable:
             raise NoReadableDocument(_all_failed(ready))
         refs = [await self._files.ensure(document) for document in readable]
-        reading = await self._read(question, readable)
+        reading = await self._reader.read(question, readable)
         reporter.working(1, 2, f"Reading {reading.pages} pages")
         writer, text, meter = await self._write(question, reading.sources, reporter, stream=stream)
         return DocumentChatResult(
@@ -87,6 +83,7 @@ class DocumentChat:
                 reason=reading.reason,
                 pages_read=reading.pages,
                 passages=len(reading.sources),
+                retrieval=reading.steps,
                 usage=meter.usage,
                 files=_statuses(ready, refs, cached),
                 grounding=writer.grounding,
@@ -96,7 +93,7 @@ class DocumentChat:
     async def _ready(self, document: Document, reporter: Reporter) -> Document:
         """The document once it can be read, or as `failed` with the reason why it cannot."""
         try:
-            return await self._library.ready(document, reporter.working)
+            return await self._library.readable(document, reporter.working)
         except (NotFound, Unavailable) as exc:
             failure = {"status": DocumentStatus.FAILED, "reason_code": exc.code, "reason": exc.message}
             return document.model_copy(update=failure)
@@ -107,16 +104,6 @@ class DocumentChat:
             if resolve_blob_name(name, scope.owner).document_id not in reachable:
                 raise missing_document(name)
         return await self._library.resolve(scope.owner, names)
-
-    async def _read(self, question: str, documents: Sequence[Document]) -> Reading:
-        size = sum(document.tokens for document in documents)
-        if size <= self._inline_token_budget:
-            reason = f"The whole text ({size} tokens) fits the budget of {self._inline_token_budget}."
-            return await read_inline(self._library, documents, reason)
-        reason = f"The whole text ({size} tokens) exceeds the budget of {self._inline_token_budget}."
-        return await read_passages(
-            self._library, self._index, question, documents, self._retrieval_passages, reason
-        )
 
     async def _write(
         self, question: str, sources: Sequence[Source], reporter: Reporter, *, stream: bool

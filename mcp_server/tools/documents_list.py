@@ -1,19 +1,21 @@
 """documents_list: what is attached to the conversation, and how far each document has come."""
 
 from core.contract import DocumentsListResult, ListedDocument
-from core.documents.library import DocumentLibrary
+from core.documents.analysis.models import DocumentAnalysis
+from core.documents.analysis.ports import AnalysisStore
 from core.documents.models import Document
 from core.scope import Scope
+from mcp_server.tools.reach import Library, documents_in_reach, present_analyses
 
 
-async def list_documents(library: DocumentLibrary, scope: Scope) -> DocumentsListResult:
+async def list_documents(library: Library, analyses: AnalysisStore, scope: Scope) -> DocumentsListResult:
     """The documents in `scope`, oldest first. Others of the same owner are not mentioned."""
-    in_scope = set(scope.document_ids)
-    documents = await library.list_documents(scope.owner)
-    return DocumentsListResult(documents=[_listed(d) for d in documents if d.document_id in in_scope])
+    documents = await documents_in_reach(library, scope)
+    analysed = await present_analyses(analyses, documents)
+    return DocumentsListResult(documents=[_listed(d, analysed.get(d.document_id)) for d in documents])
 
 
-def _listed(document: Document) -> ListedDocument:
+def _listed(document: Document, analysis: DocumentAnalysis | None) -> ListedDocument:
     return ListedDocument(
         document_id=document.document_id,
         filename=document.blob_name,
@@ -22,4 +24,5 @@ def _listed(document: Document) -> ListedDocument:
         reason=document.reason,
         pages=document.pages,
         pages_without_text=document.pages_without_text,
+        summary_available=analysis is not None and analysis.is_done,
     )

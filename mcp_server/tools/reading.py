@@ -1,82 +1,151 @@
 """What a model gets to read: whole documents where they fit, else the passages that a search found."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from core.documents.library import DocumentLibrary
-from core.documents.models import Document, Hit, Page, Record
-from core.documents.ports import PassageIndex
+from core.documents.models import Document, DocumentStatus, Hit, Page, Record, RetrievalStep
+from core.documents.ports import Retriever
 from core.grounding.sources import Source
 
 OPENING_PAGES = 3
+
+Mode = Literal["inline", "rag", "mixed"]
+
+
+@dataclass(frozen=True)
+class ReadingLimits:
+    """Tokens up to which documents are read whole, and how many passages are read of others.
+
+    `whole` holds for all of them together; `unindexed` is what is read of documents that are not yet
+    completed, whose text cannot be searched by the index.
+    """
+
+    whole: int
+    unindexed: int
+    passages: int
 
 
 class Reading(Record):
     """The numbered sources of a prompt, and why they were chosen."""
 
-    mode: Literal["inline", "rag"]
+    mode: Mode
     reason: str
     sources: list[Source]
     pages: int
+    steps: list[RetrievalStep] = []
 
 
-async def read_inline(library: DocumentLibrary, documents: Sequence[Document], reason: str) -> Reading:
-    """Every page that has text, each a source, in reading order."""
-    sources: list[Source] = []
-    for document in documents:
-        pages = [page for page in await library.text(document) if page.text.strip()]
-        sources.extend(_whole_page(document, page, len(sources) + n) for n, page in enumerate(pages, 1))
-    return Reading(mode="inline", reason=reason, sources=sources, pages=len(sources))
+class Plan(Record):
+    """Which documents are read whole and which are searched, and why."""
+
+    mode: Mode
+    reason: str
+    whole: list[Document]
+    searched: list[Document]
 
 
-async def read_passages(
-    library: DocumentLibrary,
-    index: PassageIndex,
-    question: str,
-    documents: Sequence[Document],
-    top_k: int,
-    reason: str,
-) -> Reading:
-    """The passages that match the question best; the opening pages where none matches at all."""
-    hits = await index.search(question, [document.document_id for document in documents], top_k)
-    if not hits:
-        return await _read_openings(library, documents, reason)
-    by_id = {document.document_id: document for document in documents}
-    texts = await _page_texts(library, by_id, hits)
-    sources = [
-        Source(
-            number=number,
-            document_id=hit.passage.document_id,
-            blob_name=by_id[hit.passage.document_id].blob_name,
-            page=hit.passage.page,
-            start=hit.passage.start,
-            text=hit.passage.text,
-            page_text=texts[hit.passage.document_id, hit.passage.page],
+def plan_reading(documents: Sequence[Document], limits: ReadingLimits) -> Plan:
+    """Decide from size and status alone; the documents must be readable."""
+    size = _tokens(documents)
+    if size <= limits.whole:
+        reason = f"The whole text ({size} tokens) fits the budget of {limits.whole}."
+        return Plan(mode="inline", reason=reason, whole=list(documents), searched=[])
+    waiting = [document for document in documents if document.status is not DocumentStatus.COMPLETED]
+    ready = [document for document in documents if document.status is DocumentStatus.COMPLETED]
+    too_large = f"The whole text ({size} tokens) exceeds the budget of {limits.whole}"
+    if not waiting:
+        return Plan(mode="rag", reason=f"{too_large}.", whole=[], searched=ready)
+    names = ", ".join(document.blob_name for document in waiting)
+    if _tokens(waiting) <= limits.unindexed:
+        reason = f"Not indexed yet, so read whole: {names}."
+        whole, searched = waiting, ready
+    else:
+        reason = f"Not indexed yet and too long to read whole, so read through for passages: {names}."
+        whole, searched = [], list(documents)
+    if ready:
+        reason = f"{too_large}. {reason}"
+    return Plan(mode="mixed" if ready else "inline", reason=reason, whole=whole, searched=searched)
+
+
+class Reader:
+    """Gathers sources as a plan says."""
+
+    def __init__(self, library: DocumentLibrary, retriever: Retriever, limits: ReadingLimits) -> None:
+        self._library = library
+        self._retriever = retriever
+        self._limits = limits
+
+    async def read(self, question: str, documents: Sequence[Document]) -> Reading:
+        """The sources for a question over readable documents, in the order in which they are numbered."""
+        plan = plan_reading(documents, self._limits)
+        sources = await self._read_whole(plan.whole)
+        if not plan.searched:
+            return _reading(plan, sources, [])
+        found = await self._retriever.search(
+            question, [document.document_id for document in plan.searched], self._limits.passages
         )
-        for number, hit in enumerate(hits, 1)
-    ]
-    return Reading(mode="rag", reason=reason, sources=sources, pages=len(texts))
+        if found.hits:
+            sources += await self._as_sources(plan.searched, found.hits, after=len(sources))
+            return _reading(plan, sources, found.steps)
+        sources += await self._read_openings(plan.searched, after=len(sources))
+        note = "No passage matches the question, so the opening pages were read."
+        plan = plan.model_copy(update={"reason": f"{plan.reason} {note}"})
+        return _reading(plan, sources, found.steps)
+
+    async def _read_whole(self, documents: Sequence[Document]) -> list[Source]:
+        sources: list[Source] = []
+        for document in documents:
+            pages = [page for page in await self._library.text(document) if page.text.strip()]
+            sources.extend(_whole_page(document, page, len(sources) + n) for n, page in enumerate(pages, 1))
+        return sources
+
+    async def _read_openings(self, documents: Sequence[Document], after: int) -> list[Source]:
+        sources: list[Source] = []
+        for document in documents:
+            pages = await self._library.text(document, range(1, OPENING_PAGES + 1))
+            first = after + len(sources)
+            sources.extend(_whole_page(document, page, first + n) for n, page in enumerate(pages, 1))
+        return sources
+
+    async def _as_sources(
+        self, documents: Sequence[Document], hits: Sequence[Hit], after: int
+    ) -> list[Source]:
+        by_id = {document.document_id: document for document in documents}
+        texts = await self._page_texts(by_id, hits)
+        return [
+            Source(
+                number=number,
+                document_id=hit.passage.document_id,
+                blob_name=by_id[hit.passage.document_id].blob_name,
+                page=hit.passage.page,
+                start=hit.passage.start,
+                text=hit.passage.text,
+                page_text=texts[hit.passage.document_id, hit.passage.page],
+            )
+            for number, hit in enumerate(hits, after + 1)
+        ]
+
+    async def _page_texts(
+        self, documents: dict[str, Document], hits: Sequence[Hit]
+    ) -> dict[tuple[str, int], str]:
+        texts: dict[tuple[str, int], str] = {}
+        for document_id, document in documents.items():
+            wanted = sorted({hit.passage.page for hit in hits if hit.passage.document_id == document_id})
+            if wanted:
+                pages = await self._library.text(document, wanted)
+                texts.update({(document_id, page.number): page.text for page in pages})
+        return texts
 
 
-async def _read_openings(library: DocumentLibrary, documents: Sequence[Document], reason: str) -> Reading:
-    sources: list[Source] = []
-    for document in documents:
-        pages = await library.text(document, range(1, OPENING_PAGES + 1))
-        sources.extend(_whole_page(document, page, len(sources) + n) for n, page in enumerate(pages, 1))
-    note = f"{reason} No passage matches the question, so the opening pages were read."
-    return Reading(mode="rag", reason=note, sources=sources, pages=len(sources))
+def _reading(plan: Plan, sources: list[Source], steps: list[RetrievalStep]) -> Reading:
+    pages = len({(source.document_id, source.page) for source in sources})
+    return Reading(mode=plan.mode, reason=plan.reason, sources=sources, pages=pages, steps=steps)
 
 
-async def _page_texts(
-    library: DocumentLibrary, documents: dict[str, Document], hits: Sequence[Hit]
-) -> dict[tuple[str, int], str]:
-    texts: dict[tuple[str, int], str] = {}
-    for document_id, document in documents.items():
-        wanted = sorted({hit.passage.page for hit in hits if hit.passage.document_id == document_id})
-        if wanted:
-            pages = await library.text(document, wanted)
-            texts.update({(document_id, page.number): page.text for page in pages})
-    return texts
+def _tokens(documents: Sequence[Document]) -> int:
+    return sum(document.tokens for document in documents)
 
 
 def _whole_page(document: Document, page: Page, number: int) -> Source:

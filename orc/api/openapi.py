@@ -9,6 +9,14 @@ from orc.events import Problem
 from orc.problems import problem
 
 MEDIA_TYPE = "application/problem+json"
+EVENT_STREAM = "text/event-stream"
+EVENTS: dict[str, Any] = {
+    EVENT_STREAM: {
+        "schema": {"type": "string"},
+        "example": 'id: 1\nevent: token\ndata: {"text":"..."}\n\n',
+    }
+}
+"""The content of a response that is a stream of events."""
 _REFERENCES = "#/components/schemas/{model}"
 _ALWAYS = {401, 403, 422, 500, 503}
 

@@ -76,12 +76,14 @@ class DocumentView(BaseModel):
     document_id: str
     blob_name: str = Field(examples=["handbook.pdf"])
     status: DocumentStatus
+    readable: bool = Field(description="it can be asked: its text is there, indexed or not")
     reason_code: str | None = None
     reason: str | None = Field(default=None, description="why it failed, and what to do")
     media_type: str = ""
     size: int = Field(description="bytes")
     pages: int
     pages_without_text: int
+    pages_by_ocr: int
     tokens: int
     created_at: datetime
     updated_at: datetime

@@ -5,15 +5,16 @@ from collections.abc import AsyncIterator
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from orc.event_log import EventLog
+from orc.events import Event
 
+Numbered = AsyncIterator[tuple[int, Event]]
 HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
-def stream(log: EventLog, *, after: int, ping_seconds: int) -> EventSourceResponse:
-    """The events above number `after`, as they happen, with a `: ping` comment while nothing does."""
+def stream(events: Numbered, *, ping_seconds: int) -> EventSourceResponse:
+    """The events as they happen, with a `: ping` comment while nothing does."""
     return EventSourceResponse(
-        _encoded(log, after),
+        _encoded(events),
         headers=HEADERS,
         ping=ping_seconds,
         ping_message_factory=lambda: ServerSentEvent(comment="ping"),
@@ -21,7 +22,7 @@ def stream(log: EventLog, *, after: int, ping_seconds: int) -> EventSourceRespon
     )
 
 
-async def _encoded(log: EventLog, after: int) -> AsyncIterator[ServerSentEvent]:
-    async for number, event in log.follow(after):
+async def _encoded(events: Numbered) -> AsyncIterator[ServerSentEvent]:
+    async for number, event in events:
         data = json.dumps(event.data(), ensure_ascii=False, separators=(",", ":"))
         yield ServerSentEvent(id=str(number), event=event.kind, data=data)

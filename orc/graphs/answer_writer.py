@@ -7,8 +7,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from orc.events import Citations, Critique
+from orc.graphs.findings import as_material
 from orc.graphs.models import ConversationState, Deps
-from orc.graphs.speaking import Speech
+from orc.graphs.speaking import Speech, checked
 from orc.graphs.utils import changes, chat_messages
 
 
@@ -19,14 +20,15 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
         return {}
     system = deps.prompts.answer_from_tools if state.tool_results else deps.prompts.converse
     messages = chat_messages(system, state.history, _with_findings(state))
-    speech = Speech(deps.emit)
+    speech = Speech(deps.emit, state.sources)
     if deps.stream:
         async with aclosing(deps.writer.stream(messages, meter=deps.meter)) as deltas:
             async for delta in deltas:
                 speech.say(delta)
     else:
         speech.say(await deps.writer.complete(messages, meter=deps.meter))
-    return changes(answer=speech.end())
+    answer = speech.end()
+    return changes(answer=answer, **checked(speech, state.sources))
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -55,4 +57,5 @@ def _with_findings(state: ConversationState) -> str:
         else {"tool": result.name, **result.content}
         for result in state.tool_results
     ]
-    return f"{state.question}\n\nWhat the tools found:\n{json.dumps(findings, ensure_ascii=False)}"
+    material = as_material(json.dumps(findings, ensure_ascii=False), state.sources)
+    return f"{state.question}\n\nWhat the tools found:\n{material}"

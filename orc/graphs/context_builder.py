@@ -26,7 +26,8 @@ def _sizes(state: ConversationState, context_docs: list[str], deps: Deps) -> dic
     return {
         "history": sum(deps.counter.count(message.content) for message in state.history),
         "question": deps.counter.count(state.query),
-        "tools": sum(deps.counter.count(text) for text in context_docs),
+        "tools": sum(deps.counter.count(text) for text in context_docs)
+        + sum(deps.counter.count(source.text) for source in state.sources),
     }
 
 
@@ -39,6 +40,7 @@ def _from_document_chat(state: ConversationState, found: DocumentChatResult) -> 
         "grounding": found.metadata.grounding,
         "retrieval_mode": found.metadata.mode,
         "retrieval_reason": found.metadata.reason,
+        "retrieval_steps": found.metadata.retrieval,
         "files": found.metadata.files,
         "tool_usage": state.tool_usage + found.metadata.usage,
     }

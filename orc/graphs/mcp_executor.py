@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -12,9 +13,11 @@ from pydantic import ValidationError
 
 from core.contract import DocumentChatResult, StatusLine, TextDelta
 from core.errors import DependencyDown, OrcError
+from core.grounding.sources import Source
 from orc.events import Reset, Token, Tool
+from orc.graphs.findings import Findings, as_material
 from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps, ToolResult
-from orc.graphs.speaking import Speech
+from orc.graphs.speaking import Speech, checked
 from orc.graphs.tool_views import Handles, offered
 from orc.graphs.utils import changes, chat_messages, reusable_refs
 
@@ -47,18 +50,48 @@ def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
 
 async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, Any]:
     tools = await _offered_tools(deps)
-    messages = chat_messages(deps.prompts.converse, state.history, state.question)
-    handles, results = Handles(), list[ToolResult]()
+    system = deps.prompts.use_tools if state.has_documents else deps.prompts.converse
+    messages = chat_messages(system, state.history, state.question)
+    handles, findings, results = Handles(), Findings(deps.page_text), list[ToolResult]()
     for _ in range(deps.tool_rounds):
-        reply, text = await _ask_model(messages, tools, deps)
+        reply, speech = await _ask_model(messages, tools, findings.sources, deps)
         if not reply.tool_calls and not reply.invalid_tool_calls:
-            return changes(answer=text, tool_results=results, last_mcp_tool_used=_last(results, state))
-        if text:
+            return changes(
+                answer=speech.text,
+                **checked(speech, findings.sources),
+                **_searched(results, findings, state),
+            )
+        if speech.text:
             deps.emit(Reset(reason="The model went on to use tools."))
-        round_results = await asyncio.gather(*(_run(call, handles, deps) for call in reply.tool_calls))
-        results.extend(round_results)
-        messages += [reply, *_answers(reply, round_results)]
-    return changes(tool_results=results, last_mcp_tool_used=_last(results, state))
+        raw = await asyncio.gather(*(_run(call, handles, deps) for call in reply.tool_calls))
+        shown = [await _shown(result, handles, findings) for result in raw]
+        results.extend(shown)
+        messages += [reply, *_answers(reply, shown)]
+    return changes(**_searched(results, findings, state))
+
+
+def _searched(results: list[ToolResult], findings: Findings, state: ConversationState) -> dict[str, Any]:
+    """What the state keeps of the tools that a model chose."""
+    names = list(dict.fromkeys(result.name for result in results))
+    update: dict[str, Any] = {
+        "tool_results": results,
+        "sources": findings.sources,
+        "last_mcp_tool_used": results[-1].name if results else state.last_mcp_tool_used,
+    }
+    if names:
+        reason = f"The model looked into the conversation's documents with {', '.join(names)}."
+        update |= {"retrieval_mode": "rag" if findings.sources else "none", "retrieval_reason": reason}
+    return update
+
+
+async def _shown(result: ToolResult, handles: Handles, findings: Findings) -> ToolResult:
+    """A result as the model sees it: sources numbered, identifiers replaced by handles."""
+    if result.error:
+        return result
+    numbered, sources = await findings.take(result.content)
+    content = handles.hide(numbered)
+    material = as_material(json.dumps(content, ensure_ascii=False), sources)
+    return result.model_copy(update={"content": content, "material": material})
 
 
 async def _offered_tools(deps: Deps) -> list[dict[str, Any]]:
@@ -71,16 +104,17 @@ async def _offered_tools(deps: Deps) -> list[dict[str, Any]]:
 
 
 async def _ask_model(
-    messages: list[BaseMessage], tools: list[dict[str, Any]], deps: Deps
-) -> tuple[AIMessage, str]:
-    speech, reply = Speech(deps.emit), AIMessage("")
+    messages: list[BaseMessage], tools: list[dict[str, Any]], sources: Sequence[Source], deps: Deps
+) -> tuple[AIMessage, Speech]:
+    speech, reply = Speech(deps.emit, sources), AIMessage("")
     async with aclosing(deps.writer.stream_with_tools(messages, tools, meter=deps.meter)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
                 speech.say(piece)
             else:
                 reply = piece
-    return reply, speech.end()
+    speech.end()
+    return reply, speech
 
 
 async def _run(call: ToolCall, handles: Handles, deps: Deps) -> ToolResult:
@@ -89,10 +123,9 @@ async def _run(call: ToolCall, handles: Handles, deps: Deps) -> ToolResult:
     try:
         if name == DOCUMENT_CHAT or name in deps.tools_off:
             raise OrcError(f"There is no tool {name}.", code="unknown_tool")
-        result = await _timed(name, handles.resolve(call["args"]), deps)
+        return await _timed(name, handles.resolve(call["args"]), deps)
     except OrcError as exc:
         return ToolResult(name=name, error=exc.message)
-    return result.model_copy(update={"content": handles.hide(result.content)})
 
 
 async def _timed(name: str, arguments: dict[str, Any], deps: Deps, *, streams: bool = False) -> ToolResult:
@@ -129,7 +162,7 @@ async def _timed(name: str, arguments: dict[str, Any], deps: Deps, *, streams: b
 def _answers(reply: AIMessage, results: list[ToolResult]) -> list[ToolMessage]:
     answers = [
         ToolMessage(
-            json.dumps({"error": result.error} if result.error else result.content, ensure_ascii=False),
+            json.dumps({"error": result.error}, ensure_ascii=False) if result.error else result.material,
             tool_call_id=call["id"] or "",
             status="error" if result.error else "success",
         )
@@ -140,7 +173,3 @@ def _answers(reply: AIMessage, results: list[ToolResult]) -> list[ToolMessage]:
         for call in reply.invalid_tool_calls
     ]
     return answers + malformed
-
-
-def _last(results: list[ToolResult], state: ConversationState) -> str | None:
-    return results[-1].name if results else state.last_mcp_tool_used

@@ -7,10 +7,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from core.contract import Citation, FileStatus, Grounding, Usage
-from core.documents.models import FileRef, Record
+from core.documents.models import FileRef, Record, RetrievalStep
+from core.grounding.sources import Source
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from orc.events import Event, RetrievalMode
+from orc.graphs.findings import PageText
 from orc.tools import ToolGateway
 
 DOCUMENT_CHAT = "document_chat"
@@ -28,6 +30,7 @@ class ToolResult(Record):
 
     name: str
     content: dict[str, Any] = {}
+    material: str = Field(default="", description="the content as a model is given it, with its sources")
     error: str | None = None
 
 
@@ -54,10 +57,12 @@ class ConversationState(BaseModel):
 
     plan: QueryPlan | None = None
     tool_results: list[ToolResult] = []
+    sources: list[Source] = Field(default=[], description="what the answer may cite, if a tool loop found it")
     context_docs: list[str] = []
     context_budget: dict[str, int] = {}
     retrieval_mode: RetrievalMode = "none"
     retrieval_reason: str = "The turn names no documents."
+    retrieval_steps: list[RetrievalStep] = []
     files: list[FileStatus] = []
     answer: str | None = None
     citations: list[Citation] = []
@@ -76,6 +81,7 @@ class Prompts:
 
     rewrite: str
     converse: str
+    use_tools: str
     answer_from_tools: str
 
 
@@ -91,6 +97,7 @@ class Deps:
     meter: Meter
     counter: TokenCounter
     prompts: Prompts
+    page_text: PageText
     emit: Callable[[Event], None]
     stream: bool
     tool_rounds: int

@@ -1,18 +1,28 @@
 """A model's own words on their way to the user: a citation that no code has checked cannot pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from core.grounding.markers import CitationWriter
+from core.grounding.sources import Source
 from orc.events import Event, Token
 
 
 class Speech:
-    """Emits text as it comes, less what could be taken for a checked citation; `text` is all of it."""
+    """Emits text as it comes, with its markers turned into checked citations of `sources`.
 
-    def __init__(self, emit: Callable[[Event], None]) -> None:
+    Whatever else could be taken for a checked citation is defused. `text` is all that was said.
+    """
+
+    def __init__(self, emit: Callable[[Event], None], sources: Sequence[Source] = ()) -> None:
         self._emit = emit
-        self._writer = CitationWriter([])
+        self._writer = CitationWriter(sources)
         self.text = ""
+
+    @property
+    def writer(self) -> CitationWriter:
+        """What was cited, and what the checks found."""
+        return self._writer
 
     def say(self, delta: str) -> None:
         """Pass on more of the model's text."""
@@ -27,3 +37,10 @@ class Speech:
         if text:
             self.text += text
             self._emit(Token(text=text))
+
+
+def checked(speech: Speech, sources: Sequence[Source]) -> dict[str, Any]:
+    """What the state keeps of the checks; nothing where no source was there to be cited."""
+    if not sources:
+        return {}
+    return {"citations": speech.writer.citations, "grounding": speech.writer.grounding}

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible chat server for tests and bench: scripted, counted, and with failures on request.
+"""An OpenAI-compatible server for tests and bench: scripted, counted, and with failures on request.
 
 In process:  `double = OpenAIDouble(); with serving(double) as base_url: ...`
 By itself:   `python -m tests.doubles.openai_double PORT [--tokens 50 --delay-ms 20 --text ...]`
@@ -7,11 +7,13 @@ Over HTTP:   `POST /_script` sets behaviour, `GET /_log` tells what was asked an
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import json
 import re
 import socket
 import threading
+from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import pairwise
@@ -26,6 +28,7 @@ from starlette.routing import Route
 
 from core.grounding.markers import marker
 from core.grounding.sources import FencedSource, read_fenced, without_fenced
+from tests.doubles.bag_of_words import DIMENSIONS, bag_of_words
 
 PREFIXES = ("/v1", "/openai/v1")
 Json = dict[str, Any]
@@ -68,13 +71,19 @@ class Failure(BaseModel):
 
 
 class Script(BaseModel):
-    """How to behave. Queued failures and replies go first; `tokens` cuts a text into so many deltas."""
+    """How to behave. Queued failures and replies go first; `tokens` cuts a text into so many deltas.
+
+    `vectors` is how many an answer to an embeddings request holds; None: as many as there are texts.
+    """
 
     failures: deque[Failure] = deque()
     replies: deque[Reply] = deque()
     text: str | None = None
     tokens: int | None = None
     delay_ms: float = 0
+    embedding_failures: deque[Failure] = deque()
+    embedding_delay_ms: float = 0
+    vectors: int | None = None
 
 
 class LoggedRequest(BaseModel):
@@ -121,16 +130,22 @@ Responder = Callable[[ChatRequest], Reply | None]
 
 
 class OpenAIDouble:
-    """The server's state. `responder` goes before the defaults; None from it means: the default."""
+    """The server's state. `responder` goes before the defaults; None from it means: the default.
+
+    `embedding` is released once for every embeddings request that arrives: acquire it to wait for one.
+    """
 
     def __init__(self, responder: Responder | None = None, script: Script | None = None) -> None:
         self.responder = responder
         self.script = script or Script()
         self.requests: list[LoggedRequest] = []
+        self.embedding = threading.Semaphore(0)
+        self.most_embedding_at_once = 0
         routes = [Route("/_log", self._log), Route("/_script", self._set_script, methods=["POST"])]
         for prefix in PREFIXES:
             routes.append(Route(f"{prefix}/models", self._models))
             routes.append(Route(f"{prefix}/chat/completions", self._chat, methods=["POST"]))
+            routes.append(Route(f"{prefix}/embeddings", self._embed, methods=["POST"]))
         self.app = Starlette(routes=routes)
 
     async def _models(self, _: Request) -> Response:
@@ -151,8 +166,7 @@ class OpenAIDouble:
         self.requests.append(logged)
         failure = self.script.failures.popleft() if self.script.failures else None
         if failure and failure.after_tokens is None:
-            error = {"message": failure.message, "code": failure.code, "type": "scripted"}
-            return JSONResponse({"error": error}, failure.status, failure.headers)
+            return _refusal(failure)
         reply = self._reply(ChatRequest(body=body))
         pieces = _pieces(reply.text, self.script.tokens)
         if body.get("stream"):
@@ -161,6 +175,19 @@ class OpenAIDouble:
         await asyncio.sleep(len(pieces) * self.script.delay_ms / 1000)
         logged.emitted, logged.finished = len(pieces), True
         return JSONResponse(_completion(body, reply))
+
+    async def _embed(self, request: Request) -> Response:
+        body = await request.json()
+        logged = LoggedRequest(path=request.url.path, body=body)
+        self.requests.append(logged)
+        self.embedding.release()
+        unfinished = sum(not each.finished for each in self.requests)
+        self.most_embedding_at_once = max(self.most_embedding_at_once, unfinished)
+        await asyncio.sleep(self.script.embedding_delay_ms / 1000)
+        if self.script.embedding_failures:
+            return _refusal(self.script.embedding_failures.popleft())
+        logged.finished = True
+        return JSONResponse(_embeddings(body, self.script.vectors))
 
     def _reply(self, asked: ChatRequest) -> Reply:
         if self.script.replies:
@@ -283,6 +310,28 @@ def _completion(body: Json, reply: Reply) -> Json:
     usage = {"usage": _usage(body, reply)} if reply.usage else {}
     head = {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "double"}
     return {**head, "choices": [choice] if reply.choices else [], **usage}
+
+
+def _embeddings(body: Json, vectors: int | None) -> Json:
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    made = [bag_of_words(text, body.get("dimensions") or DIMENSIONS) for text in texts]
+    packed = body.get("encoding_format") == "base64"
+    data = [
+        {"object": "embedding", "index": i, "embedding": _packed(vector) if packed else vector}
+        for i, vector in enumerate(made[:vectors])
+    ]
+    words = sum(len(text.split()) for text in texts)
+    usage = {"prompt_tokens": words, "total_tokens": words}
+    return {"object": "list", "data": data, "model": body["model"], "usage": usage}
+
+
+def _packed(vector: list[float]) -> str:
+    return base64.b64encode(array("f", vector).tobytes()).decode()
+
+
+def _refusal(failure: Failure) -> Response:
+    error = {"message": failure.message, "code": failure.code, "type": "scripted"}
+    return JSONResponse({"error": error}, failure.status, failure.headers)
 
 
 def _event(data: Json) -> str:

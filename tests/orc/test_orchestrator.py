@@ -51,6 +51,9 @@ class Shelf:
         await self.may_list.wait()
         return []
 
+    async def page_text(self, document_id: str, number: int) -> str:
+        return ""
+
 
 class Log(SqliteTurnLog):
     """A turn log whose writes can be made to fail."""

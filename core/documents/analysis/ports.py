@@ -12,8 +12,11 @@ class AnalysisStore(Protocol):
     async def save(self, analysis: DocumentAnalysis) -> None:
         """Insert or replace the document's analysis; its pages stay as they are."""
 
-    async def save_pages(self, document_id: str, analyses: Sequence[PageAnalysis]) -> None:
-        """Insert or replace the analyses of these pages."""
+    async def save_pages(self, analysis: DocumentAnalysis, analyses: Sequence[PageAnalysis]) -> bool:
+        """Insert or replace the analyses of these pages together with the document's own, in one step.
+
+        False, and nothing is stored, where the stored analysis has gone or is of another etag or method.
+        """
 
     async def get(self, document_ids: Sequence[str]) -> dict[str, DocumentAnalysis]:
         """The analyses of these documents, by id; those that there are."""

@@ -1,19 +1,28 @@
-"""Zip containers: which Office format is inside, and whether it is safe to unpack."""
+"""Zip containers: which document format is inside, and whether it is safe to unpack."""
 
 import zipfile
 from pathlib import Path
 
+from core.documents.extraction.formats import PACKAGES, Format
 from core.documents.extraction.rejections import unreadable
 
 MAX_MEMBERS = 20_000
 MAX_RATIO = 200
 SMALL_BYTES = 10_000_000
 _ENCRYPTED_FLAG = 0x1
-_FOLDERS = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
+_TYPE_MEMBER = "mimetype"
+_LONGEST_TYPE = 200
+_FOLDERS = {
+    "word/": Format.DOCX,
+    "ppt/": Format.PPTX,
+    "xl/": Format.XLSX,
+    "META-INF/container.xml": Format.EPUB,
+}
+_DECLARED = {package.value: package for package in PACKAGES}
 
 
-def inspect(source: Path, memory_bytes: int) -> str | None:
-    """`docx`, `pptx` or `xlsx`, or None for another kind of archive.
+def inspect(source: Path, memory_bytes: int) -> Format | None:
+    """The document format inside, or None for another kind of archive.
 
     Raises UnreadableDocument for a damaged or locked archive and for one that unpacks to too much. The
     sizes are those that the archive declares; zipfile reads no more of a member than that.
@@ -21,12 +30,24 @@ def inspect(source: Path, memory_bytes: int) -> str | None:
     try:
         with zipfile.ZipFile(source) as archive:
             members = archive.infolist()
+            kind = _declared(archive, members)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise unreadable("corrupt") from error
-    kind = next((_FOLDERS[folder] for folder in _FOLDERS if _holds(members, folder)), None)
+    if kind is None:
+        kind = next((_FOLDERS[folder] for folder in _FOLDERS if _holds(members, folder)), None)
     if kind is not None:
         _check(members, memory_bytes)
     return kind
+
+
+def _declared(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> Format | None:
+    """What OpenDocument and EPUB files say of themselves in a member of their own."""
+    for member in members:
+        if member.filename == _TYPE_MEMBER and not member.flag_bits & _ENCRYPTED_FLAG:
+            if member.file_size > _LONGEST_TYPE:
+                return None
+            return _DECLARED.get(archive.read(member).decode("latin-1").strip())
+    return None
 
 
 def _holds(members: list[zipfile.ZipInfo], folder: str) -> bool:

@@ -2,7 +2,8 @@
 
 import logging
 
-from core.documents.extraction.protocol import GarbageOutput, parse_line, rejection
+from core.documents.boxes import BOX_BYTES
+from core.documents.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
 from core.documents.extraction.rejections import unreadable
 from core.documents.models import Page
 from core.documents.ports import Progress
@@ -48,7 +49,11 @@ class Collector:
             return
         number = len(self.pages) + 1
         label = str(message.get("label", ""))
-        self.pages.append(Page(number=number, text="".join(self._parts), label=label))
+        page = "".join(self._parts)
+        boxes = page_boxes(message)
+        if len(boxes) > len(page) * BOX_BYTES:  # keeps all boxes of a file within a cap, as its text is
+            raise GarbageOutput("more boxes than characters")
+        self.pages.append(Page(number=number, text=page, label=label, boxes=boxes))
         self._parts = []
         total = message.get("total")
         if self._progress is not None:

@@ -1,4 +1,4 @@
-"""Office files as zip packages of XML parts that point at each other."""
+"""Documents that are zip packages of XML parts; in Office's files the parts point at each other."""
 
 import posixpath
 import zipfile
@@ -36,13 +36,20 @@ class Package:
 
     def root(self, part: str) -> _Element | None:
         """The part's XML; no entity in it is resolved, and nothing is fetched."""
+        content = self.content(part)
+        if content is None:
+            return None
+        parser = XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+        return fromstring(content, parser)
+
+    def content(self, part: str) -> bytes | None:
+        """The part's bytes, if there is memory to parse them."""
         if part not in self._names:
             return None
         info = self._archive.getinfo(self._names[part])
         if info.file_size > self._largest_part:
             raise unreadable("too_much_memory")
-        parser = XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-        return fromstring(self._archive.read(info), parser)
+        return self._archive.read(info)
 
     def relations(self, part: str) -> dict[str, Relation]:
         """The part's links inside the package, by id."""

@@ -8,7 +8,9 @@ from pathlib import Path
 import pypdfium2
 from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
+from core.documents.extraction.pdf_boxes import word_boxes
 from core.documents.extraction.rejections import unreadable
+from core.documents.extraction.text import clean
 from core.documents.extraction.units import Reading, Unit
 
 ABSENT_PAGES = 100
@@ -28,11 +30,13 @@ class LineEndHyphens:
         self._seen: set[str] = set()
 
     def mend(self, text: str) -> str:
-        for word in _WORD.findall(_LINE_END_HYPHEN.sub(" ", text).lower()):
-            self._seen.add(word)
+        is_broken = "\x02" in text or "\ufffe" in text
+        words = set(_WORD.findall((_LINE_END_HYPHEN.sub(" ", text) if is_broken else text).lower()))
+        self._seen |= words
+        for word in words:
             if "-" in word:
                 self._seen.update(f"{left}-{right}" for left, right in pairwise(word.split("-")))
-        return _LINE_END_HYPHEN.sub(self._join, text)
+        return _LINE_END_HYPHEN.sub(self._join, text) if is_broken else text
 
     def _join(self, match: re.Match[str]) -> str:
         left, right = match.groups()
@@ -60,25 +64,27 @@ def _pages(document: pypdfium2.PdfDocument) -> Iterator[Unit]:
     hyphens = LineEndHyphens()
     absent = 0
     for index in range(len(document)):
-        text = _page_text(document, index)
-        if text is None:
+        try:
+            page = document[index]
+        except pypdfium2.PdfiumError:
             absent += 1
             continue
         yield from (Unit("") for _ in range(absent))
         absent = 0
-        yield Unit(hyphens.mend(text))
+        try:
+            yield _read_page(page, hyphens)
+        finally:
+            page.close()
     yield from (Unit("") for _ in range(absent if absent <= ABSENT_PAGES else 1))
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int) -> str | None:
-    """None for a page that cannot be loaded."""
+def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens) -> Unit:
     try:
-        page = document[index]
+        drawn = page.get_textpage()
+        text = clean(hyphens.mend(drawn.get_text_bounded()))
     except pypdfium2.PdfiumError:
-        return None
+        return Unit("")
     try:
-        return str(page.get_textpage().get_text_bounded())
+        return Unit(text, boxes=word_boxes(page, drawn, text))
     except pypdfium2.PdfiumError:
-        return ""
-    finally:
-        page.close()
+        return Unit(text)

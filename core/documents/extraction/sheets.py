@@ -1,7 +1,7 @@
 """XLSX, one unit for each sheet, or several with the sheet's name where it is long."""
 
 from collections.abc import Iterator
-from datetime import datetime, time
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 from core.documents.extraction.rejections import unreadable
 from core.documents.extraction.tables import render_rows
 from core.documents.extraction.units import Reading, Unit, pack
+from core.documents.extraction.values import show_moment, show_number
 
 MAX_COLUMNS = 16_384
 """As many as Excel itself allows."""
@@ -45,16 +46,8 @@ def _shown(cell: Cell | MergedCell) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, datetime) and value.time() == time.min:
-        return value.date().isoformat()
     if isinstance(value, datetime):
-        return value.isoformat(" ")
+        return show_moment(value)
     if isinstance(value, int | float):
-        return _number(value, cell.number_format or "")
+        return show_number(value, is_share="%" in (cell.number_format or ""))
     return str(value)
-
-
-def _number(value: float, number_format: str) -> str:
-    if "%" in number_format:
-        return f"{value * 100:.10g}%"
-    return f"{value:.15g}"

@@ -9,10 +9,14 @@ UNIT_CHARACTERS = 6000
 
 
 class Unit(NamedTuple):
-    """The text of one page, slide, sheet or section, before it is cleaned."""
+    """The text of one page, slide, sheet or section, before it is cleaned.
+
+    `boxes` says where the words of the cleaned text stand, see boxes.py; b"" where that is not known.
+    """
 
     text: str
     label: str = ""
+    boxes: bytes = b""
 
 
 class Block(NamedTuple):

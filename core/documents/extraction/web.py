@@ -22,14 +22,25 @@ _SPACE = re.compile(r"\s+")
 
 def read(source: Path) -> Reading:
     """One unit for each heading; what comes before the first is labelled with the page's title."""
-    soup = BeautifulSoup(load(source), "html.parser")
+    return Reading(by_heading(*parse(load(source))))
+
+
+def to_text(markup: str) -> str:
+    """All text of a page, in one piece."""
+    blocks, _ = parse(markup)
+    return "\n".join(block.text for block in blocks)
+
+
+def parse(markup: str) -> tuple[Iterator[Block], str]:
+    """The blocks of a page, and its title."""
+    soup = BeautifulSoup(markup, "html.parser")
     title = soup.title.get_text() if soup.title else ""
     for unseen in soup(_UNSEEN):
         unseen.extract()
     for table in soup("table"):
         if table.find("table") is None:
             table.replace_with(_as_lines(soup, table))
-    return Reading(by_heading(_blocks(soup), " ".join(title.split())))
+    return _blocks(soup), " ".join(title.split())
 
 
 def _as_lines(soup: BeautifulSoup, table: Tag) -> Tag:

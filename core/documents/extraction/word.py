@@ -1,29 +1,24 @@
 """DOCX, by page where the file says where its pages end, otherwise by heading."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from lxml.etree import _Element
 
 from core.documents.extraction.ooxml import Package, attribute, local
+from core.documents.extraction.paging import BREAK, SOFT_BREAK, has_break, paged_units
 from core.documents.extraction.rejections import unreadable
 from core.documents.extraction.tables import render_rows
-from core.documents.extraction.units import UNIT_CHARACTERS, Block, Reading, Unit, by_heading
+from core.documents.extraction.units import Block, Reading
 from core.documents.extraction.word_styles import Headings
 
-_BREAK = "\f"
-_SOFT_BREAK = "\v"
-"""A page ended here unless it has no text yet: Word also writes one after each hard break."""
-
-_ANY_BREAK = re.compile("([\f\v])")
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
 _LITERALS = {
     "tab": "\t",
     "ptab": "\t",
     "cr": "\n",
     "noBreakHyphen": "-",
-    "lastRenderedPageBreak": _SOFT_BREAK,
+    "lastRenderedPageBreak": SOFT_BREAK,
 }
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 MAX_HEADING = 200
@@ -39,7 +34,7 @@ def read(source: Path, memory_bytes: int) -> Reading:
     if body is None:
         raise unreadable("corrupt")
     document = _Document(package, main)
-    return Reading(_units(list(document.blocks(body)), document.running_lines()))
+    return Reading(paged_units(list(document.blocks(body)), document.running_lines()))
 
 
 class _Document:
@@ -94,7 +89,7 @@ class _Document:
             elif name in _LITERALS:
                 yield _LITERALS[name]
             elif name == "br":
-                yield _BREAK if attribute(child, "type") == "page" else "\n"
+                yield BREAK if attribute(child, "type") == "page" else "\n"
             elif name == "txbxContent":
                 aside.append(child)
             elif name in _NOTES:
@@ -134,7 +129,7 @@ def _span(cell: _Element) -> int:
 
 def _row_break(text: str) -> str:
     """A row stays whole, on the page on which its first text stands or the next."""
-    return _SOFT_BREAK if _ANY_BREAK.search(text) else ""
+    return SOFT_BREAK if has_break(text) else ""
 
 
 def _edge(properties: _Element, name: str) -> str:
@@ -147,44 +142,4 @@ def _edge(properties: _Element, name: str) -> str:
         off = kind is not None and attribute(kind, "val") in {"continuous", "nextColumn"}
     else:
         off = attribute(element, "val") in {"0", "false", "off"}
-    return "" if off else _SOFT_BREAK
-
-
-def _units(blocks: list[Block], running: list[str]) -> Iterator[Unit]:
-    pages = _pages(blocks)
-    limit = UNIT_CHARACTERS
-    if any(_SOFT_BREAK in block.text for block in blocks):
-        limit *= 2
-    if len(pages) == 1:
-        yield from by_heading(pages[0])
-    else:
-        yield from _paged(pages, limit)
-    if running:
-        yield Unit("\n".join(running), "Headers and footers")
-
-
-def _paged(pages: list[list[Block]], limit: int) -> Iterator[Unit]:
-    """A unit for each page; one that cannot be a real page is cut at its headings."""
-    label = ""
-    for page in pages:
-        text = "\n".join(block.text for block in page)
-        headings = [block.heading for block in page if block.heading]
-        if len(text) > limit:
-            yield from by_heading(page, label)
-        else:
-            yield Unit(text, headings[0] if headings else label)
-        label = headings[-1] if headings else label
-
-
-def _pages(blocks: list[Block]) -> list[list[Block]]:
-    """The blocks of each page. Cutting a page mark out of a paragraph leaves a paragraph on each side."""
-    pages: list[list[Block]] = [[]]
-    for block in blocks:
-        for piece in _ANY_BREAK.split(block.text):
-            if piece == _BREAK or (piece == _SOFT_BREAK and pages[-1]):
-                pages.append([])
-            elif piece.strip():
-                pages[-1].append(Block(piece, block.heading))
-    if len(pages) > 1 and not pages[-1]:
-        pages.pop()
-    return pages
+    return "" if off else SOFT_BREAK

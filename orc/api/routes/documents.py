@@ -1,4 +1,4 @@
-"""The documents of a conversation: upload, list, delete."""
+"""The documents of a conversation: upload, list, follow, delete."""
 
 import asyncio
 import shutil
@@ -12,14 +12,18 @@ from core.documents.models import Document
 from core.documents.names import Owner, name_for_upload
 from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
+from orc.api.document_events import follow_document
 from orc.api.errors import render
-from orc.api.openapi import responses
+from orc.api.openapi import EVENTS, responses
 from orc.api.schemas import DocumentsResponse, DocumentView, UploadResponse
+from orc.api.sse import stream
 from orc.bootstrap import Services
 from orc.events import FieldProblem
 from orc.problems import problem, status_of
 
 router = APIRouter(prefix="/conversations/{conversation_id}/documents", tags=["documents"])
+
+_FOLLOWED = {"description": "The events, as they come; the last is `done` or `error`.", "content": EVENTS}
 
 
 @router.post("", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415))
@@ -70,6 +74,20 @@ async def list_documents(owner: OwnerDep, services: ServicesDep) -> DocumentsRes
     return DocumentsResponse(
         conversation_id=owner.conversation_id, documents=[DocumentView.of(d) for d in documents]
     )
+
+
+@router.get("/{document_id}/events", response_class=Response, responses={**responses(404), 200: _FOLLOWED})
+async def document_events(
+    document_id: str, owner: OwnerDep, services: ServicesDep, trace: TraceIdDep
+) -> Response:
+    """How the document comes along, as server-sent events, until it is `completed` or `failed`.
+
+    `status` and the last one, `done`, carry the document as the list shows it; `progress` has done, total
+    and message.
+    """
+    document = await services.library.find(owner, document_id)
+    events = follow_document(services.library, document, trace)
+    return stream(events, ping_seconds=services.settings.ping_seconds)
 
 
 @router.delete("/{document_id}", status_code=204, responses=responses(404))

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from orc.api.dependencies import OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
 from orc.api.errors import render
-from orc.api.openapi import responses
+from orc.api.openapi import EVENT_STREAM, EVENTS, responses
 from orc.api.schemas import AskRequest
 from orc.api.sse import stream
 from orc.conversations.models import KEY_CHARACTERS
@@ -17,19 +17,12 @@ from orc.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])
 
-EVENT_STREAM = "text/event-stream"
-_EVENTS = {
-    EVENT_STREAM: {
-        "schema": {"type": "string"},
-        "example": 'id: 1\nevent: token\ndata: {"text":"..."}\n\n',
-    }
-}
 _ANSWERED = {
     "description": "The answer, or with `Accept: text/event-stream` the events of the turn, "
     "ending in `done` (the same object) or `error` (a problem document).",
-    "content": _EVENTS,
+    "content": EVENTS,
 }
-_FOLLOWED = {"description": "The events that are left, as they come.", "content": _EVENTS}
+_FOLLOWED = {"description": "The events that are left, as they come.", "content": EVENTS}
 _RESPONSES: dict[int | str, dict[str, Any]] = {**responses(400, 404, 409, 413, 415, 429, 504), 200: _ANSWERED}
 
 IdempotencyKey = Annotated[
@@ -55,7 +48,7 @@ async def ask(
     streaming = prefers_stream(request.headers.get("accept", ""))
     log = await services.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
     if streaming:
-        return stream(log, after=0, ping_seconds=services.settings.ping_seconds)
+        return stream(log.follow(), ping_seconds=services.settings.ping_seconds)
     return await _as_json(log)
 
 
@@ -69,7 +62,7 @@ async def ask_streaming(
 ) -> Response:
     """Ask a question and always get the stream."""
     log = await services.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
-    return stream(log, after=0, ping_seconds=services.settings.ping_seconds)
+    return stream(log.follow(), ping_seconds=services.settings.ping_seconds)
 
 
 @router.get(
@@ -86,7 +79,7 @@ async def resume(
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
     log = await services.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
-    return stream(log, after=last_event_id, ping_seconds=services.settings.ping_seconds)
+    return stream(log.follow(last_event_id), ping_seconds=services.settings.ping_seconds)
 
 
 def prefers_stream(accept: str) -> bool:

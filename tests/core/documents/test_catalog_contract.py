@@ -103,6 +103,46 @@ async def test_a_save_replaces_the_record(catalog: Catalog) -> None:
     assert await catalog.list_in(OWNER) == [document(etag="v2")]
 
 
+async def test_a_record_advances_only_while_it_is_of_the_same_bytes(catalog: Catalog) -> None:
+    completed = document().model_copy(update={"status": DocumentStatus.COMPLETED})
+    assert not await catalog.advance(completed)
+    assert await catalog.list_in(OWNER) == []
+    await catalog.save(document())
+    assert await catalog.advance(completed)
+    assert await catalog.list_in(OWNER) == [completed]
+    await catalog.save(document(etag="v2"))
+    assert not await catalog.advance(completed)
+    assert await catalog.list_in(OWNER) == [document(etag="v2")]
+
+
+async def test_twins_are_readable_documents_of_the_organization_with_the_same_bytes(catalog: Catalog) -> None:
+    same = {"sha256": "same", "readable": True}
+    mine = document().model_copy(update=same)
+    theirs = document(owner=Owner("acme", "bob", "c9")).model_copy(update=same)
+    unread = document("b.pdf").model_copy(update={"sha256": "same"})
+    foreign = document(owner=Owner("globex", "ann", "c1")).model_copy(update=same)
+    other = document("c.pdf").model_copy(update={"sha256": "other", "readable": True})
+    for each in (mine, theirs, unread, foreign, other):
+        await catalog.save(each)
+    found = await catalog.twins("acme", "same")
+    assert {each.document_id for each in found} == {mine.document_id, theirs.document_id}
+
+
+async def test_unfinished_are_those_of_all_owners_that_are_neither_completed_nor_failed(
+    catalog: Catalog,
+) -> None:
+    states = {
+        "late.pdf": (DocumentStatus.UPLOADED, 2),
+        "early.pdf": (DocumentStatus.PROCESSING, 1),
+        "completed.pdf": (DocumentStatus.COMPLETED, 0),
+        "failed.pdf": (DocumentStatus.FAILED, 0),
+    }
+    for number, (name, (status, minute)) in enumerate(states.items()):
+        owner = NEIGHBOURS[number % len(NEIGHBOURS)]
+        await catalog.save(document(name, owner, minute=minute).model_copy(update={"status": status}))
+    assert [each.blob_name for each in await catalog.unfinished()] == ["early.pdf", "late.pdf"]
+
+
 async def test_a_listing_holds_one_conversation_oldest_first(catalog: Catalog) -> None:
     newest, oldest, middle = document("a.pdf", minute=2), document("b.pdf"), document("c.pdf", minute=1)
     for each in (newest, oldest, middle, *(document(owner=owner) for owner in NEIGHBOURS)):
@@ -118,7 +158,7 @@ async def test_an_owner_never_sees_or_touches_records_of_another(catalog: Catalo
     assert await catalog.get(neighbour, [mine.document_id]) == []
     assert await catalog.list_in(neighbour) == []
     await catalog.save(theirs)
-    await catalog.delete(theirs)
+    await catalog.delete(theirs.path)
     assert await catalog.get(OWNER, [mine.document_id]) == [mine]
 
 
@@ -128,7 +168,7 @@ async def test_a_stolen_id_reaches_nothing_of_its_owner(catalog: Catalog, neighb
     forged = document(owner=neighbour, etag="forged").model_copy(update={"document_id": mine.document_id})
     await catalog.save(mine)
     await catalog.save(forged)
-    await catalog.delete(forged)
+    await catalog.delete(forged.path)
     assert await catalog.get(OWNER, [mine.document_id]) == [mine]
 
 
@@ -139,8 +179,8 @@ async def test_a_deleted_record_is_gone_with_its_files_and_deleting_twice_is_no_
     for each in (kept, gone):
         await catalog.save(each)
         await catalog.save_files([stored(each, f"file-{each.blob_name}")])
-    await catalog.delete(gone)
-    await catalog.delete(gone)
+    await catalog.delete(gone.path)
+    await catalog.delete(gone.path)
     assert await catalog.list_in(OWNER) == [kept]
     assert await catalog.live_files([kept, gone]) == [stored(kept, "file-kept.pdf")]
 

@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.models import Document, DocumentStatus
+from core.documents.models import Document, DocumentStatus, JobKind
 from core.documents.names import BlobPath, Owner
-from core.documents.ports import Progress
 from core.errors import DependencyDown, NotFound, Unavailable
-from tests.fakes_documents import DocumentSide, Gate, break_down, open_document_side, pass_by
+from tests.fakes_documents import (
+    LEASE_SECONDS,
+    DocumentSide,
+    Gate,
+    break_down,
+    open_document_side,
+    pass_by,
+)
 
 OWNER = Owner("acme", "ann", "c1")
 PATH = BlobPath(OWNER, "a.txt")
@@ -25,34 +31,54 @@ async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
 
 
 async def put(side: DocumentSide, content: str = TEXT) -> Document:
-    return Document.first_seen(await side.blobs.put(PATH, side.file(content)))
+    """A blob that the library has seen, and that nobody has read."""
+    await side.blobs.put(PATH, side.file(content))
+    [seen] = await side.library.resolve(OWNER, [PATH.file])
+    return seen
 
 
-async def stored(side: DocumentSide) -> Document | None:
-    return next(iter(await side.catalog.get(OWNER, [PATH.document_id])), None)
+async def stored(side: DocumentSide) -> Document:
+    [document] = await side.catalog.get(OWNER, [PATH.document_id])
+    return document
+
+
+async def ingested(side: DocumentSide, content: str = TEXT) -> Document:
+    await put(side, content)
+    await side.worker.drain()
+    return await stored(side)
+
+
+async def read(side: DocumentSide, document: Document) -> Document:
+    return await side.library.readable(document)
 
 
 async def test_a_blob_becomes_searchable_text_and_a_completed_record(side: DocumentSide) -> None:
     seen = await put(side)
-    document = await side.ingestion.ingest(seen)
-    assert await stored(side) == document
-    assert document.status is DocumentStatus.COMPLETED
+    assert (seen.status, seen.readable) == (DocumentStatus.UPLOADED, False)
+    await side.worker.drain()
+    document = await stored(side)
+    assert (document.status, document.readable) == (DocumentStatus.COMPLETED, True)
     assert (document.pages, document.pages_without_text, document.tokens) == (2, 0, 11)
     assert (document.media_type, document.etag, len(document.sha256)) == ("text/plain", seen.etag, 64)
     assert [page.tokens for page in await side.pages.get(document.document_id)] == [5, 6]
     [hit] = await side.index.search("harbour", [document.document_id], 5)
     assert hit.passage.page == 2
-
-
-async def test_the_record_keeps_when_the_document_was_first_seen(side: DocumentSide) -> None:
-    seen = await put(side)
-    document = await side.ingestion.ingest(seen)
     assert document.created_at == seen.created_at
     assert document.updated_at > seen.updated_at
 
 
+async def test_text_can_be_read_before_it_can_be_searched_and_is_read_once(side: DocumentSide) -> None:
+    document = await read(side, await put(side))
+    assert (document.status, document.readable, document.tokens) == (DocumentStatus.UPLOADED, True, 11)
+    assert len(await side.library.text(document)) == 2
+    assert side.index.saves == []
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+    assert side.extractor.calls == 1
+
+
 async def test_pages_without_text_are_counted_and_the_rest_is_completed(side: DocumentSide) -> None:
-    document = await side.ingestion.ingest(await put(side, "Text.\f\f \fMore."))
+    document = await ingested(side, "Text.\f\f \fMore.")
     assert document.status is DocumentStatus.COMPLETED
     assert (document.pages, document.pages_without_text) == (4, 2)
 
@@ -61,41 +87,33 @@ async def test_pages_without_text_are_counted_and_the_rest_is_completed(side: Do
 async def test_no_text_at_all_is_a_failure_that_names_the_remedy(
     side: DocumentSide, content: str, words: str
 ) -> None:
-    document = await side.ingestion.ingest(await put(side, content))
-    assert await stored(side) == document
-    assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "no_text")
+    document = await ingested(side, content)
+    assert (document.status, document.readable) == (DocumentStatus.FAILED, False)
+    assert document.reason_code == "no_text"
     assert document.reason is not None
     assert words in document.reason
     assert "scanned" in document.reason
     assert "OCR" in document.reason
 
 
-async def test_a_scan_with_a_stray_stamp_is_not_searchable(side: DocumentSide) -> None:
-    side.extractor.media_type = "application/pdf"
-    document = await side.ingestion.ingest(await put(side, "Page 7\f"))
-    assert document.reason_code == "no_text"
-    assert side.index.passages[document.document_id] == []
-
-
 async def test_a_rejected_file_is_a_failure_with_the_reason_of_the_extractor(side: DocumentSide) -> None:
-    document = await side.ingestion.ingest(await put(side, "DAMAGED"))
-    assert await stored(side) == document
+    document = await ingested(side, "DAMAGED")
     assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "unreadable_document")
     assert document.reason == "a.txt is damaged. Save it anew and upload it again."
+    assert await read(side, document) == document
 
 
 async def test_what_is_completed_is_not_done_again(side: DocumentSide) -> None:
-    seen = await put(side)
-    document = await side.ingestion.ingest(seen)
-    assert await side.ingestion.ingest(seen) == document
-    assert await side.ingestion.ingest(document) == document
-    assert side.extractor.calls == 1
+    document = await ingested(side)
+    await side.queue.enqueue(document, JobKind.INGEST)
+    await side.worker.drain()
+    assert await stored(side) == document
+    assert (side.extractor.calls, side.index.saves) == (1, ["a.txt"])
 
 
 async def test_changed_bytes_are_read_again(side: DocumentSide) -> None:
-    first = await side.ingestion.ingest(await put(side))
-    await put(side, "Other text.")
-    second = await side.ingestion.ingest(first)
+    first = await ingested(side)
+    second = await ingested(side, "Other text.")
     assert second.etag != first.etag
     assert await side.texts(second) == ("Other text.", "Other text.")
 
@@ -104,119 +122,108 @@ async def test_changed_bytes_are_read_again(side: DocumentSide) -> None:
 async def test_nothing_of_the_old_text_survives_bytes_that_have_none(
     side: DocumentSide, content: str
 ) -> None:
-    first = await side.ingestion.ingest(await put(side))
-    await put(side, content)
-    failed = await side.ingestion.ingest(first)
+    await ingested(side)
+    failed = await ingested(side, content)
     assert failed.status is DocumentStatus.FAILED
-    assert (failed.tokens, failed.etag != first.etag) == (0, True)
+    assert failed.tokens == 0
     pages, passages = await side.texts(failed)
     assert (pages.strip(), passages) == ("", "")
 
 
-async def test_a_blob_that_is_not_there_is_not_found(side: DocumentSide) -> None:
+async def test_a_document_that_has_gone_is_not_found(side: DocumentSide) -> None:
     seen = await put(side)
     await side.blobs.delete(PATH)
     with pytest.raises(NotFound):
-        await side.ingestion.ingest(seen)
+        await read(side, seen)
+    await side.worker.drain()
+    assert await side.catalog.list_in(OWNER) == []
 
 
 @pytest.mark.parametrize("step", ["pages", "index", "catalog"])
-async def test_a_failure_at_any_step_is_simply_redone(side: DocumentSide, step: str) -> None:
-    old = await side.ingestion.ingest(await put(side, "Old text."))
+async def test_a_store_that_is_down_at_any_step_only_delays(side: DocumentSide, step: str) -> None:
     seen = await put(side)
     side.before_save(step, break_down)
-    with pytest.raises(DependencyDown):
-        await side.ingestion.ingest(seen)
-    assert await stored(side) == old
-    assert old.etag != seen.etag
+    assert await side.worker.work_once()
+    assert (await stored(side)).status is not DocumentStatus.COMPLETED
     side.before_save(step, pass_by)
-    document = await side.ingestion.ingest(seen)
-    assert document.status is DocumentStatus.COMPLETED
+    assert not await side.worker.work_once()
+    side.clock.now += 60
+    await side.worker.drain()
+    document = await stored(side)
+    assert (document.status, document.etag) == (DocumentStatus.COMPLETED, seen.etag)
     assert "harbour master" in (await side.texts(document))[1]
 
 
-async def test_calls_at_the_same_time_share_one_run(side: DocumentSide) -> None:
+async def test_readers_at_the_same_time_have_the_file_read_once(side: DocumentSide) -> None:
     seen = await put(side)
-    documents = await asyncio.gather(*(side.ingestion.ingest(seen) for _ in range(10)))
+    documents = await asyncio.gather(*(read(side, seen) for _ in range(5)), side.worker.drain())
     assert side.extractor.calls == 1
-    assert documents == [await stored(side)] * 10
+    assert all(document.readable for document in documents[:5] if document is not None)
 
 
-async def test_calls_at_the_same_time_share_one_failure(side: DocumentSide) -> None:
-    seen = await put(side)
-    side.before_save("index", break_down)
-    ended = await asyncio.gather(*(side.ingestion.ingest(seen) for _ in range(3)), return_exceptions=True)
-    assert [type(error) for error in ended] == [DependencyDown] * 3
-    assert side.extractor.calls == 1
-
-
-async def test_a_cancelled_caller_does_not_stop_the_others(side: DocumentSide) -> None:
+async def test_who_waits_for_a_worker_hears_how_far_it_is(side: DocumentSide) -> None:
     seen = await put(side)
     side.extractor.during = gate = Gate()
-    first, second = (asyncio.create_task(side.ingestion.ingest(seen)) for _ in range(2))
+    working = asyncio.create_task(side.worker.drain())
     await gate.reached.wait()
-    first.cancel()
-    await asyncio.wait([first])
+    heard: list[tuple[int, int, str]] = []
+    waiting = asyncio.create_task(side.library.readable(seen, lambda *step: heard.append(step)))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
     gate.opened.set()
-    assert (await second).status is DocumentStatus.COMPLETED
-    assert first.cancelled()
+    assert (await waiting).readable
+    await working
     assert side.extractor.calls == 1
+    assert heard
 
 
-async def test_a_run_goes_on_when_its_only_caller_is_cancelled(side: DocumentSide) -> None:
+async def test_a_reader_that_leaves_gives_the_work_back(side: DocumentSide) -> None:
     seen = await put(side)
     side.extractor.during = gate = Gate()
-    caller = asyncio.create_task(side.ingestion.ingest(seen))
+    reading = asyncio.create_task(read(side, seen))
     await gate.reached.wait()
-    caller.cancel()
-    await asyncio.wait([caller])
-    gate.opened.set()
-    assert (await side.ingestion.ingest(seen)).status is DocumentStatus.COMPLETED
-    assert side.extractor.calls == 1
+    reading.cancel()
+    await asyncio.wait([reading])
+    side.extractor.during = pass_by
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
-async def test_all_callers_hear_the_progress_until_they_leave(side: DocumentSide) -> None:
+async def test_a_dead_worker_costs_its_lease_and_nothing_else(side: DocumentSide) -> None:
     seen = await put(side)
-    side.extractor.during = gate = Gate()
-    heard: dict[str, list[tuple[int, int]]] = {"first": [], "second": [], "gone": []}
-
-    def listener(name: str) -> Progress:
-        return lambda done, total, _: heard[name].append((done, total))
-
-    calls = {name: asyncio.create_task(side.ingestion.ingest(seen, listener(name))) for name in heard}
-    await gate.reached.wait()
-    calls["gone"].cancel()
-    await asyncio.wait([calls["gone"]])
-    gate.opened.set()
-    await asyncio.gather(calls["first"], calls["second"])
-    assert heard == {"first": [(2, 2), (2, 2)], "second": [(2, 2), (2, 2)], "gone": []}
+    assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
+    assert not await side.worker.work_once()
+    side.clock.now += LEASE_SECONDS + 1
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
 async def test_bytes_replaced_while_they_are_read_are_read_again(side: DocumentSide) -> None:
     seen = await put(side)
     side.extractor.during = gate = Gate()
-    call = asyncio.create_task(side.ingestion.ingest(seen))
+    working = asyncio.create_task(side.worker.drain())
     await gate.reached.wait()
+    side.extractor.during = pass_by
     replaced = await put(side, "Other text.")
     gate.opened.set()
-    document = await call
-    assert document.etag == replaced.etag
+    await working
+    await side.worker.drain()
+    document = await stored(side)
+    assert document.etag == replaced.etag != seen.etag
+    assert document.status is DocumentStatus.COMPLETED
     assert await side.texts(document) == ("Other text.", "Other text.")
-    assert await stored(side) == document
 
 
 async def test_bytes_that_never_stay_the_same_are_given_up(side: DocumentSide) -> None:
     seen = await put(side)
 
     async def change() -> None:
-        await put(side, f"Version {side.extractor.calls}.")
+        await side.blobs.put(PATH, side.file(f"Version {side.extractor.calls}."))
 
     side.extractor.during = change
     with pytest.raises(Unavailable, match=r"a\.txt"):
-        await side.ingestion.ingest(seen)
-    record = await stored(side)
-    assert record is not None
-    assert record.status is DocumentStatus.UPLOADED
+        await read(side, seen)
+    assert (await stored(side)).status is not DocumentStatus.COMPLETED
 
 
 @pytest.mark.parametrize("content", [TEXT, "DAMAGED"])
@@ -225,35 +232,118 @@ async def test_a_document_deleted_while_it_is_read_does_not_come_back(
 ) -> None:
     seen = await put(side, content)
     side.extractor.during = gate = Gate()
-    call = asyncio.create_task(side.ingestion.ingest(seen))
+    working = asyncio.create_task(side.worker.drain())
     await gate.reached.wait()
     await side.library.delete(OWNER, seen.document_id)
     gate.opened.set()
-    with pytest.raises(NotFound):
-        await call
-    assert await stored(side) is None
+    await working
+    assert await side.catalog.list_in(OWNER) == []
+    assert await side.texts(seen) == ("", "")
+    assert await side.queue.progress(seen.document_id) == {}
+
+
+async def test_a_document_deleted_while_it_is_indexed_does_not_come_back(side: DocumentSide) -> None:
+    seen = await put(side)
+    _, other = side.another_process()
+
+    async def delete_beside() -> None:
+        # Another process: it does not wait for this one's lock.
+        library, _ = side.another_process()
+        await library.delete(OWNER, seen.document_id)
+
+    side.before_save("index", delete_beside)
+    await side.worker.drain()
+    await other.drain()
+    assert await side.catalog.list_in(OWNER) == []
     assert await side.texts(seen) == ("", "")
 
 
 async def test_another_process_that_replaces_the_document_between_two_writes_wins(side: DocumentSide) -> None:
-    seen = await put(side)
-    _, other = side.another_process()
+    await put(side)
+    other, other_worker = side.another_process()
 
     async def replace_once() -> None:
         side.index.before_save = pass_by
         await other.upload(OWNER, PATH.file, side.file("Other text."))
 
     side.index.before_save = replace_once
-    document = await side.ingestion.ingest(seen)
-    assert document.etag != seen.etag
+    await side.worker.drain()
+    await other_worker.drain()
+    document = await stored(side)
+    assert document.status is DocumentStatus.COMPLETED
     assert await side.texts(document) == ("Other text.", "Other text.")
-    assert await stored(side) == document
     blob = await side.blobs.head(PATH)
     assert blob is not None
     assert blob.etag == document.etag
 
 
-async def test_counting_and_splitting_keep_off_the_event_loop(side: DocumentSide) -> None:
-    await side.ingestion.ingest(await put(side))
+async def test_a_document_that_kills_its_worker_every_time_is_given_up(side: DocumentSide) -> None:
+    seen = await put(side)
+    for _ in range(30):
+        await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS)
+        side.clock.now += LEASE_SECONDS + 1
+    await side.worker.drain()
+    document = await stored(side)
+    assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "processing_failed")
+    assert "again and again" in (document.reason or "")
+
+
+async def test_what_a_crash_left_out_of_the_queue_is_found(side: DocumentSide) -> None:
+    seen = await put(side)
+    await side.queue.delete(seen.document_id)
+    assert not await side.worker.work_once()
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_counting_keeps_off_the_event_loop(side: DocumentSide) -> None:
+    await ingested(side)
     assert side.counter.threads
     assert threading.current_thread().name not in side.counter.threads
+
+
+async def test_a_worker_that_is_stopped_gives_its_job_back_at_once(side: DocumentSide) -> None:
+    await put(side)
+    side.extractor.during = gate = Gate()
+    working = asyncio.create_task(side.worker.run())
+    await gate.reached.wait()
+    working.cancel()
+    await asyncio.wait([working])
+    side.extractor.during = pass_by
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_the_same_bytes_in_an_organization_are_read_and_indexed_once(side: DocumentSide) -> None:
+    first = await ingested(side)
+    owner = Owner("acme", "bob", "c9")
+    await side.blobs.put(BlobPath(owner, "copy.txt"), side.file(TEXT))
+    await side.library.resolve(owner, ["copy.txt"])
+    await side.worker.drain()
+    [second] = await side.library.list_documents(owner)
+    assert (side.extractor.calls, side.index.saves) == (1, ["a.txt"])
+    assert (second.status, second.tokens, second.sha256) == (
+        DocumentStatus.COMPLETED,
+        first.tokens,
+        first.sha256,
+    )
+    assert await side.texts(second) == await side.texts(first)
+    await side.library.delete(OWNER, first.document_id)
+    assert "harbour" in (await side.texts(second))[1]
+
+
+async def test_the_same_bytes_are_shared_neither_across_organizations_nor_formats(side: DocumentSide) -> None:
+    await ingested(side)
+    for owner, name in ((Owner("globex", "ann", "c1"), "a.txt"), (OWNER, "a.md")):
+        await side.blobs.put(BlobPath(owner, name), side.file(TEXT))
+        await side.library.resolve(owner, [name])
+    await side.worker.drain()
+    assert side.extractor.calls == 3
+    assert sorted(side.index.saves) == ["a.md", "a.txt", "a.txt"]
+
+
+async def test_a_break_down_is_an_error_of_who_waits(side: DocumentSide) -> None:
+    seen = await put(side)
+    side.before_save("pages", break_down)
+    with pytest.raises(DependencyDown):
+        await read(side, seen)

@@ -25,7 +25,10 @@ async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
 async def upload(
     side: DocumentSide, name: str = "a.txt", content: str = TEXT, owner: Owner = OWNER
 ) -> Document:
-    return await side.library.upload(owner, name, side.file(content))
+    """A document that has been uploaded and worked through."""
+    await side.library.upload(owner, name, side.file(content))
+    await side.worker.drain()
+    return await side.library.find(owner, BlobPath(owner, name).document_id)
 
 
 async def put_by_hand(side: DocumentSide, name: str, content: str = TEXT, owner: Owner = OWNER) -> None:
@@ -42,6 +45,8 @@ async def remains(side: DocumentSide, name: str = "a.txt") -> list[str]:
         "record": await side.catalog.get(OWNER, [path.document_id]),
         "pages": await side.pages.get(path.document_id),
         "passages": side.index.passages.get(path.document_id),
+        "jobs": await side.queue.progress(path.document_id),
+        "analysis": await side.analyses.get([path.document_id]),
     }
     return [what for what, found in held.items() if found]
 
@@ -51,7 +56,7 @@ async def test_an_upload_can_be_found_read_and_searched(side: DocumentSide) -> N
     assert document.status is DocumentStatus.COMPLETED
     assert await side.library.resolve(OWNER, ["a.txt"]) == [document]
     assert await side.library.list_documents(OWNER) == [document]
-    assert await side.library.ready(document) == document
+    assert await side.library.readable(document) == document
     assert [page.number for page in await side.library.text(document)] == [1, 2]
     assert [page.text for page in await side.library.text(document, [2])] == [
         "The harbour master has the key."
@@ -61,7 +66,7 @@ async def test_an_upload_can_be_found_read_and_searched(side: DocumentSide) -> N
 
 async def test_an_upload_is_read_once(side: DocumentSide) -> None:
     document = await upload(side)
-    await side.library.ready(document)
+    await side.library.readable(document)
     assert side.extractor.calls == 1
 
 
@@ -101,7 +106,39 @@ async def test_an_upload_without_text_is_kept_as_failed(side: DocumentSide) -> N
     assert await side.library.list_documents(OWNER) == [document]
 
 
-@pytest.mark.parametrize("store", ["pages", "index", "catalog"])
+async def test_an_upload_can_be_read_when_it_returns_and_searched_when_it_is_completed(
+    side: DocumentSide,
+) -> None:
+    document = await side.library.upload(OWNER, "a.txt", side.file(TEXT))
+    assert (document.status, document.readable, document.pages) == (DocumentStatus.UPLOADED, True, 2)
+    assert len(await side.library.text(document)) == 2
+    assert side.index.passages.get(document.document_id) is None
+    assert await side.library.progress(document) is not None
+    await side.worker.drain()
+    completed = await side.library.find(OWNER, document.document_id)
+    assert completed.status is DocumentStatus.COMPLETED
+    assert await side.library.progress(completed) is None
+
+
+async def test_the_same_bytes_uploaded_again_stay_completed_and_are_not_read_again(
+    side: DocumentSide,
+) -> None:
+    first = await upload(side)
+    again = await side.library.upload(OWNER, "a.txt", side.file(TEXT))
+    assert (again.status, again.created_at) == (DocumentStatus.COMPLETED, first.created_at)
+    assert again.etag != first.etag
+    assert await side.library.list_documents(OWNER) == [again]
+    assert side.extractor.calls == 1
+    assert "harbour" in (await side.texts(again))[1]
+
+
+async def test_while_a_replacement_waits_the_old_text_cannot_be_found(side: DocumentSide) -> None:
+    await upload(side)
+    document = await side.library.upload(OWNER, "a.txt", side.file("Other text."))
+    assert await side.texts(document) == ("Other text.", "")
+
+
+@pytest.mark.parametrize("store", ["pages", "catalog"])
 async def test_an_upload_that_cannot_be_saved_leaves_nothing(side: DocumentSide, store: str) -> None:
     side.before_save(store, break_down)
     with pytest.raises(DependencyDown):
@@ -109,7 +146,7 @@ async def test_an_upload_that_cannot_be_saved_leaves_nothing(side: DocumentSide,
     assert await remains(side) == []
 
 
-@pytest.mark.parametrize("store", ["pages", "index", "catalog"])
+@pytest.mark.parametrize("store", ["pages", "catalog"])
 async def test_a_replacement_that_cannot_be_saved_is_read_again_when_it_is_needed(
     side: DocumentSide, store: str
 ) -> None:
@@ -120,13 +157,14 @@ async def test_a_replacement_that_cannot_be_saved_is_read_again_when_it_is_neede
     side.before_save(store, pass_by)
     [document] = await side.library.resolve(OWNER, ["a.txt"])
     assert document.status is DocumentStatus.UPLOADED
-    assert (await side.library.ready(document)).status is DocumentStatus.COMPLETED
+    assert (await side.library.readable(document)).readable
+    await side.worker.drain()
     assert await side.texts(document) == ("Other text.", "Other text.")
 
 
 async def test_an_upload_whose_caller_leaves_is_stored_whole(side: DocumentSide) -> None:
-    side.index.before_save = gate = Gate()
-    call = asyncio.create_task(upload(side))
+    side.pages.before_save = gate = Gate()
+    call = asyncio.create_task(side.library.upload(OWNER, "a.txt", side.file(TEXT)))
     await gate.reached.wait()
     call.cancel()
     await asyncio.sleep(0)
@@ -135,14 +173,15 @@ async def test_an_upload_whose_caller_leaves_is_stored_whole(side: DocumentSide)
     await asyncio.wait([call])
     assert call.cancelled()
     [document] = await side.library.list_documents(OWNER)
-    assert document.status is DocumentStatus.COMPLETED
-    assert await remains(side) == ["blob", "record", "pages", "passages"]
+    assert document.readable
+    assert await remains(side) == ["blob", "record", "pages", "jobs"]
 
 
 async def test_uploads_of_one_name_at_the_same_time_leave_one_whole_document(side: DocumentSide) -> None:
     names = [f"version-{number}" for number in range(8)]
     sources = [side.file(f"This is {name}.", name) for name in names]
     await asyncio.gather(*(side.library.upload(OWNER, "a.txt", source) for source in sources))
+    await side.worker.drain()
     [document] = await side.library.list_documents(OWNER)
     assert document.status is DocumentStatus.COMPLETED
     async with side.blobs.local_copy(document.path) as local:
@@ -151,42 +190,18 @@ async def test_uploads_of_one_name_at_the_same_time_leave_one_whole_document(sid
 
 
 async def test_an_upload_overtaken_by_another_process_reports_what_is_there(side: DocumentSide) -> None:
-    _, other = side.another_process()
+    other, _ = side.another_process()
 
     async def replace_once() -> None:
-        side.index.before_save = pass_by
+        side.pages.before_save = pass_by
         await other.upload(OWNER, "a.txt", side.file("Other text.", "other"))
 
-    side.index.before_save = replace_once
-    document = await upload(side)
-    assert await side.texts(document) == ("Other text.", "Other text.")
+    side.pages.before_save = replace_once
+    document = await side.library.upload(OWNER, "a.txt", side.file(TEXT))
+    assert (await side.texts(document))[0] == "Other text."
     assert await other.resolve(OWNER, ["a.txt"]) == [document]
-
-
-async def test_two_processes_that_write_by_turns_leave_the_text_of_one(side: DocumentSide) -> None:
-    _, other = side.another_process()
-    side.index.before_save = gate = Gate()
-
-    async def let_the_other_begin() -> None:
-        side.pages.before_save = pass_by
-        side.catalog.after_save = let_the_other_end
-        overtaking.append(
-            asyncio.create_task(other.upload(OWNER, "a.txt", side.file("Other text.", "other")))
-        )
-        await gate.reached.wait()
-        side.index.before_save = pass_by
-
-    async def let_the_other_end() -> None:
-        side.catalog.after_save = pass_by
-        gate.opened.set()
-        await asyncio.wait(overtaking)
-
-    overtaking: list[asyncio.Task[Document]] = []
-    side.pages.before_save = let_the_other_begin
-    document = await upload(side)
-    assert document.status is DocumentStatus.COMPLETED
+    await side.worker.drain()
     assert await side.texts(document) == ("Other text.", "Other text.")
-    assert (await overtaking[0]).etag == document.etag
 
 
 @pytest.mark.parametrize("name", ["../a.txt", "acme/ann/c1/a.txt", "a%2f.txt", "", "a\\b.txt", "e\u0301.txt"])
@@ -218,7 +233,9 @@ async def test_a_blob_put_there_by_other_means_is_found_and_read_when_needed(sid
     assert found.status is DocumentStatus.UPLOADED
     assert await side.library.resolve(OWNER, ["a.txt"]) == [found]
     assert await side.library.list_documents(OWNER) == [found]
-    document = await side.library.ready(found)
+    assert (await side.library.readable(found)).readable
+    await side.worker.drain()
+    document = await side.library.find(OWNER, found.document_id)
     assert (document.status, document.created_at) == (DocumentStatus.COMPLETED, found.created_at)
     assert await side.library.resolve(OWNER, ["a.txt"]) == [document]
 
@@ -228,7 +245,7 @@ async def test_a_blob_changed_by_other_means_is_uploaded_again(side: DocumentSid
     await put_by_hand(side, "a.txt", "Other text, by hand.")
     [found] = await side.library.resolve(OWNER, ["a.txt"])
     assert (found.status, found.etag != document.etag) == (DocumentStatus.UPLOADED, True)
-    await side.library.ready(found)
+    await side.worker.drain()
     assert (await side.texts(found))[1] == "Other text, by hand."
 
 
@@ -315,4 +332,4 @@ async def test_delete_all_clears_a_conversation(side: DocumentSide) -> None:
 async def test_a_failed_document_that_is_asked_for_again_says_why(side: DocumentSide) -> None:
     await put_by_hand(side, "a.txt", "DAMAGED")
     [found] = await side.library.resolve(OWNER, ["a.txt"])
-    assert (await side.library.ready(found)).reason_code == "unreadable_document"
+    assert (await side.library.readable(found)).reason_code == "unreadable_document"

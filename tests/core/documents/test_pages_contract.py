@@ -10,7 +10,7 @@ import pytest
 from core.documents.models import Page
 from core.documents.ports import PageStore
 from core.documents.sqlite_pages import SCHEMA, SqlitePageStore
-from core.sqlite import Database
+from core.sqlite import Database, statement
 
 Open = Callable[[Path], AbstractAsyncContextManager[PageStore]]
 PAGES = [
@@ -104,3 +104,61 @@ async def test_saves_of_two_processes_at_once_are_all_kept(pair: tuple[PageStore
     await asyncio.gather(*(pair[number % 2].save(f"d{number}", PAGES) for number in range(30)))
     for store in pair:
         assert [await store.get(f"d{number}") for number in range(30)] == [PAGES] * 30
+
+
+BOXED = [Page(number=1, text="one two", boxes=b"\0\1\2\3\0\1\2\3"), Page(number=2, text="no boxes")]
+
+
+async def test_boxes_are_read_by_the_page_and_never_with_the_text(
+    pair: tuple[PageStore, PageStore],
+) -> None:
+    await pair[0].save("d1", BOXED)
+    assert await pair[1].boxes("d1", 1) == BOXED[0].boxes
+    assert await pair[1].boxes("d1", 2) == await pair[1].boxes("d1", 3) == await pair[1].boxes("d2", 1) == b""
+    assert [page.boxes for page in await pair[1].get("d1")] == [b"", b""]
+    assert [page.boxes for page in await pair[1].get("d1", [1])] == [b""]
+
+
+async def test_boxes_go_when_their_page_is_replaced_or_deleted(store: PageStore) -> None:
+    await store.save("d1", BOXED)
+    await store.save("d1", [Page(number=1, text="something else")])
+    assert await store.boxes("d1", 1) == b""
+    await store.save("d1", BOXED)
+    await store.delete("d1")
+    assert await store.boxes("d1", 1) == b""
+
+
+async def test_a_copy_has_all_pages_and_boxes_in_place_of_its_own(pair: tuple[PageStore, PageStore]) -> None:
+    await pair[0].save("d1", [*BOXED, PAGES[2]])
+    await pair[0].save("d2", [Page(number=7, text="old", boxes=bytes(8)), Page(number=2, text="old")])
+    await pair[0].copy("d1", "d2")
+    assert await pair[1].get("d2") == await pair[1].get("d1")
+    assert [await pair[1].boxes("d2", number) for number in (1, 2, 7)] == [BOXED[0].boxes, b"", b""]
+    await pair[0].delete("d1")
+    assert await pair[1].boxes("d2", 1) == BOXED[0].boxes
+
+
+async def test_a_document_copied_onto_itself_stays(store: PageStore) -> None:
+    await store.save("d1", BOXED)
+    await store.copy("d1", "d1")
+    assert len(await store.get("d1")) == 2
+    assert await store.boxes("d1", 1) == BOXED[0].boxes
+
+
+async def test_a_copy_of_nothing_is_nothing(store: PageStore) -> None:
+    await store.save("d2", BOXED)
+    await store.copy("d1", "d2")
+    assert await store.get("d2") == []
+
+
+async def test_a_database_from_before_there_were_boxes_goes_on_to_be_used(tmp_path: Path) -> None:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(SCHEMA.split(";")[0])
+    await database.write(statement("INSERT INTO pages VALUES ('d1', 1, '', 1, 'old')"))
+    await database.migrate(SCHEMA)
+    store = SqlitePageStore(database)
+    assert [page.text for page in await store.get("d1")] == ["old"]
+    assert await store.boxes("d1", 1) == b""
+    await store.save("d1", BOXED)
+    assert await store.boxes("d1", 1) == BOXED[0].boxes
+    await database.close()

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.documents.models import Page
-from core.documents.passages import LONGEST, find_headings, split_pages
+from core.documents.headings import find_headings
+from core.documents.passages import LONGEST, split_pages
 
 SENTENCE = "The plan covers visits to the doctor and the medicine that the doctor prescribes. "
 LINES = st.one_of(
@@ -108,7 +109,59 @@ def test_a_passage_carries_the_nearest_heading_above_it() -> None:
 
 def test_the_files_own_label_of_a_page_is_its_heading() -> None:
     page = Page(number=1, text=f"Some Heading\n{SENTENCE}", label="Sheet 1")
-    assert [passage.heading for passage in split_pages("d", [page])] == ["Sheet 1"]
+    assert [passage.heading for passage in split_pages("d", [page])] == ["Sheet 1 > Some Heading"]
+
+
+def test_headings_carry_those_that_they_stand_under() -> None:
+    text = "\n".join(
+        f"{heading}\n{SENTENCE * 13}"
+        for heading in (
+            "PART II",
+            "ITEM 7. RESULTS",
+            "2 Methods",
+            "2.1 Data",
+            "2.2 Models",
+            "3 Findings",
+            "PART III",
+        )
+    )
+    headings = [passage.heading for passage in split_pages("d", pages_of(text))]
+    assert list(dict.fromkeys(headings)) == [
+        "PART II",
+        "PART II > ITEM 7. RESULTS",
+        "PART II > ITEM 7. RESULTS > 2 Methods",
+        "ITEM 7. RESULTS > 2 Methods > 2.1 Data",
+        "ITEM 7. RESULTS > 2 Methods > 2.2 Models",
+        "PART II > ITEM 7. RESULTS > 3 Findings",
+        "PART III",
+    ]
+
+
+def test_marks_of_markdown_give_the_levels() -> None:
+    text = f"# Guide\n{SENTENCE * 13}\n## Setup\n{SENTENCE * 13}\n# Use\n{SENTENCE * 13}"
+    assert [passage.heading for passage in split_pages("d", pages_of(text))] == [
+        "Guide",
+        "Guide > Setup",
+        "Use",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("(In millions) 2023 2022 2021", "Sales of things {0} 1,{1} 2,{1} 3,{1}"),
+        ("Name | Role | Office", "Person {0} | Manager | {1}"),
+        ("Q1 2023 Q2 2023 Q3 2023", "Sales of things {0} (1,{1}) 2,{1} $3,{1}"),
+    ],
+)
+def test_a_passage_that_starts_in_a_table_knows_the_tables_header(header: str, row: str) -> None:
+    rows = "\n".join(row.format(number, 100 + number) for number in range(60))
+    text = f"OUR SALES\n{SENTENCE}\n{header}\n{rows}\n\n{SENTENCE * 20}"
+    found = split_pages("d", pages_of(text))
+    started_in_table = [passage for passage in found if passage.text.startswith(row[:5])]
+    assert started_in_table
+    assert {passage.heading for passage in started_in_table} == {f"OUR SALES > {header}"}
+    assert found[-1].heading == "OUR SALES"
 
 
 def test_a_line_on_many_pages_is_a_running_header_and_no_heading() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from fpdf import FPDF
 
+from core.documents.boxes import boxes_between, unpack
 from core.documents.extraction.pdf import LineEndHyphens
 from core.errors import UnreadableDocument
 from tests.core.documents.extraction.samples import Read, pdf, raw_pdf
@@ -83,6 +84,13 @@ async def test_a_page_longer_than_a_line_of_the_protocol_arrives_whole(read: Rea
     assert len(text) > 200_000
     assert "000000" in text
     assert text.endswith("599989")
+
+
+async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
+    pages = (await read("a.pdf", pdf(TEXT, "", TEXT))).pages
+    assert [len(unpack(page.boxes)) for page in pages] == [9, 0, 9]
+    assert boxes_between(TEXT, pages[0].boxes, 0, len(TEXT)) == boxes_between(TEXT, pages[2].boxes, 0, 99)
+    assert len(boxes_between(TEXT, pages[0].boxes, 0, len(TEXT))) == 1
 
 
 @pytest.mark.parametrize(

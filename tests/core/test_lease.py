@@ -1,46 +1,31 @@
-"""A running turn stays ours while the log agrees, and stops when it does not."""
+"""Leased work stays ours while the keeper of the lease agrees, and stops when it does not."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from core.documents.names import Owner
 from core.errors import DependencyDown, OrcError, TurnInFlight
-from orc.conversations.models import Turn
-from orc.lease import held
-
-OWNER = Owner("o", "u", "c")
-TURN = Turn(
-    turn_id="t",
-    conversation_id="c",
-    seq=1,
-    attempt="a",
-    request_hash="h",
-    question="?",
-    created_at=datetime.now(UTC),
-)
+from core.lease import held
 
 
 class Renewals:
-    """The part of a turn log that renews: it raises what it is given, in order, then agrees."""
+    """Renews: raises what it is given, in order, then agrees."""
 
     def __init__(self, *errors: OrcError) -> None:
         self.errors = list(errors)
         self.count = 0
         self.agreed = asyncio.Event()
 
-    async def renew(self, *_: Any, **__: Any) -> Turn:
+    async def renew(self) -> None:
         self.count += 1
         if self.errors:
             raise self.errors.pop(0)
         self.agreed.set()
-        return TURN
 
 
-def hold(log: Any) -> Any:
-    return held(log, OWNER, TURN, seconds=0.03)
+def hold(renewals: Renewals) -> Any:
+    return held(renewals.renew, seconds=0.03)
 
 
 async def test_the_lease_is_renewed_for_as_long_as_the_work_goes_on() -> None:
@@ -59,7 +44,7 @@ async def test_a_store_that_is_down_for_a_moment_costs_nothing() -> None:
     assert log.count >= 3
 
 
-async def test_a_turn_that_was_taken_over_is_stopped() -> None:
+async def test_work_that_was_taken_over_is_stopped() -> None:
     log = Renewals(TurnInFlight("taken over", code="attempt_over"))
     with pytest.raises(TurnInFlight):
         async with hold(log):

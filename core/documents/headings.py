@@ -1,0 +1,117 @@
+"""Which lines of a page are headings, and under which of them a place on it stands."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from core.documents.models import Page
+
+LONGEST_HEADING = 80
+LONGEST_TITLE = 160
+MOST_WORDS = 12
+RUNNING_SHARE = 1 / 8
+RUNNING_PAGES = 3
+PATH_LEVELS = 3
+JOINT = " > "
+CELL_MARK = " | "
+
+PART, ITEM, NUMBERED, CAPITALS, NOTE, OTHER = 1, 2, 3, 4, 5, 6
+
+_DIGITS = re.compile(r"\d+")
+_LINE = re.compile(r"[^\r\n]+")
+_MARKED_HEADING = re.compile(r"#{1,6}\s+\S|(?:\d{1,2}\.)*\d{1,2}\.?\s+[^\W\d_]|[A-Z]\.\d")
+_SENTENCE_END = (".", ",", ";", "!", "-", "。", "、", "，")
+_MARKS = re.compile(r"#{1,6}(?=\s)")
+_NUMBERING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*|[A-Z](?:\.\d{1,2})+)(?=[.\s])")
+_AMOUNT_LAST = re.compile(r"\s[$€£(]*\d{1,3}(?:[.,]\d{3})+\)?$")
+_NAMED_LEVELS = (
+    (
+        re.compile(
+            r"(?:part|teil|partie|parte|chapter|kapitel|chapitre|capítulo|capitolo)\s+[\divx]+\b", re.I
+        ),
+        PART,
+    ),
+    (re.compile(r"(?:item|section|abschnitt|article|artikel)\s+\d", re.I), ITEM),
+    (re.compile(r"(?:note|anmerkung|nota|appendix|anhang|annex\w*|exhibit)\s+[\da-z]{1,3}\b", re.I), NOTE),
+)
+
+
+class Heading(NamedTuple):
+    """A line that looks like a heading, where on the page it starts, and its level: 1 is outermost."""
+
+    start: int
+    text: str
+    level: int
+
+
+Trail = tuple[Heading, ...]
+"""A heading and those that it stands under, outermost first."""
+
+
+def find_headings(text: str) -> list[Heading]:
+    """The lines of a text that look like headings, in order."""
+    return [
+        Heading(
+            match.start() + len(line) - len(line.lstrip()), line.strip().lstrip("# "), _level(line.strip())
+        )
+        for match in _LINE.finditer(text)
+        if _looks_like_heading((line := match[0]).strip())
+    ]
+
+
+def telling_headings(pages: Sequence[Page]) -> list[list[Heading]]:
+    """Each page's headings without those that, but for digits, are on many pages: running headers."""
+    found = [find_headings(page.text) for page in pages]
+    pages_with = Counter(kind for headings in found for kind in {_masked(heading) for heading in headings})
+    most = max(RUNNING_PAGES, len(pages) * RUNNING_SHARE)
+    return [[heading for heading in headings if pages_with[_masked(heading)] <= most] for headings in found]
+
+
+def below(trail: Trail, heading: Heading) -> Trail:
+    """The trail once this heading has been passed."""
+    return (*(above for above in trail if above.level < heading.level), heading)
+
+
+def path(trail: Trail, label: str) -> str:
+    """The innermost headings of a trail, under what the file itself calls the page."""
+    names = [heading.text for heading in trail if heading.text != label]
+    kept = PATH_LEVELS - 1 if label else PATH_LEVELS
+    return JOINT.join([*([label] if label else []), *names[-kept:]])
+
+
+def _masked(heading: Heading) -> str:
+    return _DIGITS.sub("0", heading.text)
+
+
+def _level(line: str) -> int:
+    if marks := _MARKS.match(line):
+        return len(marks[0])
+    for pattern, level in _NAMED_LEVELS:
+        if pattern.match(line):
+            return level
+    if numbering := _NUMBERING.match(line):
+        return min(NUMBERED + numbering[0].count("."), OTHER)
+    return CAPITALS if line.isupper() else OTHER
+
+
+def _looks_like_heading(line: str) -> bool:
+    if _is_long_title(line):
+        return True
+    if not 3 <= len(line) <= LONGEST_HEADING or line.endswith(_SENTENCE_END):
+        return False
+    if _AMOUNT_LAST.search(line) or CELL_MARK in line:
+        return False
+    parts = line.split()
+    letters = sum(map(str.isalpha, line))
+    if len(parts) > MOST_WORDS or letters < 3 or letters < len(line.replace(" ", "")) / 2:
+        return False
+    if _MARKED_HEADING.match(line):
+        return True
+    weighty = [part for part in parts if len(part) > 3]
+    return not line[0].islower() and bool(weighty) and not any(part[0].islower() for part in weighty)
+
+
+def _is_long_title(line: str) -> bool:
+    """Whether a line is the title of a part or an item, which may be longer than other headings."""
+    return len(line) <= LONGEST_TITLE and line.isupper() and _level(line) in (PART, ITEM, NOTE)

@@ -1,0 +1,121 @@
+"""OCR by the Tesseract program, of which Debian and others have packages."""
+
+import asyncio
+import logging
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from core.documents.extraction.children import MODULE, Children
+from core.documents.ocr.confined import NOT_STARTED
+from core.documents.ocr.draw_pdf import DPI
+from core.documents.ocr.ports import DAMAGED, Found, OcrPage
+from core.documents.ocr.render_worker import Picture
+from core.documents.ocr.rendering import Renderer
+from core.documents.ocr.tesseract_output import parse
+from core.errors import DeadlineExceeded, DependencyDown, Unavailable
+
+PAGE_SECONDS = 60.0
+
+_CONFINED = (*MODULE, "core.documents.ocr.confined")
+_ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}
+"""Several pages at a time make better use of the processors than several threads on one."""
+
+_log = logging.getLogger(__name__)
+
+
+class Tesseract:
+    """Reads with the installed program, at most `processes` pages at a time, each file within `seconds`."""
+
+    name = "Tesseract"
+
+    def __init__(
+        self, program: Path, *, languages: str, seconds: float, memory_bytes: int, processes: int
+    ) -> None:
+        self._program = program
+        self._languages = languages
+        self._seconds = seconds
+        self._memory_bytes = memory_bytes
+        self._slots = asyncio.Semaphore(processes)
+        self._children = Children()
+        self._renderer = Renderer(seconds=seconds, memory_bytes=memory_bytes, children=self._children)
+        self._checked = False
+
+    async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
+        """See Ocr. Pictures are drawn no faster than they are read."""
+        await self.ping()
+        limit = asyncio.timeout(self._seconds)
+        try:
+            async with limit, self._renderer.draw(source, media_type, pages) as pictures:
+                await self._read_all(pictures, found)
+        except TimeoutError:
+            if limit.expired():
+                raise DeadlineExceeded(f"Tesseract did not finish within {self._seconds:.0f} s") from None
+            raise
+
+    async def ping(self) -> None:
+        """See Ocr. Once it has worked, it is not asked again."""
+        if self._checked:
+            return
+        output = await self._run("--list-langs") or b""
+        installed = set(output.decode(errors="replace").split())
+        if missing := sorted(set(self._languages.split("+")) - installed):
+            raise _down(
+                f"Tesseract lacks the language {missing[0]}; install its data or set ORC_OCR_LANGUAGES"
+            )
+        self._checked = True
+
+    async def close(self) -> None:
+        """See Ocr."""
+        await self._children.close()
+
+    async def _read_all(self, pictures: AsyncIterator[Picture], found: Found) -> None:
+        reading: set[asyncio.Task[None]] = set()
+        try:
+            async for picture in pictures:
+                await self._slots.acquire()
+                task = asyncio.create_task(self._read(picture, found))
+                task.add_done_callback(lambda _: self._slots.release())
+                reading.add(task)
+            await asyncio.gather(*reading)
+        finally:
+            for task in reading:
+                task.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
+
+    async def _read(self, picture: Picture, found: Found) -> None:
+        if not picture.content:
+            found(OcrPage(picture.page, problem=DAMAGED))
+            return
+        options = ("stdin", "stdout", "-l", self._languages, "--dpi", str(DPI), "tsv")
+        output = await self._run(*options, given=picture.content)
+        if output is None:
+            found(OcrPage(picture.page, problem="Tesseract gave up on them"))
+        else:
+            text, confidence = parse(output.decode(errors="replace"))
+            found(OcrPage(picture.page, text, confidence))
+
+    async def _run(self, *options: str, given: bytes = b"") -> bytes | None:
+        """The program's output; None where it failed or took too long."""
+        limits = (str(self._memory_bytes), str(PAGE_SECONDS))
+        command = (*_CONFINED, *limits, str(self._program), *options)
+        async with self._children.start(*command, settings=_ONE_THREAD) as process:
+            try:
+                async with asyncio.timeout(PAGE_SECONDS):
+                    output, _ = await process.communicate(given)
+            except TimeoutError:
+                return None
+            self._check_end(process)
+            return output if process.returncode == 0 else None
+
+    def _check_end(self, process: Process) -> None:
+        if process.returncode == NOT_STARTED:
+            raise _down("Tesseract cannot be started; its package may have been removed")
+        if process.returncode != 0:
+            _log.warning("ocr.tesseract_failed returncode=%s", process.returncode)
+        if self._children.closed:
+            raise Unavailable("OCR has stopped. Try again.")
+
+
+def _down(message: str) -> DependencyDown:
+    return DependencyDown(message, dependency="ocr")

@@ -1,0 +1,72 @@
+"""Words that are nearly the same: misspelled, cut short, or joined."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+SHORTEST_REPAIRED = 6
+LONG_WORD = 8
+SHORTEST_PREFIX = 4
+LEAST_SIMILAR = 0.6
+
+
+def edits(one: str, other: str, most: int) -> int:
+    """How many letters to change, add, drop or swap; `most + 1` where it takes more than `most`."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        twice_before, before, row = before, row, [i]
+        for j, compared in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != compared))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == compared:
+                cost = min(cost, twice_before[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+def misspelling_of(word: str, terms: Iterable[str]) -> str | None:
+    """The term that the word is most likely a misspelling of; None where it is no near miss of any."""
+    if len(word) < SHORTEST_REPAIRED:
+        return None
+    allowed = 1 if len(word) < LONG_WORD else 2
+    letters = Counter(word)
+    near = [
+        (distance, term) for term in terms if (distance := _distance(word, letters, term, allowed)) <= allowed
+    ]
+    if not near:
+        return None
+
+    def order(found: tuple[int, str]) -> tuple[int, bool, str]:
+        return found[0], _in_one_spelling(found[1]) != _in_one_spelling(word), found[1]
+
+    return min(near, key=order)[1]
+
+
+def resembles(word: str, term: str) -> bool:
+    """Whether one starts with the other, they share most of their letter pairs, or one letter is wrong."""
+    shorter, longer = sorted((word, term), key=len)
+    if longer.startswith(shorter) and len(shorter) >= min(SHORTEST_PREFIX, len(longer) - 1):
+        return True
+    if min(len(word), len(term)) < SHORTEST_PREFIX:
+        return False
+    return _shared_pairs(word, term) >= LEAST_SIMILAR or edits(word, term, 1) <= 1
+
+
+def _distance(word: str, letters: Counter[str], term: str, most: int) -> int:
+    if len(term) >= SHORTEST_REPAIRED and word.startswith(term):
+        return 1  # the stemmer did not know its ending
+    if abs(len(term) - len(word)) > most or (Counter(term) - letters).total() > most:
+        return most + 1
+    return edits(word, term, most)
+
+
+def _in_one_spelling(word: str) -> str:
+    return word.replace("z", "s")
+
+
+def _shared_pairs(one: str, other: str) -> float:
+    first, second = (Counter(word[i : i + 2] for i in range(len(word) - 1)) for word in (one, other))
+    return 2 * (first & second).total() / (first.total() + second.total())

@@ -1,0 +1,127 @@
+"""Works through the queue: leases jobs, does them, and has those that fail tried again, but not for ever."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from core.documents.ingestion import Ingestion
+from core.documents.models import Job, JobKind, JobProgress
+from core.documents.stores import Stores
+from core.errors import LeaseLost, NotFound, OrcError, Unavailable
+
+IDLE_SECONDS = 0.1
+SWEEP_SECONDS = 30.0
+RETRY_SECONDS = 5.0
+MAX_LEASES = 25
+"""A document that takes its worker down with it must not do so for ever."""
+SECONDS_BETWEEN_REPORTS = 0.25
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Takes jobs from the queue, `at_once` of them side by side. Any number of workers may run."""
+
+    def __init__(
+        self, stores: Stores, ingestion: Ingestion, *, lease_seconds: float, at_once: int = 1
+    ) -> None:
+        self._stores = stores
+        self._ingestion = ingestion
+        self._lease_seconds = lease_seconds
+        self._at_once = at_once
+
+    async def run(self) -> None:
+        """Work until cancelled; jobs in hand are then given back to the queue."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._sweep_now_and_then())
+            for _ in range(self._at_once):
+                tasks.create_task(self._work_for_ever())
+
+    async def drain(self) -> None:
+        """Work until nothing is left that could be done now."""
+        await self.sweep()
+        while await self.work_once():
+            pass
+
+    async def sweep(self) -> None:
+        """Queue what a crash left out between a record and its job."""
+        for document in await self._stores.catalog.unfinished():
+            await self._stores.queue.enqueue(document, JobKind.INGEST)
+
+    async def work_once(self) -> bool:
+        """Do the next job; whether there was one."""
+        job = await self._stores.queue.lease(self._lease_seconds)
+        if job is None:
+            return False
+        if job.leases > MAX_LEASES:
+            await self._give_up(job, "Processing it broke off again and again. Upload another version of it.")
+            return True
+        try:
+            await self._do(job)
+        except asyncio.CancelledError:
+            await self._stores.queue.release(job)
+            raise
+        except LeaseLost:
+            log.info("job passed on kind=%s document_id=%s", job.kind, job.path.document_id)
+            await self._stores.queue.release(job)
+        except NotFound:
+            await self._ingestion.settle(job.path)
+            await self._stores.queue.finish(job)
+        except Unavailable as exc:
+            log.warning("job waits kind=%s document_id=%s: %s", job.kind, job.path.document_id, exc.code)
+            await self._stores.queue.release(job, RETRY_SECONDS)
+        except OrcError as exc:
+            await self._give_up(job, exc.message)
+        return True
+
+    async def _do(self, job: Job) -> None:
+        reports = _Reports(lambda progress: self._stores.queue.report(job, progress))
+        async with self._ingestion.holding(job):
+            await self._ingestion.run(job, reports.note)
+            await reports.settle()
+        await self._stores.queue.finish(job)
+
+    async def _give_up(self, job: Job, reason: str) -> None:
+        log.warning("job given up kind=%s document_id=%s", job.kind, job.path.document_id)
+        await self._ingestion.give_up(job, reason)
+        await self._stores.queue.finish(job)
+
+    async def _work_for_ever(self) -> None:
+        while True:
+            try:
+                if not await self.work_once():
+                    await asyncio.sleep(IDLE_SECONDS)
+            except Exception:
+                # The outermost edge of a job: its lease runs out, and it is tried again.
+                log.exception("a job failed unexpectedly")
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _sweep_now_and_then(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except Unavailable as exc:
+                log.warning("the queue was not looked through: %s", exc.code)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+
+class _Reports:
+    """Passes on progress without holding up the work, at most four times a second."""
+
+    def __init__(self, send: Callable[[JobProgress], Awaitable[None]]) -> None:
+        self._send = send
+        self._sending: asyncio.Task[None] | None = None
+        self._last = 0.0
+
+    def note(self, done: int, total: int, what: str) -> None:
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_REPORTS or (self._sending and not self._sending.done()):
+            return
+        self._last = now
+        self._sending = asyncio.ensure_future(self._send(JobProgress(done=done, total=total, what=what)))
+
+    async def settle(self) -> None:
+        """Wait for the report on its way."""
+        if self._sending is not None:
+            await self._sending

@@ -1,0 +1,162 @@
+"""Texts to vectors by an OpenAI-compatible provider; without one, there is no embedder at all."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from core.errors import OrcError
+from core.llm.errors import ModelMisconfigured, ModelOutputInvalid
+from core.llm.factory import _Endpoint, _endpoint, _open_http
+from core.llm.tokens import TokenCounter
+from core.settings import CoreSettings
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+    from langchain_core.embeddings import Embeddings
+
+BATCH_TEXTS = 128
+BATCH_TOKENS = 100_000
+TEXT_TOKENS = 4_000
+"""Half of what the models take: their older encoding makes up to twice as many tokens as we count."""
+CONCURRENCY = 4
+
+
+def build_embedder(
+    settings: CoreSettings, counter: TokenCounter, http: "AsyncClient | None" = None
+) -> "OpenAIEmbedder | None":
+    """The embedder where a provider is set and an embedding model is named, else None.
+
+    Connects to nothing, but imports the provider's library (0.8 s) where it is needed. A given `http`
+    stays the caller's to close; otherwise `OpenAIEmbedder.aclose` closes the embedder's own.
+    """
+    endpoint = _endpoint(settings)
+    if endpoint is None or not settings.embedding_model:
+        return None
+    client = http or _open_http(settings)
+    return OpenAIEmbedder(
+        _build_model(settings, endpoint, settings.embedding_model, client),
+        counter,
+        name=settings.embedding_model,
+        close=None if http else client.aclose,
+    )
+
+
+class OpenAIEmbedder:
+    """Implements the Embedder port. `name` is the model's: vectors of different names do not compare.
+
+    Also raises ContextTooLong and ContentFiltered. Passages of all documents together have a few
+    requests at a time; a question never waits for them.
+    """
+
+    def __init__(
+        self,
+        model: "Embeddings",
+        counter: TokenCounter,
+        *,
+        name: str,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._counter = counter
+        self._close = close
+        self._slots = asyncio.Semaphore(CONCURRENCY)
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector for each text, in order; of a text too long for the model, of its beginning."""
+        batches = await asyncio.to_thread(lambda: list(self._batches(texts)))
+        requests = [asyncio.create_task(self._embed_in_turn(batch)) for batch in batches]
+        try:
+            answers = await asyncio.gather(*requests)
+        finally:
+            for request in requests:
+                request.cancel()
+        return [vector for answer in answers for vector in answer]
+
+    async def embed_query(self, text: str) -> list[float]:
+        """The vector of a question."""
+        fitted = await asyncio.to_thread(self._fit, text)
+        (vector,) = await self._embed([fitted])
+        return vector
+
+    async def aclose(self) -> None:
+        """Close the connections that were opened for this embedder."""
+        if self._close is not None:
+            await self._close()
+
+    async def _embed_in_turn(self, texts: list[str]) -> list[list[float]]:
+        async with self._slots:
+            return await self._embed(texts)
+
+    async def _embed(self, texts: list[str]) -> list[list[float]]:
+        with _translated():
+            vectors = await self._model.aembed_documents(texts)
+        if len(vectors) != len(texts) or not _are_vectors(vectors):
+            raise ModelOutputInvalid("The embedding model did not send one vector for each text.")
+        return vectors
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        tokens = 0
+        for text in map(self._fit, texts):
+            more = self._counter.count(text)
+            if batch and (len(batch) == BATCH_TEXTS or tokens + more > BATCH_TOKENS):
+                yield batch
+                batch, tokens = [], 0
+            batch.append(text)
+            tokens += more
+        if batch:
+            yield batch
+
+    def _fit(self, text: str) -> str:
+        while (tokens := self._counter.count(text)) > TEXT_TOKENS:
+            text = text[: min(len(text) - 1, len(text) * TEXT_TOKENS // tokens)]
+        return text
+
+
+def _are_vectors(vectors: list[list[float]]) -> bool:
+    # A sum is finite only if all of its numbers are, and is made in a hundredth of the time.
+    lengths = {len(vector) for vector in vectors}
+    return len(lengths) == 1 and 0 not in lengths and all(math.isfinite(sum(vector)) for vector in vectors)
+
+
+def _build_model(
+    settings: CoreSettings, endpoint: _Endpoint, name: str, client: "AsyncClient"
+) -> "Embeddings":
+    from langchain_openai import OpenAIEmbeddings
+
+    async def key() -> str:
+        return endpoint.key.get_secret_value()
+
+    return OpenAIEmbeddings(
+        model=name,
+        openai_api_base=endpoint.url,
+        openai_api_key=key,  # given as an async function, no client for blocking calls is built (0.13 s)
+        http_async_client=client,
+        request_timeout=client.timeout,
+        max_retries=settings.model_retries,
+        chunk_size=BATCH_TEXTS,
+        check_embedding_ctx_length=False,  # it would send token numbers, which only OpenAI itself reads
+    )
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    from core.llm.openai_errors import translate
+
+    try:
+        yield
+    except Exception as exc:  # what the provider's library raises is known to `translate` alone
+        ours = translate(exc)
+        if ours is None:
+            raise
+        raise _about_embeddings(ours) from exc
+
+
+def _about_embeddings(error: OrcError) -> OrcError:
+    if not isinstance(error, ModelMisconfigured):
+        return error
+    message = error.message.replace("ORC_CHAT_MODEL", "ORC_EMBEDDING_MODEL")
+    return ModelMisconfigured(message, code=error.code)

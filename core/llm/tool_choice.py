@@ -1,0 +1,76 @@
+"""Which tools the offline model calls: it lists, searches once, or has whole documents surveyed."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from core.llm.dialogue import asks_for_listing, recall, rewrite_question
+from core.llm.quoting import asks_for_overview
+from core.llm.ranking import Question
+
+LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
+PASSAGES = 8
+MOST_DOCUMENTS = 3
+
+_SMALL_TALK = re.compile(
+    r"\W*(?:hi|hello|hey|thanks?|thank you|bye|good (?:morning|evening|day)|ok(?:ay)?|yes|no|hallo|guten tag"
+    r"|danke|hola|gracias|bonjour|salut|merci|ciao|grazie|who are you|what (?:are|can) you(?: do)?)"
+    r"\b[^?]{0,20}\??\W*$",
+    re.I,
+)
+_STATEMENT = re.compile(r"\s*(?:i|i'm|my|we|our|ich|wir|mein|je|nous|yo|mi)\b[^?]*$", re.I)
+
+
+class Call(NamedTuple):
+    """A tool and its arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class Done(NamedTuple):
+    """A tool that was called for this question, and what it gave."""
+
+    name: str
+    content: str
+
+
+def choose_calls(
+    question: str, earlier: Sequence[str], done: Sequence[Done], offered: Sequence[str]
+) -> list[Call]:
+    """The calls to make next, side by side; none where the answer can be given."""
+    called = [each.name for each in done]
+    if LIST in offered and not called and asks_for_listing(question):
+        return [Call(LIST, {})]
+    if not _needs_documents(question, earlier):
+        return []
+    if asks_for_overview(question) and {LIST, ANALYZE} <= set(offered):
+        return _survey(question, done)
+    if SEARCH in offered and not called:
+        return [Call(SEARCH, {"query": rewrite_question(question, earlier), "top_k": PASSAGES})]
+    return []
+
+
+def _needs_documents(question: str, earlier: Sequence[str]) -> bool:
+    if _SMALL_TALK.match(question) or _STATEMENT.match(question):
+        return False
+    return bool(Question(question).terms) and recall(question, earlier) is None
+
+
+def _survey(question: str, done: Sequence[Done]) -> list[Call]:
+    """First the list, then every document in it."""
+    if not done:
+        return [Call(LIST, {})]
+    if any(each.name == ANALYZE for each in done):
+        return []
+    handles = [str(document["document"]) for document in _listed(done[-1].content) if "document" in document]
+    return [Call(ANALYZE, {"document": handle, "question": question}) for handle in handles[:MOST_DOCUMENTS]]
+
+
+def _listed(content: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = json.loads(content)["documents"]
+    except (ValueError, KeyError, TypeError):
+        return []
+    return found

@@ -1,0 +1,88 @@
+"""What each ingredient of the ranking gives: added one after another, and left out one at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.documents.ranking import Weights
+from core.documents.search import SqlitePassageIndex
+from core.sqlite import Database
+from evals.corpus import Question
+from evals.retrieval import DEPTH, RankedPage, rank
+
+INGREDIENTS = {
+    "pairs": "words that stand together",
+    "passage": "the page's best passage",
+    "headings": "headings",
+    "cleaned": "question without instructions",
+    "repaired": "spelling repaired",
+    "figures": "figures where a number is asked",
+    "places": "pages, tables, sections by number",
+    "covers": "words of the document's opening",
+    "names": "file names",
+    "periods": "years and quarters",
+    "concepts": "vocabulary: terms",
+    "kinds": "vocabulary: kinds of page",
+}
+BASE = "words only, BM25 over pages"
+EVERYTHING = "everything"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Shares of the questions with a right page first and among five, and the mean reciprocal rank."""
+
+    first: float
+    among_five: float
+    reciprocal_rank: float
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way of ranking and what to call it."""
+
+    name: str
+    weights: Weights
+
+
+def additions() -> list[Variant]:
+    """From the words alone to everything, one ingredient more each time."""
+    variants = [Variant(BASE, _without(*INGREDIENTS))]
+    left_out = list(INGREDIENTS)
+    for key, name in INGREDIENTS.items():
+        left_out.remove(key)
+        variants.append(Variant(f"+ {name}", _without(*left_out)))
+    return variants
+
+
+def removals() -> list[Variant]:
+    """Everything, and everything but one ingredient."""
+    single = [Variant(f"- {name}", _without(key)) for key, name in INGREDIENTS.items()]
+    return [Variant(EVERYTHING, Weights()), *single]
+
+
+async def measure(database: Database, weights: Weights, questions: Sequence[Question]) -> Figures:
+    """The figures of one way of ranking on one set of questions."""
+    index = SqlitePassageIndex(database, weights=weights)
+    return score(questions, [await rank(index, question, DEPTH) for question in questions])
+
+
+def score(questions: Sequence[Question], rankings: Sequence[Sequence[RankedPage]]) -> Figures:
+    """The figures of rankings, one for each question in the same order."""
+    ranks = [_rank_of_gold(question, pages) for question, pages in zip(questions, rankings, strict=True)]
+    count = max(1, len(ranks))
+    return Figures(
+        first=sum(rank == 1 for rank in ranks) / count,
+        among_five=sum(rank is not None and rank <= 5 for rank in ranks) / count,
+        reciprocal_rank=sum(1 / rank for rank in ranks if rank is not None) / count,
+    )
+
+
+def _rank_of_gold(question: Question, pages: Sequence[RankedPage]) -> int | None:
+    gold = {(page.file, page.page) for page in question.gold}
+    places = (place for place, page in enumerate(pages, 1) if (page["file"], page["page"]) in gold)
+    return next(places, None)
+
+
+def _without(*ingredients: str) -> Weights:
+    off: dict[str, float] = dict.fromkeys(ingredients, 0)
+    return replace(Weights(), **off)  # type: ignore[arg-type]

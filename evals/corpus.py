@@ -1,0 +1,108 @@
+"""Question sets and their documents: found, read by the product's own extraction, and indexed."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+from rich.console import Console
+from rich.progress import track
+
+from core.documents.extraction import Extractor
+from core.documents.passages import split_pages
+from core.documents.search import SCHEMA, SqlitePassageIndex
+from core.errors import OrcError
+from core.settings import CoreSettings
+from core.sqlite import Database
+
+console = Console(stderr=True)
+
+
+class Gold(BaseModel):
+    """A page that answers a question."""
+
+    file: str
+    page: int
+
+
+class Question(BaseModel):
+    """One line of QUESTIONS.jsonl, as far as ranking and scoring need it."""
+
+    id: str
+    question: str
+    files: list[str]
+    gold: list[Gold] = []
+
+
+class UnusableInput(Exception):
+    """The questions or their documents cannot be read."""
+
+
+def read_questions(path: Path) -> list[Question]:
+    """The questions of a JSON Lines file."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UnusableInput(f"cannot read {path}: {exc}") from exc
+    return [_parse(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def find_documents(folder: Path, questions: Sequence[Question]) -> dict[str, Path]:
+    """Where each file that a question names lies: in one of the `docs*` folders in `folder`."""
+    return locate(questions, sorted(path for path in folder.glob("docs*") if path.is_dir()))
+
+
+def locate(questions: Sequence[Question], folders: Sequence[Path]) -> dict[str, Path]:
+    """Where each file that a question names lies: in the first of these folders that has it."""
+    found: dict[str, Path] = {}
+    missing = []
+    for name in dict.fromkeys(name for question in questions for name in question.files):
+        places = [place for folder in folders if (place := folder / name).is_file()]
+        if places:
+            found[name] = places[0]
+        else:
+            missing.append(name)
+    if missing:
+        where = ", ".join(folder.name for folder in folders) or "there is no docs* folder"
+        raise UnusableInput(f"missing beside the questions ({where}): {', '.join(missing)}")
+    return found
+
+
+@asynccontextmanager
+async def indexed(documents: Mapping[str, Path]) -> AsyncIterator[Database]:
+    """A database in which all documents can be searched, each under its file's name; gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = CoreSettings(data_dir=Path(folder))
+        extractor = Extractor(
+            seconds=settings.extraction_seconds,
+            memory_bytes=settings.extraction_memory_bytes,
+            processes=settings.extraction_processes,
+        )
+        database = Database(settings.database_path)
+        try:
+            await database.migrate(SCHEMA)
+            index = SqlitePassageIndex(database)
+            for name, path in track(documents.items(), "Reading the documents", console=console):
+                await _ingest(extractor, index, name, path)
+            yield database
+        finally:
+            await extractor.close()
+            await database.close()
+
+
+async def _ingest(extractor: Extractor, index: SqlitePassageIndex, name: str, path: Path) -> None:
+    try:
+        extraction = await extractor.extract(path, name)
+    except OrcError as exc:
+        raise UnusableInput(f"cannot read {path}: {exc.message}") from exc
+    await index.save(name, name, await asyncio.to_thread(split_pages, name, extraction.pages))
+
+
+def _parse(path: Path, number: int, line: str) -> Question:
+    try:
+        return Question.model_validate_json(line)
+    except ValidationError as exc:
+        reason = exc.errors(include_url=False)[0]
+        raise UnusableInput(f"{path}, line {number}: {reason['loc']}: {reason['msg']}") from exc

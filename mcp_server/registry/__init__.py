@@ -1,0 +1,1 @@
+"""The tools as MCP clients see them: names, arguments, results, and the text for people."""

@@ -1,0 +1,31 @@
+"""What all tools have in common: they read only, and say which errors they may end in."""
+
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec
+
+from mcp.server import MCPServer
+from mcp_types import CallToolResult, ToolAnnotations
+
+from core.scope import Scope
+from mcp_server.errors import reports_failures
+
+ERRORS_META_KEY = "orc/errors"
+"""In a tool's `_meta`: the codes of the errors of its own, beside those that any tool may end in."""
+READ_ONLY = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+
+CallScope = Callable[[], Scope]
+"""Gives the scope of the call that is being served."""
+Arguments = ParamSpec("Arguments")
+Tool = Callable[Arguments, Awaitable[CallToolResult]]
+
+
+def offer(server: MCPServer[None], title: str, *errors: str) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
+    """Register a function as a tool under its own name; its docstring is the description."""
+
+    def register(tool: Tool[Arguments]) -> Tool[Arguments]:
+        meta = {ERRORS_META_KEY: sorted(errors)}
+        return server.tool(title=title, annotations=READ_ONLY, meta=meta)(reports_failures(tool))
+
+    return register

@@ -1,0 +1,68 @@
+"""How a document comes along, as typed events: its record whenever it changes, and progress in between."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from core.documents.library import DocumentLibrary
+from core.documents.models import Document, DocumentStatus, JobProgress
+from core.errors import OrcError
+from orc.api.schemas import DocumentView
+from orc.events import Event, Failed
+from orc.problems import problem_of
+
+LOOK_SECONDS = 0.2
+ENDED = (DocumentStatus.COMPLETED, DocumentStatus.FAILED)
+
+
+class DocumentChanged(Event):
+    """The record of the document as it is now."""
+
+    kind = "status"
+    document: DocumentView
+
+    def data(self) -> dict[str, object]:
+        return self.document.model_dump(mode="json")
+
+
+class DocumentReady(DocumentChanged):
+    """The record as it stays: `completed`, or `failed` with the reason."""
+
+    kind = "done"
+
+
+class DocumentProgress(Event):
+    """What is being done. `total` is 0 while it is not known."""
+
+    kind = "progress"
+    done: int
+    total: int
+    message: str
+
+
+async def follow_document(
+    library: DocumentLibrary, document: Document, trace_id: str
+) -> AsyncIterator[tuple[int, Event]]:
+    """The events of a document from now on, numbered from 1; the last is `done`, or `error`."""
+    number = 0
+    try:
+        async for event in _changes(library, document):
+            number += 1
+            yield number, event
+    except OrcError as exc:
+        yield number + 1, Failed(problem=problem_of(exc, trace_id))
+
+
+async def _changes(library: DocumentLibrary, document: Document) -> AsyncIterator[Event]:
+    shown: Document | None = None
+    told: JobProgress | None = None
+    while document.status not in ENDED:
+        if document != shown:
+            shown = document
+            yield DocumentChanged(document=DocumentView.of(document))
+        progress = await library.progress(document)
+        if progress is not None and progress != told and progress.what:
+            told = progress
+            yield DocumentProgress(done=progress.done, total=progress.total, message=progress.what)
+        await asyncio.sleep(LOOK_SECONDS)
+        document = await library.find(document.owner, document.document_id)
+    yield DocumentReady(document=DocumentView.of(document))

@@ -1,0 +1,158 @@
+"""`python -m scripts.describe_tools`: write docs/tools.md from the schemas of the running tools server."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mcp import Client
+from mcp_types import Tool
+
+from core.scope import Scope
+from mcp_server.bootstrap import open_services
+from mcp_server.registry.offering import ERRORS_META_KEY
+from mcp_server.server import build_stdio_server
+from mcp_server.settings import Settings
+from orc.graphs.tool_views import offered
+from orc.tools import ToolSchema
+
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "tools.md"
+RANGES = (
+    ("minLength", "maxLength", " characters"),
+    ("minimum", "maximum", ""),
+    ("minItems", "maxItems", " items"),
+)
+HEAD = (
+    "# The tools\n\n"
+    "Written by `python -m scripts.describe_tools` from what the tools server tells its clients; a test "
+    "compares.\n\n"
+    "Every tool only reads, inside the scope that the bearer's token names: an id outside of it answers like "
+    "one that does not exist. Results are structured content that fits the output schema. A tool that fails "
+    "returns `{code, message, retryable, dependency}` as JSON in its text; any tool may end in "
+    "`invalid_input`, `not_authenticated`, `dependency_down` or `internal`, beside the codes of its own. "
+    "Work over a second is told by progress notifications.\n\n"
+    "A model never sees `document_chat`, which the orchestrator calls. Of the other tools it sees the "
+    "arguments in the last column: what the scope supplies is left out, and documents and pages go by "
+    "handles that hold for one turn (`d1`, `d1.p5`). Results are shown to it the same way, without an "
+    "identifier of a document, a file, a user or a conversation.\n"
+)
+OVERVIEW = (
+    "| tool | arguments | result | errors of its own | what a model gives |\n| --- | --- | --- | --- | --- |"
+)
+Json = dict[str, Any]
+
+
+async def live_tools() -> list[Tool]:
+    """The tools as a server with default settings lists them."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            open_services(Settings(data_dir=Path(folder))) as services,
+            Client(build_stdio_server(services, _no_scope)) as client,
+        ):
+            return list((await client.list_tools()).tools)
+
+
+def _no_scope() -> Scope:
+    raise NotImplementedError("Tools are described here, not called.")
+
+
+def describe(tools: list[Tool]) -> str:
+    """The text of docs/tools.md: all tools in one table, then each by itself."""
+    shown = _shown_to_models(tools)
+    rows = [OVERVIEW, *(_row(tool, shown.get(tool.name)) for tool in tools), ""]
+    return "\n".join([HEAD, *rows, *map(_section, tools)])
+
+
+def _row(tool: Tool, shown: list[str] | None) -> str:
+    cells = [
+        f"[{tool.name}](#{tool.name})",
+        _listed(_properties(tool.input_schema)),
+        _listed(_properties(tool.output_schema or {})),
+        _listed(_errors(tool)),
+        "is not offered it" if shown is None else _listed(shown),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _shown_to_models(tools: list[Tool]) -> dict[str, list[str]]:
+    """The arguments that a model sees, by tool; those that it does not see are left out."""
+    schemas = [ToolSchema(name=t.name, description="", input_schema=t.input_schema) for t in tools]
+    functions = [each["function"] for each in offered(schemas, frozenset())]
+    return {function["name"]: _properties(function["parameters"]) for function in functions}
+
+
+def _properties(schema: Json) -> list[str]:
+    return list(schema.get("properties", {}))
+
+
+def _errors(tool: Tool) -> list[str]:
+    return list((tool.meta or {}).get(ERRORS_META_KEY, []))
+
+
+def _section(tool: Tool) -> str:
+    arguments = list(_arguments(tool.input_schema))
+    lines = [f"## {tool.name}", "", *_paragraphs(tool.description or "")]
+    lines += ["| argument | type | default | limits | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines += arguments or ["| none | | | | |"]
+    lines += ["", "| result | type | meaning |", "| --- | --- | --- |", *_fields(tool.output_schema or {})]
+    return "\n".join([*lines, "", f"Errors of its own: {_listed(_errors(tool))}.", ""])
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines()] + [""]
+
+
+def _arguments(schema: Json) -> Iterator[str]:
+    for name, part in schema.get("properties", {}).items():
+        needed = name in schema.get("required", [])
+        default = "required" if needed else f"`{json.dumps(part.get('default'))}`"
+        limits = ", ".join(_limits(part))
+        meaning = part.get("description", "")
+        yield f"| `{name}` | {_type(part, schema)} | {default} | {limits} | {meaning} |"
+
+
+def _limits(part: Json) -> Iterator[str]:
+    for option in [part, *part.get("anyOf", [])]:
+        for least, most, unit in RANGES:
+            if least in option and most in option:
+                yield f"{option[least]} to {option[most]}{unit}"
+            elif least in option or most in option:
+                bound = f"from {option[least]}" if least in option else f"up to {option[most]}"
+                yield bound + unit
+
+
+def _fields(schema: Json) -> Iterator[str]:
+    """The fields of a result, one level into its lists."""
+    for name, part in schema.get("properties", {}).items():
+        yield f"| `{name}` | {_type(part, schema)} | {part.get('description', '')} |"
+        for inner, inside in _inside(part, schema).get("properties", {}).items():
+            yield f"| `{name}.{inner}` | {_type(inside, schema)} | {inside.get('description', '')} |"
+
+
+def _inside(part: Json, schema: Json) -> Json:
+    reference = part.get("$ref") or part.get("items", {}).get("$ref")
+    return schema["$defs"][reference.rsplit("/", 1)[-1]] if reference else {}
+
+
+def _type(part: Json, schema: Json) -> str:
+    if "$ref" in part:
+        return str(_inside(part, schema).get("title", "object"))
+    if "enum" in part:
+        return " or ".join(f"`{value}`" for value in part["enum"])
+    if "const" in part:
+        return f"`{part['const']}`"
+    if "anyOf" in part:
+        return " or ".join(_type(option, schema) for option in part["anyOf"])
+    if part.get("type") == "array":
+        return f"list of {_type(part.get('items', {}), schema)}"
+    return str(part.get("type", "any"))
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(describe(asyncio.run(live_tools())), encoding="utf-8")

@@ -1,0 +1,37 @@
+"""Dates are the same however they are written."""
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.documents.dates import find_dates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2023-04-05", "2023/4/5", "05.04.2023", "5. April 2023", "5th of April 2023", "April 5, 2023", "Apr. 5 2023",
+        "5 avril 2023", "5 de abril de 2023", "2023年4月5日", "on 5 April, 2023.",
+    ],
+)  # fmt: skip
+def test_a_date_has_one_spelling(text: str) -> None:
+    assert find_dates(text) == ["2023-04-05"]
+
+
+def test_a_date_that_can_be_read_in_two_ways_is_both() -> None:
+    assert find_dates("04/05/2023") == ["2023-05-04", "2023-04-05"]
+    assert find_dates("12/25/2023") == ["2023-12-25"]
+
+
+@pytest.mark.parametrize(
+    "text", ["1.2.2023.4", "2023", "5 apples 2023", "99/99/2023", "v1.10.2", "May 2023", ""]
+)
+def test_what_is_no_date_is_none(text: str) -> None:
+    assert find_dates(text) == []
+
+
+@given(st.dates(datetime.date(1800, 1, 1), datetime.date(2099, 12, 31)))
+def test_every_date_of_these_centuries_is_read_back(date: datetime.date) -> None:
+    assert find_dates(f"on {date}") == [str(date)]

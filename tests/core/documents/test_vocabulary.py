@@ -1,0 +1,157 @@
+"""A field's vocabulary finds what documents call things, where it stands, and in its own documents only."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from core.documents.models import Page
+from core.documents.passages import split_pages
+from core.documents.ranking import Weights
+from core.documents.search import SCHEMA, SqlitePassageIndex, rank_pages
+from core.documents.terms import words
+from core.documents.vocabulary.lexicon import Vocabulary, shipped_vocabularies
+from core.sqlite import Database
+
+FILLER = "Members of the board and the management read this report in the course of the fiscal year. " * 6
+INCOME = """CONSOLIDATED STATEMENTS OF OPERATIONS
+(In millions) 2023 2022
+Net sales 4,512 4,301
+Cost of sales 2,781 2,690
+Gross profit 1,731 1,611
+Operating income 512 498
+Interest expense 31 29
+Income before income taxes 481 469
+Net income 377 362"""
+BALANCE = """CONSOLIDATED BALANCE SHEETS
+(In millions) 2023 2022
+Cash and cash equivalents 612 580
+Inventories 433 401
+Total current assets 1,730 1,640
+Total assets 4,210 4,011
+Accounts payable 388 371
+Total current liabilities 951 902
+Total liabilities 2,100 2,020
+Retained earnings 1,470 1,390"""
+CASH = """CONSOLIDATED STATEMENTS OF CASH FLOWS
+(In millions) 2023 2022
+Net cash provided by operating activities 540 511
+Additions to property and equipment (210) (188)
+Net cash used in investing activities (233) (201)
+Dividends paid (90) (85)
+Net cash used in financing activities (180) (166)"""
+CONTENTS = """Table of Contents
+Consolidated Statements of Operations 3
+Consolidated Balance Sheets 4
+Consolidated Statements of Cash Flows 5
+Ratio of current assets, return, turnover and capital of the company"""
+REPORT = [f"Annual Report 2023\n{FILLER}", CONTENTS, INCOME, BALANCE, CASH, f"Risk Factors\n{FILLER}"]
+GERMAN = [
+    f"Geschäftsbericht 2023\n{'Der Vorstand berichtet, wie das Geschäftsjahr war und was die Aktionäre erwartet. ' * 6}",
+    "Konzernbilanz\nin Mio. € 2023 2022\nVorräte 433 401\nUmlaufvermögen 1.730 1.640\nkurzfristige Schulden 951 902\n"
+    "Eigenkapital 1.470 1.390\nRückstellungen 120 118\nBilanzsumme 4.210 4.011",
+    "Gewinn- und Verlustrechnung\nin Mio. € 2023 2022\nUmsatzerlöse 4.512 4.301\nUmsatzkosten 2.781 2.690\n"
+    "Ergebnis vor Steuern 481 469\nJahresüberschuss 377 362",
+]  # fmt: skip
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "test.db")
+    await database.migrate(SCHEMA)
+    yield database
+    await database.close()
+
+
+async def save(database: Database, name: str, texts: list[str]) -> None:
+    pages = [Page(number=number, text=text) for number, text in enumerate(texts, 1)]
+    await SqlitePassageIndex(database).save(name, name, split_pages(name, pages))
+
+
+@pytest.mark.parametrize(
+    ("question", "pages"),
+    [
+        ("What is the quick ratio?", {4}),
+        ("What is the working capital of the company?", {4}),
+        ("What is the operating margin?", {3}),
+        ("What is the interest coverage?", {3}),
+        ("How high was capex?", {5}),
+        ("What is the free cash flow?", {5}),
+        ("What is the return on assets?", {3, 4}),
+        ("What is the inventory turnover of the company?", {3, 4}),
+        ("What is the payout ratio?", {3, 5}),
+    ],
+)
+async def test_a_measure_is_found_on_the_statements_that_it_is_computed_from(
+    database: Database, question: str, pages: set[int]
+) -> None:
+    await save(database, "report", REPORT)
+    ranked = rank_pages(await SqlitePassageIndex(database).search(question, ["report"], 10))
+    assert {page for _, page in ranked[: len(pages)]} == pages
+
+
+async def test_it_is_the_vocabulary_that_finds_them(database: Database) -> None:
+    await save(database, "report", REPORT)
+    index = SqlitePassageIndex(database, vocabularies=[])
+    assert rank_pages(await index.search("What is the quick ratio?", ["report"], 10))[0] == ("report", 2)
+
+
+async def test_ingredients_can_be_left_out(database: Database) -> None:
+    await save(database, "report", REPORT)
+    index = SqlitePassageIndex(database, weights=Weights(concepts=0, kinds=0, figures=0))
+    assert rank_pages(await index.search("What is the quick ratio?", ["report"], 10))[0] == ("report", 2)
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [("Wie hoch ist die Liquidität nach working capital?", 2), ("Wie hoch ist die Umsatzrendite?", 3)],
+)
+async def test_a_german_report_is_found_in_its_own_terms(
+    database: Database, question: str, page: int
+) -> None:
+    await save(database, "bericht", GERMAN)
+    ranked = rank_pages(await SqlitePassageIndex(database).search(question, ["bericht"], 10))
+    assert ranked[0] == ("bericht", page)
+
+
+async def test_documents_of_another_field_are_ranked_as_if_there_were_no_vocabulary(
+    database: Database,
+) -> None:
+    manual = [
+        "The equity of care: members have a lease on health.",
+        "The cash desk sells tickets. A turnover of staff is a risk to care.",
+        "Properties of the drug, its assets and risks, and how care is restructured.",
+    ]
+    await save(database, "manual", manual)
+    for question in ("What is the turnover of staff?", "Is there a lease?", "Which risks has the drug?"):
+        with_it = await SqlitePassageIndex(database).search(question, ["manual"], 10)
+        without = await SqlitePassageIndex(database, vocabularies=[]).search(question, ["manual"], 10)
+        assert with_it == without
+
+
+def test_the_longest_term_is_understood() -> None:
+    (vocabulary,) = shipped_vocabularies()
+    meaning = vocabulary.understand(words("fixed asset turnover ratio"), "en")
+    assert [kind.name for kind in meaning.kinds] == ["income statement", "balance sheet"]
+    assert ("asset", "turnover") not in {phrase for concept in meaning.concepts for phrase in concept}
+    assert vocabulary.understand(words("Where is the garage?"), "en").concepts == ()
+
+
+def test_every_shipped_term_is_understood_by_its_own_name() -> None:
+    for vocabulary in shipped_vocabularies():
+        lost = [term for term in vocabulary.terms if not vocabulary.understand(words(term), "en").concepts]
+        assert lost == []
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        'known_by = ["x"]\n[[term]]\nsay = ["a"]',
+        'known_by = ["x"]\n[[term]]\nsays = ["a"]\nuses = ["b"]',
+        'known_by = ["x"]\n[[term]]\nsays = ["a"]\non = ["b"]',
+    ],
+)
+def test_a_vocabulary_that_does_not_hold_together_is_refused(toml: str) -> None:
+    with pytest.raises((ValidationError, ValueError)):
+        Vocabulary(toml)
