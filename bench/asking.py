@@ -21,6 +21,7 @@ from core.settings import CoreSettings
 
 QUESTION = "How many days of leave does a new employee get?"
 UPLOADS_AT_ONCE = 2
+LOOK_SECONDS = 0.02
 
 Advance = Callable[[], None]
 
@@ -94,11 +95,25 @@ async def last_prompt(double_port: int) -> list[BaseMessage]:
 
 
 async def upload(connection: Connection, conversation_id: str, name: str, content: bytes) -> int:
-    """Upload a file and have it made searchable; the number of its pages."""
-    path = f"/api/conversations/{conversation_id}/documents"
-    (document,) = (await connection.post_file(path, name, content))["documents"]
-    assert document["status"] == "completed"
+    """Upload a file; the number of its pages, which can be read from then on."""
+    (document,) = (await connection.post_file(_documents(conversation_id), name, content))["documents"]
+    assert document["readable"]
     return int(document["pages"])
+
+
+async def until_searchable(connection: Connection, conversation_id: str) -> None:
+    """Wait until the worker has completed all documents of the conversation."""
+    while True:
+        listed = (await connection.get_json(_documents(conversation_id)))["documents"]
+        statuses = {document["status"] for document in listed}
+        assert "failed" not in statuses
+        if statuses == {"completed"}:
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _documents(conversation_id: str) -> str:
+    return f"/api/conversations/{conversation_id}/documents"
 
 
 async def prepare_conversations(port: int, count: int, advance: Advance) -> list[str]:
@@ -111,6 +126,7 @@ async def prepare_conversations(port: int, count: int, advance: Advance) -> list
         async with connected(port) as connection:
             for conversation_id in waiting:
                 await upload(connection, conversation_id, HANDBOOK.name, content)
+                await until_searchable(connection, conversation_id)
                 advance()
 
     await asyncio.gather(*(work() for _ in range(UPLOADS_AT_ONCE)))

@@ -3,13 +3,18 @@
 from dataclasses import dataclass
 
 CONCURRENT = 16
+CLIENTS = 8
+"""So many ask while documents are uploaded."""
 EARLY_TURN = 10
 EARLY_CONVERSATIONS = 2
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Sample counts. Rounds repeat everything that is compared, so that a drift of the machine cancels."""
+    """Sample counts; `crowd_turns` are those of each client while nothing else goes on.
+
+    Rounds repeat everything that is compared, so that a drift of the machine cancels.
+    """
 
     rounds: int
     turns_per_round: int
@@ -20,6 +25,11 @@ class Plan:
     growth_window: int
     ingestion_rounds: int
     ingested_files: int
+    crowd_rounds: int
+    crowd_turns: int
+    crowd_uploads: int
+    searched_documents: int
+    searches: int
     imports: int
     starts: int
 
@@ -42,7 +52,7 @@ class Plan:
     @property
     def conversations(self) -> int:
         """Conversations that need a document of their own."""
-        return self.first_questions + self.busy_questions + self.streams + 1 + EARLY_CONVERSATIONS
+        return self.first_questions + self.busy_questions + self.streams + 1 + EARLY_CONVERSATIONS + CLIENTS
 
 
 FULL = Plan(
@@ -55,6 +65,11 @@ FULL = Plan(
     growth_window=5,
     ingestion_rounds=2,
     ingested_files=20,
+    crowd_rounds=3,
+    crowd_turns=10,
+    crowd_uploads=10,
+    searched_documents=2000,
+    searches=400,
     imports=5,
     starts=3,
 )
@@ -67,7 +82,12 @@ QUICK = Plan(
     late_turn=60,
     growth_window=3,
     ingestion_rounds=1,
-    ingested_files=6,
+    ingested_files=9,
+    crowd_rounds=1,
+    crowd_turns=8,
+    crowd_uploads=10,
+    searched_documents=400,
+    searches=150,
     imports=2,
     starts=1,
 )

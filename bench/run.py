@@ -12,10 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.asking import Advance, bare_model, prepare_conversations
 from bench.conversing import measure_first_token, measure_growth
+from bench.crowding import measure_crowd
 from bench.figures import Figure, summary
-from bench.ingesting import measure_ingestion
-from bench.plan import EARLY_CONVERSATIONS, Plan
+from bench.ingesting import measure_analysis, measure_ingestion
+from bench.plan import CLIENTS, EARLY_CONVERSATIONS, Plan
 from bench.report import Report
+from bench.searching import measure_search
 from bench.stage import Stage, clean_surroundings, set_up
 from bench.starting import measure_import, start_and_stop, starts
 from bench.turns import measure_latency, measure_throughput
@@ -42,8 +44,9 @@ def measure(plan: Plan, console: Console) -> Report:
             figures, times = asyncio.run(_measure_running(stage, plan, Path(name), steps))
             memory = idle + _memory(stage, "after the run")
             seconds.append(stage.start_seconds)
+        apart = asyncio.run(_measure_apart(plan, Path(name), steps))
         exact = load_token_counter(CoreSettings().token_cache_dir).exact
-    figures += [*imports, starts(seconds), *memory]
+    figures += [*apart, *imports, starts(seconds), *memory]
     return Report(figures, times, load, os.getloadavg()[0], time.perf_counter() - started, exact)
 
 
@@ -67,7 +70,16 @@ async def _measure_running(
     (long,), short = take(1), take(EARLY_CONVERSATIONS)
     advance = steps.of("A long conversation", plan.growth_turns)
     growth, times = await measure_growth(stage, plan, long, short, advance)
-    return [*figures, *growth, *ingested], times
+    advance = steps.of("Turns during uploads", 2 * plan.crowd_rounds)
+    crowd = await measure_crowd(stage, plan, take(CLIENTS), advance)
+    return [*figures, *growth, *ingested, *crowd], times
+
+
+async def _measure_apart(plan: Plan, folder: Path, steps: "_Steps") -> list[Figure]:
+    """What is measured in this process, after the product has gone."""
+    analysis = await measure_analysis(folder, plan, steps.of("Analysing pages", 1))
+    advance = steps.of("Filling an index", plan.searched_documents)
+    return [analysis, *await measure_search(folder, plan, advance)]
 
 
 def _memory(stage: Stage, when: str) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""What is measured: the product with both its processes, and the model double, each a process of its own."""
+"""What is measured: the product with its processes, and the model double, each a process of its own."""
 
 import os
 import subprocess
@@ -32,13 +32,19 @@ class Stage:
     double_port: int
     api: psutil.Process
     tools: psutil.Process
+    worker: psutil.Process
     double: psutil.Process
     start_seconds: float
 
     @property
     def processes(self) -> dict[str, psutil.Process]:
         """The processes by what the report calls them."""
-        return {"API": self.api, "tools server": self.tools, "model double": self.double}
+        return {
+            "API": self.api,
+            "tools server": self.tools,
+            "worker": self.worker,
+            "model double": self.double,
+        }
 
     def cpu_ms(self) -> dict[str, float]:
         """User and system time that each process has used so far."""
@@ -48,7 +54,7 @@ class Stage:
         }
 
     def resident_mib(self) -> dict[str, float]:
-        """Memory of the product's two processes now."""
+        """Memory of the product's processes now."""
         return {
             name: process.memory_info().rss / MIB
             for name, process in self.processes.items()
@@ -97,8 +103,7 @@ def set_up(folder: Path) -> Iterator[Stage]:
         try:
             system.start()
             seconds = time.perf_counter() - started
-            api, tools = _processes_of(system)
-            yield Stage(system, port, api, tools, psutil.Process(double.pid), seconds)
+            yield Stage(system, port, *_processes_of(system), psutil.Process(double.pid), seconds)
         except Exception as exc:
             exc.add_note(f"The product's log:\n{system.log}")
             raise
@@ -112,14 +117,20 @@ def double_url(port: int) -> str:
 
 
 def new_system(data_dir: Path, double_port: int) -> System:
-    """A product that is yet to be started, whose model is the double."""
-    return System(data_dir, {"OPENAI_BASE_URL": double_url(double_port), "OPENAI_API_KEY": "none"})
+    """A product that is yet to be started: its model is the double, and pages are not analysed."""
+    settings = {"OPENAI_BASE_URL": double_url(double_port), "OPENAI_API_KEY": "none"}
+    return System(data_dir, {**settings, "ORC_PAGE_ANALYSIS": "off"})
 
 
-def _processes_of(system: System) -> tuple[psutil.Process, psutil.Process]:
+def _processes_of(system: System) -> tuple[psutil.Process, psutil.Process, psutil.Process]:
+    """The API, the tools server and the worker."""
     assert system.process is not None
     api = psutil.Process(system.process.pid)
-    return api, next(child for child in api.children() if "mcp_server" in child.cmdline())
+    return api, _child(api, "mcp_server"), _child(api, "worker")
+
+
+def _child(parent: psutil.Process, argument: str) -> psutil.Process:
+    return next(child for child in parent.children() if argument in child.cmdline())
 
 
 def _wait_for(url: str) -> None:

@@ -27,7 +27,7 @@ _MONTHS = {
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DATE = re.compile(
     r"(?<!\d)(?P<year>(?:1[89]|20)\d\d)(?:[-/.](?P<month>\d\d?)[-/.]|年(?P<kanji>\d\d?)月)(?P<day>\d\d?)(?!\d)"
-    r"|(?<![\d.])(?P<first>\d\d?)(?P<mark>[./-])(?P<second>\d\d?)(?P=mark)(?P<last>(?:1[89]|20)\d\d)(?!\d)"
+    r"|(?<![\d.])(?P<first>\d\d?)(?P<mark>[./-])(?P<second>\d\d?)(?P=mark)(?P<last>(?:1[89]|20)\d\d)(?!\d|\.\d)"
     rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<name1>{_MONTH})\.?,?\s(?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d)"
     rf"|\b(?P<name2>{_MONTH})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
 )

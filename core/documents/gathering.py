@@ -39,7 +39,7 @@ def repair(
         return [] if found is None else [found]
 
     missing = [word for word in dict.fromkeys(question.words) if not _known(word, scope)]
-    return _with_similar(connection, missing, closest, documents, scope)
+    return _with_similar(connection, missing, closest, 1, documents, scope)
 
 
 def widen(
@@ -53,7 +53,7 @@ def widen(
     def similar(stem: str, terms: Iterable[str]) -> list[str]:
         return [term for term in terms if resembles(stem, term)][:MOST_RESEMBLING]
 
-    return _with_similar(connection, list(dict.fromkeys(question.words)), similar, documents, scope)
+    return _with_similar(connection, list(dict.fromkeys(question.words)), similar, 2, documents, scope)
 
 
 def _sought(question: Question) -> Iterator[str]:
@@ -100,6 +100,7 @@ def _with_similar(
     connection: sqlite3.Connection,
     missing: Sequence[str],
     choose: Callable[[str, Iterable[str]], list[str]],
+    same_letters: int,
     documents: Sequence[sqlite3.Row],
     scope: Sequence[Evidence],
 ) -> list[Evidence]:
@@ -107,7 +108,7 @@ def _with_similar(
     if not sought:
         return list(scope)
     return [
-        _extended(connection, sought, choose, document, evidence)
+        _extended(connection, sought, choose, same_letters, document, evidence)
         for document, evidence in zip(documents, scope, strict=True)
     ]
 
@@ -116,23 +117,28 @@ def _extended(
     connection: sqlite3.Connection,
     sought: list[str],
     choose: Callable[[str, Iterable[str]], list[str]],
+    same_letters: int,
     document: sqlite3.Row,
     evidence: Evidence,
 ) -> Evidence:
     positions = dict(evidence.positions)
     for word, stem in zip(sought, stems(sought, document["language"]), strict=True):
-        if stem and (chosen := choose(stem, _terms_like(connection, document, stem))):
+        if stem and (chosen := choose(stem, _terms_like(connection, document, stem, same_letters))):
             places = set(positions.get(word, ())).union(
                 *(_positions(connection, document, term) for term in chosen)
             )
-            positions[word] = integers(sorted(places))
+            if places:  # a term of nothing but headings stands nowhere
+                positions[word] = integers(sorted(places))
     return replace(evidence, positions=positions)
 
 
-def _terms_like(connection: sqlite3.Connection, document: sqlite3.Row, stem: str) -> list[str]:
+def _terms_like(
+    connection: sqlite3.Connection, document: sqlite3.Row, stem: str, same_letters: int
+) -> list[str]:
+    start = stem[:same_letters]
     rows = connection.execute(
         "SELECT term FROM search_terms WHERE document_key = ? AND term >= ? AND term < ? AND term <> ?",
-        (document["document_key"], stem[0], stem[0] + _AFTER_ALL, stem),
+        (document["document_key"], start, start + _AFTER_ALL, stem),
     )
     return [row["term"] for row in rows]
 

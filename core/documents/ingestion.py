@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from core.documents.analysis.models import DocumentAnalysis
-from core.documents.models import BlobProperties, Document, DocumentStatus, Job, JobKind
+from core.documents.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage
 from core.documents.names import BlobPath, missing_document
 from core.documents.passages import split_pages
 from core.documents.ports import Progress
@@ -56,10 +57,12 @@ class Ingestion:
         document = await self._stores.get(job.path)
         if document is None or document.etag != job.etag:
             await self.settle(job.path)
-        elif job.kind is JobKind.ANALYSE:
-            await self._analyse(document, progress)
-        else:
+        elif job.kind is JobKind.INGEST:
             await self._ingest(document, progress)
+        elif job.kind is JobKind.EMBED:
+            await self._embed(document, await self._stores.index.get(document.document_id), progress)
+        else:
+            await self._analyse(document, progress)
 
     def holding(self, job: Job) -> AbstractAsyncContextManager[None]:
         """Keeps the lease of a job while the context is open."""
@@ -78,7 +81,7 @@ class Ingestion:
             return
         if job.kind is JobKind.ANALYSE:
             await self._fail_analysis(document, reason)
-        else:
+        elif job.kind is JobKind.INGEST:
             await self._stores.catalog.advance(
                 document.model_copy(update=failure("processing_failed", reason))
             )
@@ -164,11 +167,24 @@ class Ingestion:
         pages = await stores.pages.get(document_id)
         progress(0, len(pages), "Making the text searchable")
         passages = await asyncio.to_thread(split_pages, document_id, pages)
-        if self._embedder is not None:
-            await self._embedder.index(document_id, passages, progress)
+        await self._embed_or_put_off(document, passages, progress)
         async with stores.writing(document_id):
             await stores.index.save(document_id, document.blob_name, passages)
         progress(len(pages), len(pages), "Making the text searchable")
+
+    async def _embed_or_put_off(
+        self, document: Document, passages: Sequence[Passage], progress: Progress
+    ) -> None:
+        """Words find the passages all the same: a document need not wait for an embedder that is down."""
+        try:
+            await self._embed(document, passages, progress)
+        except Unavailable as exc:
+            log.warning("passages not embedded yet document_id=%s: %s", document.document_id, exc.code)
+            await self._stores.queue.enqueue(document, JobKind.EMBED)
+
+    async def _embed(self, document: Document, passages: Sequence[Passage], progress: Progress) -> None:
+        if self._embedder is not None:
+            await self._embedder.index(document.document_id, passages, progress)
 
     async def _copy(self, twin: Document, document: Document) -> bool:
         """Take over what was made of the same bytes; False where the twin has gone meanwhile."""

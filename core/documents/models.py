@@ -102,9 +102,10 @@ class Page(Record):
 
 
 class JobKind(StrEnum):
-    """What is to be done with a document."""
+    """What is to be done with a document. `embed`: what ingestion had to leave out."""
 
     INGEST = "ingest"
+    EMBED = "embed"
     ANALYSE = "analyse"
 
 

@@ -36,7 +36,12 @@ def figure_share(table: ScopeTable, page: int, full_page: int) -> float:
 
 
 def _score_kind(kind: Kind, table: ScopeTable, documents: Collection[int]) -> Scores:
-    titled = _titled(kind.titles, table, documents)
+    titled = _opened(kind.titles, table, documents)
+    if kind.aside:
+        # What continues under a heading is of its kind, but not what comes after a table of contents.
+        titled = {page: share for page, share in titled.items() if share == 1.0}
+    else:
+        titled = merge_best([titled, _headed(kind.titles, table, documents)])
     lines = Counter(page for phrase in kind.lines for page in table.openings(phrase, documents))
     enough = min(ENOUGH_LINES, len(kind.lines))
     scores = {}
@@ -49,12 +54,14 @@ def _score_kind(kind: Kind, table: ScopeTable, documents: Collection[int]) -> Sc
     return scores
 
 
-def _titled(titles: Sequence[Phrase], table: ScopeTable, documents: Collection[int]) -> Scores:
-    titled: Scores = {}
+def _headed(titles: Sequence[Phrase], table: ScopeTable, documents: Collection[int]) -> Scores:
+    return {page: HEADED_SHARE for title in titles for page in table.headed_pages(title, documents)}
+
+
+def _opened(titles: Sequence[Phrase], table: ScopeTable, documents: Collection[int]) -> Scores:
+    opened: Scores = {}
     for title in titles:
-        for page in table.headed_pages(title, documents):
-            titled[page] = max(HEADED_SHARE, titled.get(page, 0.0))
         for page, terms in table.openings(title, documents).items():
             share = 1.0 if terms < TITLE_TERMS else OPENING_SHARE if terms < OPENING_TERMS else 0.0
-            titled[page] = max(share, titled.get(page, 0.0))
-    return titled
+            opened[page] = max(share, opened.get(page, 0.0))
+    return opened

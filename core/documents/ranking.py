@@ -46,11 +46,13 @@ class Match(NamedTuple):
 class Meant(NamedTuple):
     """What the vocabularies make of a question, in the documents that speak their language.
 
-    `concepts` are counts by passage, `kinds` the fit of pages; `figures`: such pages are mostly figures.
+    `concepts` are counts by passage, `kinds` the fit of pages, `asides` that of pages that only lead to
+    others; `figures`: the kinds asked for are mostly figures.
     """
 
     concepts: list[Counts]
     kinds: Scores
+    asides: Scores
     figures: bool
 
 
@@ -75,13 +77,15 @@ def find_meant(question: Question, table: ScopeTable) -> Meant:
     """Look for what the vocabularies add to a question."""
     concepts: list[Counts] = []
     kinds: list[Scores] = []
+    asides: list[Scores] = []
     figures = False
     for vocabulary, meaning in question.meanings:
         if fluent := table.fluent(vocabulary.known_by, LEAST_KNOWN):
             concepts += table.count_concepts(meaning.concepts, fluent)
             kinds.append(score_kinds(meaning.kinds, table, fluent))
+            asides.append(score_kinds(meaning.asides, table, fluent))
             figures = figures or any(kind.figures for kind in meaning.kinds)
-    return Meant(concepts, merge_best(kinds), figures)
+    return Meant(concepts, merge_best(kinds), merge_best(asides), figures)
 
 
 def score_pages(
@@ -99,6 +103,7 @@ def score_pages(
         (weights.concepts, normalized(bm25(table.by_page(meant.concepts), table.page_lengths))),
         (weights.places, places),
         (weights.kinds, meant.kinds),
+        (-weights.kinds, meant.asides),
     )
     documents = score_documents(question, table, weights)
     figures = weights.figures if question.numeric or meant.figures else 0.0

@@ -22,9 +22,9 @@ def edits(one: str, other: str, most: int) -> int:
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == compared:
                 cost = min(cost, twice_before[j - 2] + 1)
             row.append(cost)
-        if min(row) > most:
+        if min(*row, *before) > most:
             return most + 1
-    return row[-1]
+    return min(row[-1], most + 1)
 
 
 def misspelling_of(word: str, terms: Iterable[str]) -> str | None:

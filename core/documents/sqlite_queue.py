@@ -41,7 +41,7 @@ _NEXT = """
 SELECT * FROM jobs WHERE due_at <= :now AND leased_until <= :now AND NOT EXISTS (
     SELECT 1 FROM jobs other WHERE other.sha256 != '' AND other.sha256 = jobs.sha256
         AND other.organization_id = jobs.organization_id AND other.leased_until > :now)
-ORDER BY kind != 'ingest', queued_at LIMIT 1
+ORDER BY CASE kind WHEN 'ingest' THEN 0 WHEN 'embed' THEN 1 ELSE 2 END, queued_at LIMIT 1
 """
 _TAKE = """
 UPDATE jobs SET lease = ?, leased_until = ?, leases = leases + 1

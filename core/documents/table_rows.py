@@ -1,6 +1,7 @@
 """Rows of tables in a page's text, and the line that names their columns."""
 
 import re
+from collections.abc import Iterator
 
 LONGEST_HEADER = 160
 LEAST_FIGURES = 0.15
@@ -40,7 +41,7 @@ def header_above(text: str, start: int) -> str:
     if not is_row(_line_at(text, start)):
         return ""
     since_row = 0
-    for line in reversed(text[:start].splitlines()[-MOST_ROWS_BACK:]):
+    for line in _lines_before(text, start):
         if is_column_header(line):
             return line.strip()
         since_row = 0 if is_row(line) else since_row + 1
@@ -49,5 +50,17 @@ def header_above(text: str, start: int) -> str:
     return ""
 
 
+def _lines_before(text: str, start: int) -> Iterator[str]:
+    """The lines above a place, nearest first, as many as a table may have."""
+    end = start
+    for _ in range(MOST_ROWS_BACK):
+        if end <= 0:
+            return
+        begin = text.rfind("\n", 0, end - 1) + 1
+        yield text[begin:end]
+        end = begin
+
+
 def _line_at(text: str, start: int) -> str:
-    return text[start:].split("\n", 1)[0]
+    end = text.find("\n", start)
+    return text[start : end if end >= 0 else len(text)]

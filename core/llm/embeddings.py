@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import OrcError
 from core.llm.errors import ModelMisconfigured, ModelOutputInvalid
-from core.llm.factory import _Endpoint, _endpoint, _open_http
+from core.llm.factory import Endpoint, endpoint_of, open_http
 from core.llm.tokens import TokenCounter
 from core.settings import CoreSettings
 
@@ -31,10 +31,10 @@ def build_embedder(
     Connects to nothing, but imports the provider's library (0.8 s) where it is needed. A given `http`
     stays the caller's to close; otherwise `OpenAIEmbedder.aclose` closes the embedder's own.
     """
-    endpoint = _endpoint(settings)
+    endpoint = endpoint_of(settings)
     if endpoint is None or not settings.embedding_model:
         return None
-    client = http or _open_http(settings)
+    client = http or open_http(settings)
     return OpenAIEmbedder(
         _build_model(settings, endpoint, settings.embedding_model, client),
         counter,
@@ -123,7 +123,7 @@ def _are_vectors(vectors: list[list[float]]) -> bool:
 
 
 def _build_model(
-    settings: CoreSettings, endpoint: _Endpoint, name: str, client: "AsyncClient"
+    settings: CoreSettings, endpoint: Endpoint, name: str, client: "AsyncClient"
 ) -> "Embeddings":
     from langchain_openai import OpenAIEmbeddings
 

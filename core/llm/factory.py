@@ -39,7 +39,7 @@ class ChatModels:
 
 def build_chat_models(settings: CoreSettings, counter: TokenCounter) -> ChatModels:
     """The models for all roles; see `build_chat_model`."""
-    http = _open_http(settings) if _endpoint(settings) else None
+    http = open_http(settings) if endpoint_of(settings) else None
     return ChatModels(
         planner=build_chat_model(settings, "planner", counter, http),
         writer=build_chat_model(settings, "writer", counter, http),
@@ -56,7 +56,7 @@ def build_chat_model(
     provider's library (0.8 s) where it is needed. A given `http` stays the caller's to close;
     otherwise the model opens one of its own and `ChatModel.aclose` closes it.
     """
-    endpoint = _endpoint(settings)
+    endpoint = endpoint_of(settings)
     if endpoint is None:
         return ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
     return _build_openai(settings, endpoint, _model_name(settings, role), counter, http)
@@ -64,7 +64,7 @@ def build_chat_model(
 
 def describe(settings: CoreSettings) -> str:
     """Which models answer and where, for people; holds no secrets."""
-    endpoint = _endpoint(settings)
+    endpoint = endpoint_of(settings)
     if endpoint is None:
         return "offline extractive model (no OPENAI_API_KEY, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT)"
     names = {_model_name(settings, "writer"): None, _model_name(settings, "planner"): None}
@@ -72,22 +72,25 @@ def describe(settings: CoreSettings) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Endpoint:
+class Endpoint:
+    """Where a provider answers, and the key that it asks for."""
+
     url: str
     key: SecretStr
 
 
-def _endpoint(settings: CoreSettings) -> _Endpoint | None:
+def endpoint_of(settings: CoreSettings) -> Endpoint | None:
+    """The provider that the settings name, if any. Raises ModelMisconfigured where its key is missing."""
     if settings.azure_openai_endpoint:
         if settings.azure_openai_api_key is None:
             raise ModelMisconfigured(
                 "AZURE_OPENAI_ENDPOINT is set without a key: set AZURE_OPENAI_API_KEY.", code="model_auth"
             )
         url = f"{settings.azure_openai_endpoint.rstrip('/')}/openai/v1/"
-        return _Endpoint(url, settings.azure_openai_api_key)
+        return Endpoint(url, settings.azure_openai_api_key)
     if settings.openai_api_key or settings.openai_base_url:
         key = settings.openai_api_key or SecretStr(NO_KEY)
-        return _Endpoint(settings.openai_base_url or OPENAI_URL, key)
+        return Endpoint(settings.openai_base_url or OPENAI_URL, key)
     return None
 
 
@@ -97,7 +100,7 @@ def _model_name(settings: CoreSettings, role: Role) -> str:
 
 
 def _build_openai(
-    settings: CoreSettings, endpoint: _Endpoint, name: str, counter: TokenCounter, http: "AsyncClient | None"
+    settings: CoreSettings, endpoint: Endpoint, name: str, counter: TokenCounter, http: "AsyncClient | None"
 ) -> ChatModel:
     from langchain_openai import ChatOpenAI
 
@@ -106,7 +109,7 @@ def _build_openai(
     async def key() -> str:
         return endpoint.key.get_secret_value()
 
-    client = http or _open_http(settings)
+    client = http or open_http(settings)
     model = ChatOpenAI(
         model=name,
         base_url=endpoint.url,
@@ -127,7 +130,8 @@ def _build_openai(
     )
 
 
-def _open_http(settings: CoreSettings) -> "AsyncClient":
+def open_http(settings: CoreSettings) -> "AsyncClient":
+    """A client with the settings' timeouts and the provider library's limits; the caller closes it."""
     from httpx2 import Timeout
     from openai import DefaultAsyncHttpxClient
 

@@ -53,13 +53,14 @@ class Handles:
         }
 
     def resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A model's arguments for the tool: handles become identifiers; what scope supplies is dropped.
+        """A model's arguments for the tool: handles become identifiers; what scope supplies is dropped,
+        and so is a handle that is null or empty, as models fill in what they leave out.
 
         Raises NotFound for a handle that was never given out, a real identifier included.
         """
         resolved: dict[str, Any] = {}
         for name, value in arguments.items():
-            if name in SUPPLIED_BY_SCOPE or name in HANDLED:
+            if name in SUPPLIED_BY_SCOPE or name in HANDLED or (f"{name}_id" in HANDLED and not value):
                 continue
             if f"{name}_id" in HANDLED:
                 resolved[f"{name}_id"] = self._identifier(value)

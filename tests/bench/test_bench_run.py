@@ -20,6 +20,11 @@ TINY = Plan(
     growth_window=1,
     ingestion_rounds=1,
     ingested_files=1,
+    crowd_rounds=1,
+    crowd_turns=1,
+    crowd_uploads=2,
+    searched_documents=8,
+    searches=3,
     imports=1,
     starts=1,
 )
@@ -30,6 +35,9 @@ WITH_TARGETS = {
     "turn 11 to turn 10",
     "import function_app",
     "orc serve to ready",
+    "the latter to the former",
+    "errors, while 2 documents are uploaded",
+    "400 passages, p95",
 }
 
 
@@ -39,8 +47,9 @@ def test_a_tiny_run_gives_every_figure_with_its_target() -> None:
     targets = {figure.name for figure in report.figures if figure.target}
     assert len(set(names)) == len(names)
     assert {name for name in targets if "PDFs" not in name and "copies" not in name} == WITH_TARGETS
-    assert len(targets) == len(WITH_TARGETS) + 1
-    assert all(figure.value > 0 for figure in report.figures if figure.unit != "ms")
+    assert len(targets) == len(WITH_TARGETS) + 2
+    assert all(figure.value > 0 for figure in report.figures if figure.unit not in ("ms", ""))
+    assert [figure.value for figure in report.figures if figure.name.startswith("errors")] == [0]
     assert len(report.turn_times) == TINY.late_turn - TINY.growth_window + 4
 
 

@@ -1,4 +1,4 @@
-"""The tools through an MCP client: results that fit their schemas, text for people, progress while they work."""
+"""The tools through an MCP client: results fit their schemas, people get text, and progress is told."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

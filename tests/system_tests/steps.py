@@ -101,6 +101,15 @@ def files_under(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
+def files_at_rest(folder: Path) -> dict[str, tuple[int, int]]:
+    """What `files_under` gives once the worker has nothing left to do."""
+    before: dict[str, tuple[int, int]] = {}
+    while before != (now := files_under(folder)):
+        before = now
+        time.sleep(0.5)
+    return now
+
+
 def scope_tokens(system: System) -> ScopeTokens:
     """Mints tokens as the orchestrator of this system would."""
     return ScopeTokens((system.data_dir / "scope.key").read_text())

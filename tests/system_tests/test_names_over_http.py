@@ -8,11 +8,12 @@ import pytest
 
 from core.documents.library import DocumentLibrary
 from core.documents.names import Owner
+from core.documents.stores import Stores
 from core.errors import NotFound, UnsafeName
 from tests.doubles.openai_double import OpenAIDouble
 from tests.system import System
 from tests.system_tests.conftest import MakeClient
-from tests.system_tests.steps import answered, ask, conversation_with, files_under, new_id
+from tests.system_tests.steps import answered, ask, conversation_with, files_at_rest, files_under, new_id
 
 MADE_HARMLESS = {
     "%2e%2e.txt": "_2e_2e.txt",
@@ -71,7 +72,7 @@ def test_an_unsafe_blob_name_is_refused_before_anything_is_touched(
     name: str, ann: httpx.Client, orc: System, double: OpenAIDouble
 ) -> None:
     conversation_id = conversation_with(ann, "good.txt")
-    before = files_under(orc.data_dir)
+    before = files_at_rest(orc.data_dir)
     for given in (name, {"blob_name": name}):
         refuse(ask(ann, conversation_id, blob_names=["good.txt", given]), "blob_names")
     assert files_under(orc.data_dir) == before
@@ -82,7 +83,7 @@ def test_an_unsafe_blob_name_is_refused_before_anything_is_touched(
 def test_an_unsafe_name_of_an_upload_is_refused_before_anything_is_touched(
     name: str, orc: System, ann: httpx.Client
 ) -> None:
-    before = files_under(orc.data_dir)
+    before = files_at_rest(orc.data_dir)
     conversation_id = new_id()
     response = upload_raw(ann, conversation_id, name)
     refuse(response, name or "file")
@@ -168,7 +169,7 @@ def test_names_that_only_look_unsafe_are_taken(ann: httpx.Client) -> None:
 def test_odd_document_and_turn_ids_in_a_path_are_not_found(odd: str, orc: System, ann: httpx.Client) -> None:
     conversation_id = conversation_with(ann, "a.txt")
     base = f"/api/conversations/{conversation_id}"
-    before = files_under(orc.data_dir)
+    before = files_at_rest(orc.data_dir)
     for method, path in (("DELETE", f"{base}/documents/{odd}"), ("GET", f"{base}/turns/{odd}/events")):
         assert raw_status(orc, ann, method, path) == 404
     assert files_under(orc.data_dir) == before
@@ -176,7 +177,7 @@ def test_odd_document_and_turn_ids_in_a_path_are_not_found(odd: str, orc: System
 
 @pytest.mark.parametrize("odd", ["..", "%2e%2e", "acme", "%00", "x" * 2000])
 def test_odd_conversation_ids_in_a_path_name_nothing(odd: str, orc: System, ann: httpx.Client) -> None:
-    before = files_under(orc.data_dir)
+    before = files_at_rest(orc.data_dir)
     for path in ("", "/documents", f"/turns/{new_id()}/events"):
         assert raw_status(orc, ann, "GET", f"/api/conversations/{odd}{path}") in (404, 422)
     assert files_under(orc.data_dir) == before
@@ -205,10 +206,15 @@ class Untouchable:
         return call
 
 
+def library_over(stores: Any) -> DocumentLibrary:
+    shared = Stores(blobs=stores, catalog=stores, pages=stores, index=stores, analyses=stores, queue=stores)
+    return DocumentLibrary(shared, stores, stores)
+
+
 @unsafe_names
 async def test_the_library_checks_every_name_before_it_calls_any_store(name: str) -> None:
     stores: Any = Untouchable()
-    library = DocumentLibrary(stores, stores, stores, stores, stores)
+    library = library_over(stores)
     with pytest.raises(UnsafeName):
         await library.resolve(Owner("acme", "ann", "c1"), ["good.txt", name])
     assert stores.calls == []
@@ -216,7 +222,7 @@ async def test_the_library_checks_every_name_before_it_calls_any_store(name: str
 
 async def test_a_good_name_does_call_the_stores() -> None:
     stores: Any = Untouchable()
-    library = DocumentLibrary(stores, stores, stores, stores, stores)
+    library = library_over(stores)
     with pytest.raises(NotFound):
         await library.resolve(Owner("acme", "ann", "c1"), ["good.txt"])
     assert stores.calls == ["get", "head"]

@@ -12,6 +12,7 @@ from core.documents.models import Page
 LEAST_CONTENTS = 8
 """A page with so many titles is a table of contents."""
 CONTENTS_RANK = 4
+LISTED_RANK = 2
 
 _WORDS: tuple[tuple[AnchorKind, str], ...] = (
     ("table", r"tables?|tab\.|tabellen?|tablas?|tableaux?|tabell[ae]|tabelas?"),
@@ -116,13 +117,12 @@ def _titles(text: str, running: Collection[str]) -> Iterator[tuple[Target, int]]
         is_marked = _CAPTION_MARK.match(after) is not None
         if is_marked or (_TITLE_FOLLOWS.match(after) and after.lstrip()[0].isupper()):
             word = match[0][: match.start("number") - match.start()].strip(" \t#*|")
-            rank = 2 * (_LISTED.search(after) is not None) + (not is_marked)
+            rank = LISTED_RANK * (_LISTED.search(after) is not None) + (not is_marked)
             yield Target(_family(kind, word), match["number"]), rank
     for match in _NUMBERED.finditer(text):
-        if _LISTED.search(match[0]) or masked(match[0]) in running or not find_headings(match[0].strip()):
-            continue
-        number = match[1]
-        yield Target("section" if number[0].isdigit() else "letter", number), 0
+        if masked(match[0]) not in running and find_headings(match[0].strip()):
+            family = "section" if match[1][0].isdigit() else "letter"
+            yield Target(family, match[1]), LISTED_RANK * (_LISTED.search(match[0]) is not None)
 
 
 def _family(kind: AnchorKind, word: str) -> str:

@@ -183,8 +183,11 @@ def _checked(noted: NotedRelation, page: Page, located: Located) -> Relation | N
 
 
 def _distinct(phrases: Iterable[str]) -> list[str]:
-    plain = (_plain(phrase)[:LONGEST_NAME] for phrase in phrases)
-    return list({phrase.casefold(): phrase for phrase in plain if phrase}.values())
+    found: dict[str, str] = {}
+    for phrase in phrases:
+        if plain := _plain(phrase)[:LONGEST_NAME]:
+            found.setdefault(plain.casefold(), plain)
+    return list(found.values())
 
 
 def _plain(text: str) -> str:

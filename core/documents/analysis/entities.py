@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from core.documents.analysis.capitals import Token, find_names
 from core.documents.analysis.context import DocumentContext
@@ -68,7 +67,8 @@ def _type_of(tokens: Sequence[Token], name: str, sentence: str) -> str:
 
 def _is_institution(tokens: Sequence[Token]) -> bool:
     """`University of ...`, `Universidad de ...`, whatever comes before it."""
-    return any(one.bare in ORGANIZATION_WORDS and other.text.islower() for one, other in pairwise(tokens))
+    places = [place for place, token in enumerate(tokens) if token.bare in ORGANIZATION_WORDS]
+    return bool(places) and any(token.text.islower() for token in tokens[places[0] + 1 :])
 
 
 def _follows_title(token: Token, sentence: str) -> bool:

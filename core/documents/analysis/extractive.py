@@ -65,10 +65,13 @@ class _Reading:
         whole = [piece.text for piece in self._prose if piece.is_whole and is_fit(piece.text)]
         fit = whole or [piece.text for piece in self._pieces if is_fit(piece.text)]
         count = 1 + (len(fit) > 3) + (len(fit) > 10)
-        picked = central([self._candidate(text) for text in fit], count, self._context.rarity)
-        if held := [text for text in picked if self._text.holds(text)]:
-            return " ".join(held)
-        return _beginning(self._text.text)
+        while fit:
+            picked = central([self._candidate(text) for text in fit], count, self._context.rarity)
+            if all(self._text.holds(text) for text in picked):
+                return " ".join(picked)
+            fit = [text for text in fit if self._text.holds(text)]
+        beginning = _beginning(self._text.text)
+        return beginning if self._text.holds(beginning) else _beginning(self._page.text)
 
     @cached_property
     def topics(self) -> list[str]:

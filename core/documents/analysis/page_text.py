@@ -23,6 +23,7 @@ LONGEST_PAGE_NUMBER = 30
 LEAST_LINE_WORDS = 3
 LONGEST_UNSPACED_HEADING = 25
 
+_SENTENCE_ENDS = (".", "!", "?", "。")
 _DIGITS = re.compile(r"\d+")
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010]\s{0,3}\n\s{0,3}([^\W\d_]+)")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
@@ -43,7 +44,8 @@ class PageText:
         lines = page.text[:LONGEST_READ].splitlines()
         edge = edges(lines)
         kept = [line for i, line in enumerate(lines) if i not in edge or not _is_running(line, running)]
-        clean = _LINE_END_HYPHEN.sub(self._join, "\n".join(kept))
+        # Pages that are all alike, such as forms, have nothing but running lines.
+        clean = _LINE_END_HYPHEN.sub(self._join, "\n".join(kept if any(map(str.strip, kept)) else lines))
         self.text = _INVISIBLE.sub("", clean)
 
     @cached_property
@@ -103,8 +105,9 @@ def printed_number(page: Page) -> int | None:
 
 
 def masked(line: str) -> str:
-    """A line as it is compared with those of other pages: without its numbers' values."""
-    return _DIGITS.sub("0", " ".join(line.split()))
+    """A line as it is compared with those of other pages; the numbers in headers and footers differ."""
+    plain = " ".join(line.split())
+    return plain if plain.endswith(_SENTENCE_ENDS) else _DIGITS.sub("0", plain)
 
 
 def label_end(sentence: str) -> int:

@@ -17,7 +17,7 @@ ABSENT_PAGES = 100
 """A longer run of pages that do not load, up to the end, was only claimed by the page count."""
 
 _WORD = re.compile(r"\w+(?:-\w+)*")
-_LINE_END_HYPHEN = re.compile("(\\w{0,40})[\x02\ufffe](?:\r\n)?(\\w{0,40})")
+_LINE_END_HYPHEN = re.compile("(?<!\\w)(\\w{0,40}+)[\x02\ufffe](?:\r\n)?(\\w{0,40})")
 
 
 class LineEndHyphens:

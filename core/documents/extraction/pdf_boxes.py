@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import CFUNCTYPE, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
+from ctypes import CFUNCTYPE, Array, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
 from itertools import islice
 from math import ceil, floor
 
 import pypdfium2
 from pypdfium2 import raw
 
-from core.documents.boxes import BOX_BYTES, CJK, MAX_BOXES, NOWHERE, SCALE, WORD, Box, merge, pack
+from core.documents.boxes import BOX_BYTES, MAX_BOXES, NOWHERE, SCALE, WORD, Box, merge, pack
 
 MAX_CHARACTERS = 200_000
 """A page with more is none that people read."""
@@ -20,14 +20,16 @@ Range = tuple[int, int]
 """The first of some characters of a page, and the one after the last, as PDFium counts them."""
 
 _HYPHENS = "\x02\ufffe"
-_BETWEEN = r"\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff"
-_PIECE = re.compile(rf"([{CJK}]|[^{_BETWEEN}{CJK}]+)([{_HYPHENS}]?)")
+_NO_LETTER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 # The functions of pypdfium2.raw; their conversion of the arguments takes longer than the calls.
 _count_rectangles = CFUNCTYPE(c_int, c_void_p, c_int, c_int)(
     cast(raw.FPDFText_CountRects, c_void_p).value or 0
 )
 _get_rectangle = CFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
     cast(raw.FPDFText_GetRect, c_void_p).value or 0
+)
+_get_character_box = CFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
+    cast(raw.FPDFText_GetCharBox, c_void_p).value or 0
 )
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -57,24 +59,38 @@ def match(text: str, characters: str) -> list[list[Range]] | None:
 
     A word may be in pieces: at a line end, where a mark stands for its hyphen, kept in the text or not.
     """
-    pieces = _PIECE.finditer(characters)
+    letters = _NO_LETTER.sub(" ", characters)
     words: list[list[Range]] = []
+    at = 0
     for word in WORD.findall(text):
-        ranges: list[Range] = []
-        at, mark = 0, ""
-        while at < len(word):
-            piece = next(pieces, None)
-            if piece is None:
-                return None
-            if mark and word[at] == "-" and word.startswith(piece[1], at + 1):
-                at += 1
-            if not word.startswith(piece[1], at):
-                return None
-            ranges.append(piece.span())
-            mark = piece[2]
-            at += len(piece[1])
+        while letters[at : at + 1] == " ":
+            at += 1
+        if letters.startswith(word, at):
+            ranges = [(at, at + len(word))]
+        elif not (ranges := _pieces(word, letters, characters, at)):
+            return None
         words.append(ranges)
-    return words if next(pieces, None) is None else None
+        at = ranges[-1][1]
+    return None if letters[at:].strip() else words
+
+
+def _pieces(word: str, letters: str, characters: str, start: int) -> list[Range]:
+    """Where the parts of a broken word are, from `start` on, with the marks of their hyphens."""
+    ranges: list[Range] = []
+    at = start
+    for letter in word:
+        if letters[at : at + 1] == " ":
+            is_hyphen = characters[at] in _HYPHENS
+            ranges.append((start, at + is_hyphen))
+            while letters[at : at + 1] == " ":
+                at += 1
+            start = at
+            if is_hyphen and letter == "-" != letters[at : at + 1]:
+                continue
+        if letters[at : at + 1] != letter:
+            return []
+        at += 1
+    return [*ranges, (start, at)]
 
 
 def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
@@ -89,19 +105,22 @@ def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
     return _SURROGATES.sub(_paired, single)
 
 
-def _paired(match: re.Match[str]) -> str:
+def _paired(surrogates: re.Match[str]) -> str:
     """The character of two surrogates, and one that is passed over in the place of the second."""
-    return match[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0"
+    return surrogates[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0"
 
 
 def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, count: int) -> str:
     """The same with blanks for what PDFium leaves out of a text: it is off the page, or has no size."""
     left, bottom, right, top = page.get_bbox()
+    box, places = _four_numbers()
+    handle = cast(drawn.raw, c_void_p).value
     seen = list(_characters(drawn, count))
     for index, character in enumerate(seen):
         if not character.isspace():
-            box = drawn.get_charbox(index)
-            if not (max(box[0], left) < min(box[2], right) and max(box[1], bottom) < min(box[3], top)):
+            found = _get_character_box(handle, index, *places)
+            start, end, low, high = box
+            if not (found and max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
                 seen[index] = " "
     return "".join(seen)
 
@@ -123,8 +142,7 @@ def _measure(
 def _rectangles(drawn: pypdfium2.PdfTextPage, words: list[list[Range]]) -> tuple[list[int], list[float]]:
     """How many rectangles each word has, and the left, top, right and bottom of all of them, in points."""
     page = cast(drawn.raw, c_void_p).value
-    points = (c_double * 4)()
-    left, top, right, bottom = (addressof(points) + sizeof(c_double) * place for place in range(4))
+    points, (left, top, right, bottom) = _four_numbers()
     counts: list[int] = []
     edges: list[float] = []
     for ranges in words:
@@ -135,6 +153,12 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, words: list[list[Range]]) -> tuple
                     edges += points[:]
         counts.append((len(edges) - before) // 4)
     return counts, edges
+
+
+def _four_numbers() -> tuple["Array[c_double]", list[int]]:
+    """Room for numbers that PDFium gives, and the address of each."""
+    numbers = (c_double * 4)()
+    return numbers, [addressof(numbers) + sizeof(c_double) * place for place in range(4)]
 
 
 def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Box]:

@@ -62,7 +62,7 @@ class AzureDocumentIntelligence:
             from azure.core.rest import HttpRequest
 
             path = f"/documentModels/{MODEL}?api-version={API_VERSION}"
-            response = await self._opened().send_request(HttpRequest("GET", path))
+            response = await self._opened().send_request(HttpRequest("GET", path), retry_total=0)
             response.raise_for_status()
 
     async def close(self) -> None:

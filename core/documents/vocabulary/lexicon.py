@@ -36,6 +36,7 @@ class PageKind(BaseModel):
     titles: list[str]
     lines: list[str] = []
     figures: bool = False
+    aside: bool = False
 
 
 class _File(BaseModel):
@@ -62,19 +63,24 @@ class Kind(NamedTuple):
     titles: tuple[Phrase, ...]
     lines: tuple[Phrase, ...]
     figures: bool
+    aside: bool
 
 
 class Meaning(NamedTuple):
-    """What a question means in a field's terms: things to find, each by any of its phrases, and where."""
+    """What a question means in a field's terms: things to find, each by any of its phrases, and where.
+
+    `asides` are the kinds of pages that only lead to others, unless they are what is asked for.
+    """
 
     concepts: tuple[tuple[Phrase, ...], ...]
     kinds: tuple[Kind, ...]
+    asides: tuple[Kind, ...]
 
     def phrases(self) -> Iterator[Phrase]:
         """Every phrase that has to be looked up."""
         for concept in self.concepts:
             yield from concept
-        for kind in self.kinds:
+        for kind in (*self.kinds, *self.asides):
             yield from kind.titles
             yield from kind.lines
 
@@ -88,9 +94,10 @@ class Vocabulary:
         self._terms = {term.says[0]: term for term in content.term}
         self._concepts = {name: _phrases([*term.says, *term.finds]) for name, term in self._terms.items()}
         self._kinds = {
-            page.name: Kind(page.name, _phrases(page.titles), _phrases(page.lines), page.figures)
+            page.name: Kind(page.name, _phrases(page.titles), _phrases(page.lines), page.figures, page.aside)
             for page in content.page
         }
+        self._asides = [page.name for page in content.page if page.aside]
         self._by_language: dict[str, dict[Phrase, str]] = {}
 
     @property
@@ -106,6 +113,7 @@ class Vocabulary:
         return Meaning(
             tuple(self._concepts[name] for name in dict.fromkeys([*asked, *used])),
             tuple(self._kinds[name] for name in kinds),
+            tuple(self._kinds[name] for name in self._asides if name not in kinds),
         )
 
     def _find(self, spoken: Sequence[str], language: str) -> Iterator[str]:

@@ -12,10 +12,19 @@ from core.documents.dates import find_dates
 @pytest.mark.parametrize(
     "text",
     [
-        "2023-04-05", "2023/4/5", "05.04.2023", "5. April 2023", "5th of April 2023", "April 5, 2023", "Apr. 5 2023",
-        "5 avril 2023", "5 de abril de 2023", "2023年4月5日", "on 5 April, 2023.",
+        "2023-04-05",
+        "2023/4/5",
+        "05.04.2023",
+        "5. April 2023",
+        "5th of April 2023",
+        "April 5, 2023",
+        "Apr. 5 2023",
+        "5 avril 2023",
+        "5 de abril de 2023",
+        "2023年4月5日",
+        "on 5 April, 2023.",
     ],
-)  # fmt: skip
+)
 def test_a_date_has_one_spelling(text: str) -> None:
     assert find_dates(text) == ["2023-04-05"]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.models import Page
 from core.documents.headings import find_headings
+from core.documents.models import Page
 from core.documents.passages import LONGEST, split_pages
 
 SENTENCE = "The plan covers visits to the doctor and the medicine that the doctor prescribes. "
@@ -191,3 +191,8 @@ def test_headings_are_recognised(line: str) -> None:
 )
 def test_other_lines_are_no_headings(line: str) -> None:
     assert find_headings(line) == []
+
+
+def test_a_long_table_is_cut_in_linear_time() -> None:
+    rows = "\n".join(f"Row {row} | {row * 37} | {row * 91}" for row in range(60_000))
+    assert all(passage.text.startswith("Row") for passage in split_pages("d", pages_of(rows)))

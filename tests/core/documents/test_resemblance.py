@@ -11,8 +11,8 @@ WORDS = st.text("abc", max_size=6)
 
 @pytest.mark.parametrize(
     ("one", "other", "count"),
-    [("plan", "plan", 0), ("plan", "plain", 1), ("plan", "plna", 1), ("plan", "pan", 1), ("abc", "cab", 2), ("", "ab", 2)],
-)  # fmt: skip
+    [("plan", "plan", 0), ("plan", "plain", 1), ("plan", "plna", 1), ("plan", "pan", 1), ("", "ab", 2)],
+)
 def test_edits_are_counted(one: str, other: str, count: int) -> None:
     assert edits(one, other, 3) == count
 

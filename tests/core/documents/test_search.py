@@ -295,6 +295,16 @@ async def test_only_a_widened_search_takes_words_that_resemble_those_asked(
     assert places(await index.search(question, ["plan"], 5, widened=True)) == [("plan", 4)]
 
 
+@pytest.mark.parametrize("widened", [False, True])
+async def test_a_near_miss_that_stands_in_headings_only_is_no_error(
+    index: SqlitePassageIndex, widened: bool
+) -> None:
+    await save(index, "plan", PLAN, "Ambulances")
+    await save(index, "other", OTHER)
+    hits = await index.search("ambulanze plan", ["plan", "other"], 5, widened=widened)
+    assert {hit.passage.document_id for hit in hits} == {"plan"}
+
+
 async def test_a_widened_search_stays_in_scope(index: SqlitePassageIndex) -> None:
     await save(index, "plan", PLAN)
     await save(index, "other", OTHER)

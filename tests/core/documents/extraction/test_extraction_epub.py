@@ -104,6 +104,7 @@ async def test_copy_protection_is_refused_but_locked_fonts_are_not(read: Read) -
         ({"META-INF/container.xml": "<container/>"}, "c1", "corrupt"),
         ({"OPS/book.opf": "<package"}, "c1", "corrupt"),
         ({"OPS/text/one a.xhtml": "<b/>" * 15_000_000}, "c1", "too_much_memory"),
+        ({"OPS/bomb.bmp": bytes(60_000_000)}, "c1", "too_much_memory"),
     ],
 )
 async def test_books_that_cannot_be_read(

@@ -179,6 +179,7 @@ async def test_no_external_entity_is_read(read: Read, tmp_path: object, kind: st
     ("content", "code"),
     [
         (odf("odt", "<b/>" * 15_000_000), "too_much_memory"),
+        (odf("odt", "<text:p/>", **{"Pictures/bomb.bmp": bytes(60_000_000)}), "too_much_memory"),
         (odf("odt", "<text:p>x</text:p>")[:300], "corrupt"),
         (archive({"mimetype": "application/vnd.oasis.opendocument.text"}), "corrupt"),
         (odf("odt", "<text:span>" * 5000), "corrupt"),

@@ -1,0 +1,126 @@
+"""Asks the running product questions over HTTP, and keeps what it said and what it stored."""
+
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.stage import clean_surroundings
+from core.contract import Citation
+from core.documents.models import DocumentStatus
+from core.grounding.answers import NOT_FOUND_ANSWER
+from evals.corpus import Question, UnusableInput
+from tests.system import System, running, upload
+
+AT_ONCE = 3
+QUESTIONS_PER_CONVERSATION = 40
+INGESTION_SECONDS = 300
+LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of a question. `kept`: the conversation, read again, has the same citations."""
+
+    question: Question
+    answer: str
+    refused: bool
+    citations: list[Citation]
+    kept: bool
+
+
+@contextmanager
+def product(folder: Path, documents_at_once: int) -> Iterator[System]:
+    """The product in a new data folder, with the offline model and without earlier turns in the prompts."""
+    settings = {
+        "MAX_DOCUMENTS_PER_REQUEST": str(documents_at_once),
+        "ORC_HISTORY_TURNS": "0",
+        "ORC_PAGE_ANALYSIS": "off",
+    }
+    with clean_surroundings(folder), running(folder / "product", **settings) as system:
+        yield system
+
+
+def ask_all(
+    system: System, questions: Sequence[Question], documents: Mapping[str, Path], advance: Callable[[], None]
+) -> list[Answered]:
+    """Ask each question about its own files; the answers in the order of the questions."""
+    batches = list(_batches(questions))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = pool.map(lambda batch: _converse(system, batch, documents, advance), batches)
+        answers = {id(answered.question): answered for answers in found for answered in answers}
+    return [answers[id(question)] for question in questions]
+
+
+def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
+    """Questions about the same files, as many as share a conversation."""
+    by_files: dict[tuple[str, ...], list[Question]] = defaultdict(list)
+    for question in questions:
+        by_files[tuple(question.files)].append(question)
+    for alike in by_files.values():
+        for start in range(0, len(alike), QUESTIONS_PER_CONVERSATION):
+            yield alike[start : start + QUESTIONS_PER_CONVERSATION]
+
+
+def _converse(
+    system: System, questions: Sequence[Question], documents: Mapping[str, Path], advance: Callable[[], None]
+) -> list[Answered]:
+    conversation_id = str(uuid.uuid4())
+    with system.client() as client:
+        _add(client, conversation_id, [documents[name] for name in questions[0].files])
+        turns = []
+        for question in questions:
+            turns.append(_ask(client, conversation_id, question))
+            advance()
+        stored = _checked(client.get(f"/conversations/{conversation_id}"))["turns"]
+    kept = {turn["turn_id"]: turn["result"]["citations"] for turn in stored}
+    return [_answered(*pair, kept) for pair in zip(questions, turns, strict=True)]
+
+
+def _add(client: httpx.Client, conversation_id: str, files: Sequence[Path]) -> None:
+    """Upload the files and wait until they can be searched."""
+    for file in files:
+        _checked(upload(client, conversation_id, file))
+    deadline = time.monotonic() + INGESTION_SECONDS
+    while time.monotonic() < deadline:
+        listed = _checked(client.get(f"/conversations/{conversation_id}/documents"))["documents"]
+        failed = [document for document in listed if document["status"] == DocumentStatus.FAILED]
+        if failed:
+            raise UnusableInput(f"{failed[0]['blob_name']}: {failed[0]['reason']}")
+        if all(document["status"] == DocumentStatus.COMPLETED for document in listed):
+            return
+        time.sleep(LOOK_SECONDS)
+    raise UnusableInput(f"not searchable within {INGESTION_SECONDS} s: {', '.join(f.name for f in files)}")
+
+
+def _ask(client: httpx.Client, conversation_id: str, question: Question) -> dict[str, Any]:
+    body = {
+        "question": question.question,
+        "conversation_id": conversation_id,
+        "blob_names": question.files,
+    }
+    return _checked(client.post("/orc", json=body))
+
+
+def _answered(question: Question, turn: Mapping[str, Any], kept: Mapping[str, object]) -> Answered:
+    return Answered(
+        question=question,
+        answer=turn["answer"],
+        refused=turn["answer"].strip() == NOT_FOUND_ANSWER,
+        citations=[Citation.model_validate(citation) for citation in turn["citations"]],
+        kept=kept.get(turn["turn_id"]) == turn["citations"],
+    )
+
+
+def _checked(response: httpx.Response) -> dict[str, Any]:
+    if response.is_error:
+        raise UnusableInput(f"{response.request.url.path}: {response.status_code} {response.text}")
+    content: dict[str, Any] = response.json()
+    return content

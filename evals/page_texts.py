@@ -1,0 +1,36 @@
+"""The text of PDF pages by a library that the product does not use, and whether a quote stands in it."""
+
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pypdf import PdfReader
+
+_HYPHENS = "-\u2010\u2011\u00ad"
+
+
+class PageTexts:
+    """Looks quotes up in the PDFs of these names; each page is read once."""
+
+    def __init__(self, documents: Mapping[str, Path]) -> None:
+        self._documents = documents
+        self._page = cache(self._read)
+
+    def has(self, file: str, page: int, quote: str) -> bool | None:
+        """Whether the quote stands on the page; None for a file that is no PDF.
+
+        Spaces, line breaks, hyphens and the forms of ligatures do not count; every other character does.
+        """
+        if self._documents[file].suffix.lower() != ".pdf":
+            return None
+        return bare(quote) in self._page(file, page)
+
+    def _read(self, file: str, page: int) -> str:
+        return bare(PdfReader(self._documents[file]).pages[page - 1].extract_text())
+
+
+def bare(text: str) -> str:
+    """The characters that have to be the same: no blanks, no hyphens, ligatures taken apart."""
+    plain = unicodedata.normalize("NFKC", text)
+    return "".join(character for character in plain if not (character.isspace() or character in _HYPHENS))
