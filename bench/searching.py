@@ -11,7 +11,7 @@ from bench.figures import Figure, Target, percentile, summary
 from bench.plan import Plan
 from core.documents.models import Page, Passage
 from core.documents.passages import split_pages
-from core.documents.search import SCHEMA, SqlitePassageIndex
+from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex
 from core.sqlite import Database
 
 PASSAGES = 50

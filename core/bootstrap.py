@@ -6,31 +6,32 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from core.documents import search, sqlite_catalog, sqlite_pages, sqlite_queue, sqlite_vectors
+from core.documents import sqlite_catalog, sqlite_pages, sqlite_queue
 from core.documents.analysis import sqlite_analyses
 from core.documents.analysis.analyser import Analyser
 from core.documents.analysis.sqlite_analyses import SqliteAnalysisStore
-from core.documents.embedding import PassageEmbedder
 from core.documents.extraction import Extractor
 from core.documents.folder_blobs import FolderBlobStore
 from core.documents.ingestion import Ingestion
 from core.documents.library import DocumentLibrary
 from core.documents.local_files import LocalProviderFiles
+from core.documents.ocr.factory import build_ocr
 from core.documents.ports import Embedder, ProviderFiles, Retriever
-from core.documents.retrieval import HybridRetriever
-from core.documents.search import SqlitePassageIndex
 from core.documents.sqlite_catalog import SqliteCatalog
 from core.documents.sqlite_pages import SqlitePageStore
 from core.documents.sqlite_queue import SqliteJobQueue
-from core.documents.sqlite_vectors import SqliteVectorIndex
 from core.documents.stores import Stores
 from core.documents.texts import TextReader
-from core.documents.unindexed import WholeScopeRetriever
 from core.documents.worker import Worker
 from core.llm.embeddings import build_embedder
 from core.llm.tokens import TokenCounter, load_token_counter
-from core.documents.ocr.factory import build_ocr
 from core.scope import ScopeTokens, load_or_create_key
+from core.search import sqlite_passages, sqlite_vectors
+from core.search.embedding import PassageEmbedder
+from core.search.retrieval import HybridRetriever
+from core.search.sqlite_passages import SqlitePassageIndex
+from core.search.sqlite_vectors import SqliteVectorIndex
+from core.search.unindexed import WholeScopeRetriever
 from core.settings import CoreSettings
 from core.sqlite import Database
 
@@ -40,7 +41,7 @@ SCHEMAS = (
     sqlite_queue.SCHEMA,
     sqlite_vectors.SCHEMA,
     sqlite_analyses.SCHEMA,
-    search.SCHEMA,
+    sqlite_passages.SCHEMA,
 )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.documents.ranking import Weights
-from core.documents.search import SqlitePassageIndex
+from core.search.ranking import Weights
+from core.search.sqlite_passages import SqlitePassageIndex
 from core.sqlite import Database
 from evals.corpus import Question
 from evals.retrieval import DEPTH, RankedPage, rank

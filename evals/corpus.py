@@ -12,8 +12,8 @@ from rich.progress import track
 
 from core.documents.extraction import Extractor
 from core.documents.passages import split_pages
-from core.documents.search import SCHEMA, SqlitePassageIndex
 from core.errors import OrcError
+from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex
 from core.settings import CoreSettings
 from core.sqlite import Database
 

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 from rich.progress import track
 
-from core.documents.search import SqlitePassageIndex, rank_pages
+from core.search.sqlite_passages import SqlitePassageIndex, rank_pages
 from evals.corpus import Question, UnusableInput, console, find_documents, indexed, read_questions
 
 DEPTH = 20

@@ -45,7 +45,7 @@ def worker(
         bool, typer.Option("--until-stdin-ends", hidden=True, help="end with the process that started it")
     ] = False,
 ) -> None:
-    """Index and analyse documents until Ctrl-C. `orc serve` starts workers itself; more may run beside them."""
+    """Index and analyse documents until Ctrl-C. `orc serve` starts workers itself; more may run beside."""
     from orc.working import work
 
     _run(lambda settings: work(settings, until_stdin_ends=until_stdin_ends))

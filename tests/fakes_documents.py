@@ -81,7 +81,7 @@ class WordCounter:
 
 
 class FakeIndex:
-    """Passages in memory, scored by how many words of the query they hold. `saves` counts what was analysed."""
+    """Passages in memory, scored by how many words of the query they hold. `saves`: what was analysed."""
 
     def __init__(self) -> None:
         self.passages: dict[str, list[Passage]] = {}

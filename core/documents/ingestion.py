@@ -20,7 +20,7 @@ from core.lease import held
 
 if TYPE_CHECKING:
     from core.documents.analysis.analyser import Analyser
-    from core.documents.embedding import PassageEmbedder
+    from core.search.embedding import PassageEmbedder
 
 LEASE_SECONDS = 6.0
 WAIT_SECONDS = 0.1
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Ingestion:
-    """Two stages, text and index, each of which can be repeated: a crash in between loses and doubles nothing.
+    """Two stages, text and index, each of which can be repeated: a crash in between loses nothing.
 
     Every change of a record is made only while it is still of the same bytes. Work on bytes that were
     replaced or deleted meanwhile ends as LeaseLost, and what it had stored is made anew or removed.

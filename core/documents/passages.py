@@ -5,9 +5,9 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from core.documents.headings import JOINT, Trail, below, path, telling_headings
 from core.documents.models import Page, Passage
 from core.documents.table_rows import header_above
+from core.text.headings import JOINT, Trail, below, path, telling_headings
 
 LONGEST = 1200
 SHORTEST_SHARE = 2 / 3

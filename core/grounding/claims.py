@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.facts import says_something
-from core.llm.sentences import sentences, split_pieces
+from core.text.sentences import sentences, split_pieces
 
 _BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 _ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.documents.stop_words import STOP_WORDS
-from core.documents.terms import DEFAULT_LANGUAGE, stems, words
 from core.grounding.vocabulary import (
     AGENTS,
     ALL_NEGATIONS,
@@ -20,6 +18,8 @@ from core.grounding.vocabulary import (
     SCALES,
     SIDE_OF,
 )
+from core.text.stop_words import STOP_WORDS
+from core.text.terms import DEFAULT_LANGUAGE, stems, words
 
 UNITS_LOOKED_AT = 2
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_])")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from core.documents.terms import detect_language, words
 from core.grounding.facts import Clause, Token, clauses, matches, negations, read, same_order, says_something
 from core.grounding.quotes import Located, Span
 from core.grounding.sources import Source
-from core.llm.sentences import sentences as split_sentences
-from core.llm.sentences import split_pieces
+from core.text.sentences import sentences as split_sentences
+from core.text.sentences import split_pieces
+from core.text.terms import detect_language, words
 
 MAX_WINDOW_SENTENCES = 3
 MIN_IN_CLAUSE = 0.7

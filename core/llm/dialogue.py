@@ -7,7 +7,7 @@ from typing import Any
 
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.llm.ranking import Candidate, Question, Ranking
-from core.llm.sentences import split_pieces
+from core.text.sentences import split_pieces
 
 INTRODUCTION = (
     "I am Orc's offline model: no language model is configured, so I answer by quoting sentences from "

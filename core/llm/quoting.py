@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.documents.terms import has_digit
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
 from core.grounding.sources import FencedSource
 from core.llm.ranking import Candidate, Question, Ranking, Scored
-from core.llm.sentences import Kind, Piece, sentences, split_pieces
+from core.text.sentences import Kind, Piece, sentences, split_pieces
+from core.text.terms import has_digit
 
 MAX_QUOTES = 4
 FEW_QUOTES = 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from core.documents.terms import detect_language, has_digit, question_words, stems, words
+from core.text.terms import detect_language, has_digit, question_words, stems, words
 
 K1, B = 1.2, 0.6
 PAIR_WEIGHT = 0.5

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from core.documents.ranking import Weights
+from core.search.ranking import Weights
 from evals import report
 from evals.ablation import EVERYTHING, INGREDIENTS, Figures, additions, removals, score
 from evals.corpus import Gold, Question

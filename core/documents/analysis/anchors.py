@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from core.documents.analysis.models import AnchorKind
 from core.documents.analysis.page_text import LONGEST_READ, masked
-from core.documents.headings import find_headings
 from core.documents.models import Page
+from core.text.headings import find_headings
 
 LEAST_CONTENTS = 8
 """A page with so many titles is a table of contents."""

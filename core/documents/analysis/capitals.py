@@ -19,7 +19,7 @@ from core.documents.analysis.vocabulary import (
     TITLES,
     WEEKDAYS,
 )
-from core.documents.stop_words import STOP_WORDS
+from core.text.stop_words import STOP_WORDS
 
 LONGEST_NAME = 8
 TITLE_CASE_SHARE = 0.6

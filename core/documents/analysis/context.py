@@ -10,7 +10,7 @@ from core.documents.analysis.anchors import Target, find_targets
 from core.documents.analysis.page_text import LONGEST_READ, find_running, printed_number
 from core.documents.analysis.spelling import language_of, spelled, terms
 from core.documents.models import Page
-from core.documents.terms import detect_language
+from core.text.terms import detect_language
 
 SAMPLE_WORDS = 2000
 

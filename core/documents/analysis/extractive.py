@@ -17,7 +17,7 @@ from core.documents.analysis.statements import ABBREVIATED_AS, DEFINED_AS, REFER
 from core.documents.analysis.summaries import WEAK_FACTOR, Candidate, central, is_fit, opens_weakly
 from core.documents.analysis.topics import find_topics
 from core.documents.models import Page
-from core.llm.sentences import Piece
+from core.text.sentences import Piece
 
 EXTRACTIVE = "extractive"
 MOST_ENTITIES = 60

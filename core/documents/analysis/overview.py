@@ -9,7 +9,7 @@ from core.documents.analysis.context import DocumentContext
 from core.documents.analysis.models import PageAnalysis
 from core.documents.analysis.spelling import spelled, terms
 from core.documents.analysis.summaries import WEAK_FACTOR, Candidate, central, is_fit, opens_weakly
-from core.llm.sentences import sentences
+from core.text.sentences import sentences
 
 SUMMARY_SENTENCES = 4
 MOST_LINES = 400

@@ -7,10 +7,10 @@ from functools import cached_property
 
 from core.documents.analysis.spelling import is_unspaced
 from core.documents.analysis.vocabulary import MONTHS
-from core.documents.headings import find_headings
 from core.documents.models import Page
 from core.grounding.quotes import Located
-from core.llm.sentences import Piece, split_pieces
+from core.text.headings import find_headings
+from core.text.sentences import Piece, split_pieces
 
 LONGEST_READ = 40_000
 """Characters of one page that are looked at: some files have all of their text on one page."""

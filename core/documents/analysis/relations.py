@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from core.documents.analysis.models import Connection, PageAnalysis, Relation
 from core.documents.analysis.naming import PagesByDocument, ShortForms, key
-from core.documents.terms import DEFAULT_LANGUAGE, stems, words
+from core.text.terms import DEFAULT_LANGUAGE, stems, words
 
 Direction = Literal["source", "target", "both"]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from core.documents.analysis.vocabulary import DULL_WORDS
-from core.documents.terms import detect_language, stems, words
+from core.text.terms import detect_language, stems, words
 
 LEAST_WORDS_TO_TELL_LANGUAGE = 20
 MOST_WORDS_TO_TELL_LANGUAGE = 250

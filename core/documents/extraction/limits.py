@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-NICENESS = 0
+NICENESS = 5
 """Answers go first, but people wait for uploads too."""
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.headings import find_headings
 from core.documents.models import Page
 from core.documents.passages import LONGEST, split_pages
+from core.text.headings import find_headings
 
 SENTENCE = "The plan covers visits to the doctor and the medicine that the doctor prescribes. "
 LINES = st.one_of(

@@ -15,7 +15,7 @@ from core.documents.analysis.models import PageAnalysis
 from core.documents.extraction import Extractor
 from core.documents.models import Page
 from core.grounding.quotes import locate
-from core.llm.sentences import sentences
+from core.text.sentences import sentences
 from tests.core.documents.analysis.analysis_samples import CONTRACT, analyse, analyse_pages, triples
 from tests.shared_data import SHARED, needs_shared
 

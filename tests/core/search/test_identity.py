@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.documents.identity import Identity, name_parts, score_names, score_periods
-from core.documents.periods import Period, find_periods
+from core.search.identity import Identity, name_parts, score_names, score_periods
+from core.search.periods import Period, find_periods
 
 NAMES = [
     "BLUEYONDER_2023_10K.pdf",

@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from core.documents.models import Page
 from core.documents.passages import split_pages
-from core.documents.ranking import Weights
-from core.documents.search import SCHEMA, SqlitePassageIndex, rank_pages
-from core.documents.terms import words
-from core.documents.vocabulary.lexicon import Vocabulary, shipped_vocabularies
+from core.search.ranking import Weights
+from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex, rank_pages
+from core.search.vocabulary.lexicon import Vocabulary, shipped_vocabularies
 from core.sqlite import Database
+from core.text.terms import words
 
 FILLER = "Members of the board and the management read this report in the course of the fiscal year. " * 6
 INCOME = """CONSOLIDATED STATEMENTS OF OPERATIONS

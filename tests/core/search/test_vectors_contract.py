@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.documents.ports import Neighbour, VectorIndex
-from core.documents.sqlite_vectors import SCHEMA, SqliteVectorIndex
+from core.search.sqlite_vectors import SCHEMA, SqliteVectorIndex
 from core.sqlite import Database
 from tests.shared_data import ROOT
 
@@ -221,12 +221,12 @@ async def test_vectors_of_another_embedder_are_passed_over_and_told(
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from core.documents import embedding, search, sqlite_vectors
+from core.search import embedding, sqlite_passages, sqlite_vectors
 from core.documents.models import Page
 from core.documents.passages import split_pages
-from core.documents.retrieval import HybridRetriever
-from core.documents.search import SqlitePassageIndex
-from core.documents.sqlite_vectors import SqliteVectorIndex
+from core.search.retrieval import HybridRetriever
+from core.search.sqlite_passages import SqlitePassageIndex
+from core.search.sqlite_vectors import SqliteVectorIndex
 from core.llm.embeddings import build_embedder
 from core.llm.tokens import EstimatedTokenCounter
 from core.settings import CoreSettings
@@ -234,7 +234,7 @@ from core.sqlite import Database
 
 async def main():
     database = Database(Path(sys.argv[1]))
-    await database.migrate(search.SCHEMA, sqlite_vectors.SCHEMA)
+    await database.migrate(sqlite_passages.SCHEMA, sqlite_vectors.SCHEMA)
     index, vectors = SqlitePassageIndex(database), SqliteVectorIndex(database)
     embedder = build_embedder(CoreSettings(_env_file=None), EstimatedTokenCounter())
     await index.save("d1", "a.pdf", split_pages("d1", [Page(number=1, text="The harbour is open.")]))

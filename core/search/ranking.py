@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from core.documents.bm25 import Counts, Scores, bm25, normalized
-from core.documents.identity import score_names, score_periods
-from core.documents.page_kinds import figure_share, merge_best, score_kinds
-from core.documents.questions import Question
-from core.documents.scope_table import Evidence, ScopeTable
-from core.documents.terms import has_digit
-from core.documents.vocabulary.lexicon import LEAST_KNOWN
+from core.search.bm25 import Counts, Scores, bm25, normalized
+from core.search.identity import score_names, score_periods
+from core.search.page_kinds import figure_share, merge_best, score_kinds
+from core.search.questions import Question
+from core.search.scope_table import Evidence, ScopeTable
+from core.search.vocabulary.lexicon import LEAST_KNOWN
+from core.text.terms import has_digit
 
 FULL_PAGE_TERMS = 30
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from core.documents.bm25 import Counts
-from core.documents.identity import Identity
+from core.search.bm25 import Counts
+from core.search.identity import Identity
 
 OPENING_TERMS = 60
 

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.documents.bm25 import rarity
-from core.documents.periods import Period, find_periods
-from core.documents.resemblance import edits
+from core.search.bm25 import rarity
+from core.search.periods import Period, find_periods
+from core.search.resemblance import edits
 
 LONGEST_JOINED = 4
 SHORTEST_PREFIX = 4

@@ -7,12 +7,12 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
-from core.documents.gathering import gather, repair, widen
-from core.documents.indexing import Analysis, analyse, integers
 from core.documents.models import Hit, Passage
-from core.documents.questions import Question, parse_question
-from core.documents.ranking import Match, Weights, rank_passages
-from core.documents.vocabulary.lexicon import Vocabulary, shipped_vocabularies
+from core.search.gathering import gather, repair, widen
+from core.search.indexing import Analysis, analyse, integers
+from core.search.questions import Question, parse_question
+from core.search.ranking import Match, Weights, rank_passages
+from core.search.vocabulary.lexicon import Vocabulary, shipped_vocabularies
 from core.sqlite import Database
 
 # The tables of an earlier version lack what the ranking needs. They are dropped, and the documents that

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.documents.dates import find_dates
-from core.documents.periods import Period, find_periods
-from core.documents.terms import detect_language, question_words, words
-from core.documents.vocabulary.lexicon import Meaning, Phrase, Vocabulary
+from core.search.periods import Period, find_periods
+from core.search.vocabulary.lexicon import Meaning, Phrase, Vocabulary
+from core.text.dates import find_dates
+from core.text.terms import detect_language, question_words, words
 
 _ASKS_FOR_NUMBER = re.compile(
     r"\bhow (?:much|many|large|big|high|low|old|long|often)\b"

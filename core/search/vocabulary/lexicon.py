@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from core.documents.terms import stems, words
+from core.text.terms import stems, words
 
 LEAST_KNOWN = 3
 
@@ -143,7 +143,7 @@ class Vocabulary:
 @cache
 def shipped_vocabularies() -> tuple[Vocabulary, ...]:
     """Every vocabulary that comes with the product, read once."""
-    folder = files("core.documents.vocabulary")
+    folder = files("core.search.vocabulary")
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda f: f.name)
     return tuple(Vocabulary(file.read_text(encoding="utf-8")) for file in found)
 

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from core.documents.dates import find_dates
 from core.documents.models import Passage
-from core.documents.periods import Period, cover_period
-from core.documents.scope_table import Layout
-from core.documents.terms import detect_language, has_digit, stems, words
+from core.search.periods import Period, cover_period
+from core.search.scope_table import Layout
+from core.text.dates import find_dates
+from core.text.terms import detect_language, has_digit, stems, words
 
 _UNSIGNED = "I"
 

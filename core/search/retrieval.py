@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from core.documents.models import Hit, Passage, Retrieval, RetrievalStep
 from core.documents.ports import Embedder, Neighbour, PassageIndex, VectorIndex
-from core.documents.terms import detect_language, question_words, stems, words
 from core.errors import DependencyDown, InvalidInput
+from core.text.terms import detect_language, question_words, stems, words
 
 RRF_K = 60
 CANDIDATES = 50

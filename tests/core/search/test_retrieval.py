@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents import retrieval
 from core.documents.models import Hit, Passage, Retrieval
 from core.documents.ports import VectorIndex
-from core.documents.retrieval import (
+from core.errors import DependencyDown, OrcError
+from core.llm.errors import ContentFiltered, ModelMisconfigured
+from core.search import retrieval
+from core.search.retrieval import (
     HYBRID_THRESHOLDS,
     LEXICAL_THRESHOLDS,
     HybridRetriever,
@@ -20,9 +22,7 @@ from core.documents.retrieval import (
     fuse,
     fuse_hits,
 )
-from core.documents.sqlite_vectors import SCHEMA, SqliteVectorIndex
-from core.errors import DependencyDown, OrcError
-from core.llm.errors import ContentFiltered, ModelMisconfigured
+from core.search.sqlite_vectors import SCHEMA, SqliteVectorIndex
 from core.sqlite import Database
 
 HIGH, LOW = HYBRID_THRESHOLDS

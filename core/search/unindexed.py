@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from core.documents.models import Hit, Passage, Retrieval, RetrievalStep
 from core.documents.passages import split_pages
 from core.documents.ports import PageStore, PassageIndex, Retriever
-from core.documents.retrieval import fuse_hits
-from core.documents.search import search_in_memory
+from core.search.retrieval import fuse_hits
+from core.search.sqlite_passages import search_in_memory
 
 NOTE = "{} of {} documents are not indexed yet; their text was read through."
 

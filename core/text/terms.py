@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import Stemmer
 
-from core.documents.stop_words import STOP_WORDS
+from core.text.stop_words import STOP_WORDS
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGE_SAMPLE_WORDS = 2000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.periods import Period, cover_period, find_periods
+from core.search.periods import Period, cover_period, find_periods
 
 
 @pytest.mark.parametrize(

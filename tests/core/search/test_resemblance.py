@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.resemblance import edits, misspelling_of, resembles
+from core.search.resemblance import edits, misspelling_of, resembles
 
 WORDS = st.text("abc", max_size=6)
 

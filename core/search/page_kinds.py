@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from core.documents.bm25 import Scores
-from core.documents.scope_table import Phrase, ScopeTable
-from core.documents.vocabulary.lexicon import Kind
+from core.search.bm25 import Scores
+from core.search.scope_table import Phrase, ScopeTable
+from core.search.vocabulary.lexicon import Kind
 
 TITLE_TERMS = 20
 OPENING_TERMS = 60

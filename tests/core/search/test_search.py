@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.documents.bm25 import K1, B, bm25
 from core.documents.models import Hit, Page, Passage
 from core.documents.passages import split_pages
-from core.documents.search import SCHEMA, SqlitePassageIndex, rank_pages, search_in_memory
+from core.search.bm25 import K1, B, bm25
+from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex, rank_pages, search_in_memory
 from core.sqlite import Database
 
 PLAN = ["Introduction to the plan.", "The deductible is 500 dollars a year.", "Emergency rooms are covered."]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.llm.sentences import Piece, sentences, split_pieces
+from core.text.sentences import Piece, sentences, split_pieces
 
 
 def test_a_sentence_runs_over_line_ends() -> None:

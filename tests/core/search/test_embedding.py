@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.embedding import GROUP, PassageEmbedder, text_to_embed
 from core.documents.models import Passage
-from core.documents.sqlite_vectors import SCHEMA, SqliteVectorIndex
 from core.errors import DependencyDown
+from core.search.embedding import GROUP, PassageEmbedder, text_to_embed
+from core.search.sqlite_vectors import SCHEMA, SqliteVectorIndex
 from core.sqlite import Database
 from tests.doubles.bag_of_words import bag_of_words
 

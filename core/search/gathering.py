@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from core.documents.identity import Identity
-from core.documents.indexing import integers
-from core.documents.periods import Period
-from core.documents.questions import Question
-from core.documents.resemblance import misspelling_of, resembles
-from core.documents.scope_table import Evidence, Layout, Positions
-from core.documents.terms import has_digit, stems
+from core.search.identity import Identity
+from core.search.indexing import integers
+from core.search.periods import Period
+from core.search.questions import Question
+from core.search.resemblance import misspelling_of, resembles
+from core.search.scope_table import Evidence, Layout, Positions
+from core.text.terms import has_digit, stems
 
 MOST_RESEMBLING = 8
 _AFTER_ALL = "\U0010ffff"

@@ -1,0 +1,1 @@
+"""Search over passages: by words, by vectors where an embedder is configured, and both fused."""
