@@ -85,12 +85,14 @@ class DocumentView(BaseModel):
     pages_without_text: int
     pages_by_ocr: int
     tokens: int
+    summary_available: bool = Field(default=False, description="its pages have been analysed")
     created_at: datetime
     updated_at: datetime
 
     @classmethod
-    def of(cls, document: Document) -> "DocumentView":
-        return cls.model_validate(document.model_dump(include=set(cls.model_fields)))
+    def of(cls, document: Document, *, summarised: bool = False) -> "DocumentView":
+        facts = document.model_dump(include=set(cls.model_fields))
+        return cls.model_validate({**facts, "summary_available": summarised})
 
 
 class UploadResponse(BaseModel):

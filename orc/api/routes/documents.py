@@ -71,8 +71,10 @@ async def list_documents(owner: OwnerDep, services: ServicesDep) -> DocumentsRes
     documents = await services.library.list_documents(owner)
     if not documents and await services.log.head(owner) is None:
         raise NotFound("There is no such conversation.")
+    summarised = await services.library.summarised(documents)
     return DocumentsResponse(
-        conversation_id=owner.conversation_id, documents=[DocumentView.of(d) for d in documents]
+        conversation_id=owner.conversation_id,
+        documents=[DocumentView.of(d, summarised=d.document_id in summarised) for d in documents],
     )
 
 
