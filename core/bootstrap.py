@@ -16,6 +16,7 @@ from core.documents.ingestion import Ingestion
 from core.documents.library import DocumentLibrary
 from core.documents.local_files import LocalProviderFiles
 from core.documents.ocr.factory import build_ocr
+from core.documents.ocr.ports import Ocr
 from core.documents.ports import Embedder, ProviderFiles, Retriever
 from core.documents.sqlite_catalog import SqliteCatalog
 from core.documents.sqlite_pages import SqlitePageStore
@@ -54,6 +55,8 @@ class Documents:
     retriever: Retriever
     files: ProviderFiles
     worker: Worker
+    embedder: Embedder | None
+    ocr: Ocr | None
     tokens: ScopeTokens
     counter: TokenCounter
     database: Database
@@ -108,6 +111,8 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
                 lease_seconds=settings.ingestion_lease_seconds,
                 at_once=settings.ingestion_at_once,
             ),
+            embedder=embedder,
+            ocr=ocr,
             tokens=ScopeTokens(_scope_key(settings)),
             counter=counter,
             database=database,

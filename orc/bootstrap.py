@@ -131,5 +131,20 @@ def _checks(
         check("blobs", "folder", str(settings.blobs_dir), documents.stores.blobs.ping),
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, gateway.ping),
         check("model", model.name, describe(settings), None),
+        _search_check(documents),
+        _ocr_check(documents),
         check("token counts", counting, advice, None),
     ]
+
+
+def _search_check(documents: Documents) -> Check:
+    if documents.embedder is None:
+        return check("search", "lexical", "name ORC_EMBEDDING_MODEL for vectors", None)
+    return check("search", "lexical and vectors", documents.embedder.name, None)
+
+
+def _ocr_check(documents: Documents) -> Check:
+    if documents.ocr is None:
+        advice = "scanned pages stay without text: install Tesseract, or name an Azure endpoint"
+        return check("ocr", "none", advice, None)
+    return check("ocr", documents.ocr.name, "reads scanned pages", documents.ocr.ping, needed=False)

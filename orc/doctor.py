@@ -34,4 +34,4 @@ async def examine(settings: Settings, console: Console) -> bool:
             advice,
         )
     console.print(table)
-    return all(state.ok for state in states)
+    return all(state.allows_turns for state in states)

@@ -19,20 +19,42 @@ class DependencyState(Record):
     ok: bool
     latency_ms: float
     detail: str | None = None
+    needed: bool = True
+
+    @property
+    def allows_turns(self) -> bool:
+        """Whether turns can be answered as far as this goes."""
+        return self.ok or not self.needed
 
 
 Check = Callable[[], Awaitable[DependencyState]]
 
 
-def check(name: str, backend: str, where: str, ping: Callable[[], Awaitable[None]] | None) -> Check:
-    """A check of one dependency; None for one that is in this process or costs money to ask."""
+def check(
+    name: str,
+    backend: str,
+    where: str,
+    ping: Callable[[], Awaitable[None]] | None,
+    *,
+    needed: bool = True,
+) -> Check:
+    """A check of one dependency; None for one that is in this process or costs money to ask.
+
+    Turns can be answered without one that is not `needed`.
+    """
 
     async def run() -> DependencyState:
         started = time.perf_counter()
         detail = await _failure(ping) if ping else None
         latency = round((time.perf_counter() - started) * 1000, 1)
         return DependencyState(
-            name=name, backend=backend, where=where, ok=detail is None, latency_ms=latency, detail=detail
+            name=name,
+            backend=backend,
+            where=where,
+            ok=detail is None,
+            latency_ms=latency,
+            detail=detail,
+            needed=needed,
         )
 
     return run

@@ -24,3 +24,10 @@ async def test_the_operator_sees_where_a_dependency_is_and_others_do_not() -> No
 async def test_a_dependency_that_fails_says_why() -> None:
     view = DependencyView.of(await check("model", "gpt-4o", "model.internal", fails)())
     assert (view.ok, view.detail) == (False, "It does not answer.")
+
+
+async def test_what_turns_can_do_without_does_not_hold_them_up() -> None:
+    state = await check("ocr", "Tesseract", "here", fails, needed=False)()
+    assert not state.ok
+    assert state.allows_turns
+    assert not (await check("model", "gpt-4o", "there", fails)()).allows_turns

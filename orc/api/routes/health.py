@@ -20,7 +20,7 @@ async def health() -> Health:
 async def ready(services: ServicesDep, response: Response) -> Readiness:
     """Each dependency with what is in use, whether it answers, and how fast."""
     states = await asyncio.gather(*(check() for check in services.checks))
-    all_ok = all(state.ok for state in states)
+    all_ok = all(state.allows_turns for state in states)
     if not all_ok:
         response.status_code = 503
     return Readiness(

@@ -1,5 +1,7 @@
 """ODT, ODS and ODP: units, tables, and packages made to harm."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
@@ -17,7 +19,9 @@ BREAKING = (
 )
 
 
-def odf(kind: str, body: str, *, doctype: str = "", styles: str = "", **members: str | bytes) -> bytes:
+def odf(
+    kind: str, body: str, *, doctype: str = "", styles: str = "", members: Mapping[str, str | bytes] = {}
+) -> bytes:
     media = f"application/vnd.oasis.opendocument.{KINDS[kind]}"
     content = f"<office:{KINDS[kind]}>{body}</office:{KINDS[kind]}>"
     xml = (
@@ -27,7 +31,7 @@ def odf(kind: str, body: str, *, doctype: str = "", styles: str = "", **members:
     parts: dict[str, str | bytes] = {"mimetype": media, "content.xml": xml}
     if styles:
         parts["styles.xml"] = f"<office:document-styles {NAMES}>{styles}</office:document-styles>"
-    return archive(parts | members)
+    return archive({**parts, **members})
 
 
 def cells(*texts: str) -> str:
@@ -156,7 +160,9 @@ async def test_slides_keep_their_order_titles_tables_and_notes(read: Read) -> No
 async def test_a_password_is_named_as_the_reason(read: Read, kind: str) -> None:
     entry = "<f><encryption-data/></f>"
     with pytest.raises(UnreadableDocument) as caught:
-        await read(f"a.{kind}", odf(kind, "", **{"META-INF/manifest.xml": f"<manifest>{entry}</manifest>"}))
+        await read(
+            f"a.{kind}", odf(kind, "", members={"META-INF/manifest.xml": f"<manifest>{entry}</manifest>"})
+        )
     assert caught.value.code == "encrypted"
 
 
@@ -179,7 +185,7 @@ async def test_no_external_entity_is_read(read: Read, tmp_path: object, kind: st
     ("content", "code"),
     [
         (odf("odt", "<b/>" * 15_000_000), "too_much_memory"),
-        (odf("odt", "<text:p/>", **{"Pictures/bomb.bmp": bytes(60_000_000)}), "too_much_memory"),
+        (odf("odt", "<text:p/>", members={"Pictures/bomb.bmp": bytes(60_000_000)}), "too_much_memory"),
         (odf("odt", "<text:p>x</text:p>")[:300], "corrupt"),
         (archive({"mimetype": "application/vnd.oasis.opendocument.text"}), "corrupt"),
         (odf("odt", "<text:span>" * 5000), "corrupt"),
