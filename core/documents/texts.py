@@ -149,7 +149,7 @@ def _no_text_reason(pages: int, note: str) -> str:
         what = "Its only page has no text and looks scanned"
     else:
         what = f"None of its {pages} pages has text; they look scanned"
-    return f"{what}. {note or 'Run OCR over the file and upload it again.'}"
+    return f"{what}. {note or 'Run OCR over the file and upload it again, or set up OCR here.'}"
 
 
 def _sha256(source: Path) -> str:
