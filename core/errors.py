@@ -144,7 +144,7 @@ class Unavailable(OrcError):
 
 
 class DependencyDown(Unavailable):
-    """`dependency` names what did not answer: `model`, `mcp_server`, `store`, `blobs`, `ocr` or `identity`."""
+    """`dependency` names what did not answer: `model`, `mcp_server`, `store`, `blobs`, `ocr`, `identity`."""
 
     code = "dependency_down"
 

@@ -68,6 +68,7 @@ def _assemble(settings: Settings, documents: Documents, model: ChatModel) -> Ser
         document_chat=DocumentChat(
             library=documents.library,
             reader=Reader(documents.library, documents.retriever, _reading_limits(settings)),
+            read_boxes=documents.stores.pages.boxes,
             files=documents.files,
             model=model,
             prompt=read_prompt("document_chat"),

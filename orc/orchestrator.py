@@ -214,6 +214,7 @@ class Orchestrator:
             counter=parts.counter,
             prompts=parts.prompts,
             page_text=parts.library.page_text,
+            page_boxes=parts.library.page_boxes,
             emit=log.publish,
             stream=request.stream,
             tool_rounds=parts.limits.tool_rounds,

@@ -110,6 +110,10 @@ class DocumentLibrary:
         pages = await self._stores.pages.get(document_id, [number])
         return pages[0].text if pages else ""
 
+    async def page_boxes(self, document_id: str, number: int) -> bytes:
+        """Where the words of a page stand, see boxes.py. For ids that a scope has given out only."""
+        return await self._stores.pages.boxes(document_id, number)
+
     async def progress(self, document: Document) -> JobProgress | None:
         """How far the work on a document has come; None where nothing is being done."""
         jobs = await self._stores.queue.progress(document.document_id)

@@ -13,6 +13,7 @@ from core.documents.models import Document, DocumentStatus, FileRef
 from core.documents.names import missing_document, resolve_blob_name
 from core.documents.ports import ProviderFiles
 from core.errors import NoReadableDocument, NotFound, Unavailable
+from core.grounding.highlights import ReadBoxes, with_rectangles
 from core.grounding.markers import CitationWriter
 from core.grounding.sources import Source, fence
 from core.llm.model import ChatModel, Meter
@@ -40,12 +41,14 @@ class DocumentChat:
         *,
         library: DocumentLibrary,
         reader: Reader,
+        read_boxes: ReadBoxes,
         files: ProviderFiles,
         model: ChatModel,
         prompt: str,
     ) -> None:
         self._library = library
         self._reader = reader
+        self._read_boxes = read_boxes
         self._files = files
         self._model = model
         self._prompt = prompt
@@ -77,7 +80,7 @@ class DocumentChat:
         return DocumentChatResult(
             answer=text,
             files=refs,
-            citations=writer.citations,
+            citations=await with_rectangles(writer.citations, reading.sources, self._read_boxes),
             metadata=DocumentChatMetadata(
                 mode=reading.mode,
                 reason=reading.reason,

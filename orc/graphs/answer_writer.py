@@ -6,6 +6,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from core.grounding.highlights import with_rectangles
 from orc.events import Citations, Critique
 from orc.graphs.findings import as_material
 from orc.graphs.models import ConversationState, Deps
@@ -35,7 +36,10 @@ async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict
     """Show the sources and the verdict of the checks."""
     if state.grounding is None:
         return {}
-    runtime.context.emit(Citations(citations=state.citations))
+    citations = state.citations
+    if state.sources:
+        citations = await with_rectangles(citations, state.sources, runtime.context.page_boxes)
+    runtime.context.emit(Citations(citations=citations))
     accepted = state.grounding.grounded or state.grounding.not_found
     runtime.context.emit(
         Critique(
@@ -45,7 +49,7 @@ async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict
             action="accept" if accepted else "label_unverified",
         )
     )
-    return {}
+    return changes(citations=citations)
 
 
 def _with_findings(state: ConversationState) -> str:

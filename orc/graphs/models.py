@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from core.contract import Citation, FileStatus, Grounding, Usage
 from core.documents.models import FileRef, Record, RetrievalStep
+from core.grounding.highlights import ReadBoxes
 from core.grounding.sources import Source
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
@@ -98,6 +99,7 @@ class Deps:
     counter: TokenCounter
     prompts: Prompts
     page_text: PageText
+    page_boxes: ReadBoxes
     emit: Callable[[Event], None]
     stream: bool
     tool_rounds: int

@@ -54,6 +54,9 @@ class Shelf:
     async def page_text(self, document_id: str, number: int) -> str:
         return ""
 
+    async def page_boxes(self, document_id: str, number: int) -> bytes:
+        return b""
+
 
 class Log(SqliteTurnLog):
     """A turn log whose writes can be made to fail."""

@@ -23,8 +23,9 @@ from tests.shared_data import HANDBOOK
 KILLS = 50
 LOT = 20
 LINES = 1500
-MOST_SECONDS = 60.0
-LONGEST_WORK_SECONDS = 0.25
+MOST_SECONDS = 30.0
+LONGEST_WORK_SECONDS = 0.4
+SHARE_AFTER_INDEXING = 0.7
 LEASE_SECONDS = "0.6"
 SUBJECTS = ("quay", "crane", "pilot", "tug", "beacon")
 TABLES = ("search_terms", "search_passages")
@@ -114,16 +115,35 @@ def log_of(lot: int, number: int) -> bytes:
 async def kill_in_the_midst(documents: Documents, workers: Workers, seen: set[str]) -> bool:
     """One life of a worker, which ends a moment after it has taken a job; False if there was none to take."""
     workers.start()
+    deadline = time.monotonic() + MOST_SECONDS
     try:
         while not (new := await leases(documents) - seen):
             if not await documents.stores.catalog.unfinished():
                 return False
+            assert time.monotonic() < deadline, "a killed worker's jobs are never taken by another"
             await asyncio.sleep(0.005)
-        await asyncio.sleep(random.random() * LONGEST_WORK_SECONDS)
+        await a_moment(documents)
         seen |= new | await leases(documents)
         return bool(await documents.stores.catalog.unfinished())
     finally:
         workers.kill()
+
+
+async def a_moment(documents: Documents) -> None:
+    """Some time, or else until something was indexed: few instructions then lie between it and its record."""
+    deadline = time.monotonic() + random.random() * LONGEST_WORK_SECONDS
+    stop_early = random.random() < SHARE_AFTER_INDEXING
+    before = await indexed(documents)
+    while time.monotonic() < deadline:
+        await asyncio.sleep(0.001)
+        if stop_early and await indexed(documents) != before:
+            return
+
+
+async def indexed(documents: Documents) -> int:
+    query = "SELECT count(*) AS documents FROM search_documents"
+    row = await documents.database.read(lambda connection: connection.execute(query).fetchone())
+    return int(row["documents"])
 
 
 async def leases(documents: Documents) -> set[str]:
@@ -154,7 +174,7 @@ def index_of(data_dir: Path) -> dict[str, list[tuple[Any, ...]]]:
     with closing(sqlite3.connect(data_dir / "orc.db")) as connection:
         found: dict[str, list[tuple[Any, ...]]] = {}
         for key, document_id, *columns in connection.execute("SELECT * FROM search_documents"):
-            found[document_id] = [("search_documents", *columns)]
+            found.setdefault(document_id, []).append(("search_documents", *columns))
             for table in TABLES:
                 rows = connection.execute(f"SELECT * FROM {table} WHERE document_key = ?", (key,))
                 found[document_id] += sorted((table, *row[1:]) for row in rows)

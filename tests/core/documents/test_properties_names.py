@@ -13,28 +13,8 @@ from core.documents.names import BlobPath, Owner, name_for_upload, page_id, reso
 from core.errors import OrcError, UnsafeName
 
 OWNER = Owner("acme", "ann", "c1")
-PIECES = st.sampled_from(
-    [
-        "a",
-        "é",
-        "e\u0301",
-        "报",
-        "..",
-        ".",
-        "/",
-        "\\",
-        "%",
-        "%2f",
-        "%2e",
-        "%25",
-        "\0",
-        "\n",
-        " ",
-        "\u202e",
-        "\u200d",
-    ]
-    + ["acme/ann/c1/", "globex/", "~", "C:", "$HOME", "-", ".pdf", "CON"]
-)
+PLAIN = "a é e\u0301 报 .. . / \\ % %2f %2e %25 \u202e \u200d acme/ann/c1/ globex/ ~ C: $HOME - .pdf CON"
+PIECES = st.sampled_from([*PLAIN.split(" "), " ", "\0", "\n"])
 NAMES = st.one_of(st.lists(PIECES, max_size=10).map("".join), st.text(max_size=80))
 
 
@@ -98,15 +78,16 @@ async def test_nothing_is_written_outside_the_owners_folder(tmp_path: Path, name
     try:
         assert blob.path == path
         assert [found.path for found in await store.list_in(OWNER)] == [path]
-        outside = [
-            p for p in tmp_path.rglob("*") if p.is_file() and "blobs" not in p.relative_to(tmp_path).parts
-        ]
-        assert outside == [source]
+        assert files_outside(tmp_path, "blobs") == [source]
         async with store.local_copy(path) as copy:
             assert copy.read_bytes() == b"text"
     finally:
         await store.delete(path)
     assert await store.list_in(OWNER) == []
+
+
+def files_outside(folder: Path, inner: str) -> list[Path]:
+    return [p for p in folder.rglob("*") if p.is_file() and inner not in p.relative_to(folder).parts]
 
 
 @pytest.mark.parametrize("name", ["..", "a/b.pdf", "%2e%2e%2fb.pdf", "a\0.pdf"])

@@ -1,10 +1,14 @@
 """Quotes on generated pages: found wherever they stand, however they are broken, and never when changed."""
 
+from collections.abc import Callable
+from typing import Any
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from core.grounding.quotes import Span, locate
 
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ"}
 WORDS = st.one_of(
@@ -28,7 +32,7 @@ def quoted(draw: st.DrawFn) -> tuple[list[str], int, int]:
     return tokens, start, draw(st.integers(start + 1, len(tokens)))
 
 
-def set_in_type(draw: st.DrawFn, word: str) -> str:
+def set_in_type(draw: Draw, word: str) -> str:
     """The word as a page may have it: with ligatures, and broken at the end of a line."""
     at = draw(st.integers(2, max(2, len(word) - 2)))
     if len(word) > 4 and word.isalpha() and word.isascii() and draw(st.booleans()):
@@ -39,14 +43,14 @@ def set_in_type(draw: st.DrawFn, word: str) -> str:
     return _joined(draw, word)
 
 
-def _joined(draw: st.DrawFn, word: str) -> str:
+def _joined(draw: Draw, word: str) -> str:
     for letters, ligature in LIGATURES.items():
         if letters in word and draw(st.booleans()):
             word = word.replace(letters, ligature)
     return word
 
 
-def typeset(draw: st.DrawFn, tokens: list[str], start: int, end: int) -> tuple[str, Span]:
+def typeset(draw: Draw, tokens: list[str], start: int, end: int) -> tuple[str, Span]:
     """A page of these words, and where those from `start` to `end` stand on it."""
     page, span_start, span_end = "", 0, 0
     for index, token in enumerate(tokens):
@@ -109,6 +113,19 @@ def test_a_left_out_or_added_word_is_never_found(
     left_out = " ".join(quoted_tokens[:at] + quoted_tokens[at + 1 :])
     if f" {read(left_out)} " not in f" {read(' '.join(tokens))} ":
         assert locate(left_out, page) is None
+
+
+@given(quoted(), st.data())
+def test_a_word_or_number_that_is_cut_short_is_never_found(
+    drawn: tuple[list[str], int, int], data: st.DataObject
+) -> None:
+    tokens, start, end = drawn
+    page, _ = typeset(data.draw, tokens, start, end)
+    quote = " ".join(tokens[start:end])
+    for cut in (quote[1:], quote[:-1]):
+        is_whole = f" {read(cut)} " in f" {read(' '.join(tokens))} "
+        if cut.strip() == cut and cut[:1].isalnum() and cut[-1:].isalnum() and not is_whole:
+            assert locate(cut, page) is None
 
 
 def read(text: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from core.contract import DocumentChatMetadata, DocumentChatResult
+from core.documents.boxes import Box, pack
 from core.documents.models import FileRef
 from core.errors import DependencyDown, NotFound
 from core.llm.model import ChatModel, Meter
@@ -51,6 +52,11 @@ async def page_text(document_id: str, number: int) -> str:
     return PAGES.get((document_id, number), "")
 
 
+async def page_boxes(document_id: str, number: int) -> bytes:
+    words = PAGES.get((document_id, number), "").split()
+    return pack([[Box(1000 * n, 500, 1000 * n + 900, 600)] for n in range(len(words))])
+
+
 def passage(document_id: str, page: int, text: str) -> dict[str, Any]:
     start = PAGES[document_id, page].index(text)
     return {"document_id": document_id, "blob_name": "a.pdf", "page": page, "text": text, "start": start}
@@ -75,6 +81,7 @@ class Turn:
             counter=WordCounter(),
             prompts=load_prompts(),
             page_text=page_text,
+            page_boxes=page_boxes,
             emit=self.events.append,
             stream=stream,
             tool_rounds=3,
@@ -319,6 +326,7 @@ async def test_what_a_search_found_can_be_cited_and_the_citation_is_checked() ->
     [citation] = state.citations
     assert (citation.document_id, citation.page, citation.verified) == ("secret-id", 5, True)
     assert PAGES["secret-id", 5][citation.start : citation.end] == citation.quote == "Families pay 15."
+    assert len(citation.rectangles) == 1
     assert state.grounding is not None
     assert state.grounding.grounded
     assert state.retrieval_mode == "rag"

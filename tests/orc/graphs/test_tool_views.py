@@ -70,12 +70,17 @@ def test_a_result_shows_handles_that_lead_back_to_their_documents() -> None:
     assert handles.resolve({"document": "d2"}) == {"document_id": "id-2"}
 
 
-@pytest.mark.parametrize("made_up", ["d3", "id-1", "", "d1/../d2"])
+@pytest.mark.parametrize("made_up", ["d3", "id-1", " ", "d1/../d2"])
 def test_a_handle_that_was_never_given_out_leads_nowhere(made_up: str) -> None:
     handles = Handles()
     handles.hide({"document_id": "id-1"})
     with pytest.raises(NotFound):
         handles.resolve({"document": made_up})
+
+
+@pytest.mark.parametrize("left_out", [None, ""])
+def test_a_handle_that_a_model_left_out_is_left_out(left_out: str | None) -> None:
+    assert Handles().resolve({"page": left_out, "document": left_out, "query": "fee"}) == {"query": "fee"}
 
 
 def test_identifiers_among_the_arguments_are_dropped() -> None:
