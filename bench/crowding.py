@@ -45,19 +45,18 @@ async def measure_crowd(
         advance()
     for error in crowded.errors:
         print(f"failed while documents were uploaded: {error}")
-    return _figures(quiet, crowded, uploads, f"{plan.crowd_uploads} documents")
+    return _figures(quiet, crowded, uploads, f"{plan.crowd_uploads} files")
 
 
 def _figures(quiet: Turns, crowded: Turns, uploads: Sequence[float], what: str) -> list[Figure]:
-    meanwhile = f"while {what} are uploaded"
     ratio, count = median(crowded.times) / median(quiet.times), len(crowded.times)
     errors = len(quiet.errors) + len(crowded.errors)
     return [
-        summary(GROUP, "document turn, nothing else going on", quiet.times, tail=True),
-        summary(GROUP, f"document turn, {meanwhile}", crowded.times, tail=True),
+        summary(GROUP, "document turn, nothing else", quiet.times, tail=True),
+        summary(GROUP, f"document turn, {what} come in", crowded.times, tail=True),
         Figure(GROUP, "the latter to the former", ratio, "x", count, target=SLOWED),
-        Figure(GROUP, f"errors, {meanwhile}", errors, "", count + errors, target=NO_ERRORS),
-        summary(GROUP, f"all {what} searchable after", uploads, "s"),
+        Figure(GROUP, "errors", errors, "", count + errors, target=NO_ERRORS),
+        summary(GROUP, f"{what} searchable after", uploads, "s"),
     ]
 
 

@@ -46,7 +46,7 @@ async def measure_search(folder: Path, plan: Plan, advance: Advance) -> list[Fig
     return [
         summary(group, f"{name}, median", times),
         Figure(group, f"{name}, p95", percentile(times, 95), "ms", len(times), target=SEARCH_MS),
-        Figure(group, f"{name}, p95 of the CPU time", percentile(processor, 95), "ms", len(times)),
+        Figure(group, f"{name}, p95 of CPU", percentile(processor, 95), "ms", len(times)),
     ]
 
 
