@@ -26,7 +26,9 @@ COMMON = (
     "the of and to in a is that for it as was with be by on not he this are or his from at which but have"
     " an they you were her she there been one all we their has would when if so no will him"
 ).split()
-SYLLABLES = "ba be bi bo ca co da de di do fa fi ga ge ha he la le li lo ma me mi na ne pa ra ri ro".split()
+ONSETS = "b c d f g h j k l m n p r s t v w br ch cl cr dr fl gr pl pr sh sp st th tr".split()
+VOWELS = "a e i o u ai ea ee io ou".split()
+CODAS = ["", "", "", *"b ck d g l m n nd ng nt p r rd rs s st t x".split()]
 SEARCH_MS = Target(10)
 
 
@@ -55,7 +57,7 @@ class Texts:
 
     def __init__(self, source: random.Random) -> None:
         self._source = source
-        made = {"".join(source.choices(SYLLABLES, k=source.randint(2, 4))) for _ in range(2 * WORDS)}
+        made = {self._word() for _ in range(3 * WORDS)}
         self.words = [*COMMON, *source.sample(sorted(made), WORDS)]
         self._weights = list(accumulate(1 / rank for rank in range(1, len(self.words) + 1)))
 
@@ -72,6 +74,12 @@ class Texts:
         """What somebody might ask, of whatever document."""
         rare = self._source.sample(self.words[len(COMMON) : 3000], 3)
         return f"What is the {rare[0]} of {rare[1]} in {self._source.randint(1990, 2030)} and the {rare[2]}?"
+
+    def _word(self) -> str:
+        syllables = self._source.randint(1, 4)
+        return "".join(
+            self._source.choice(part) for _ in range(syllables) for part in (ONSETS, VOWELS, CODAS)
+        )
 
     def _page(self, number: int) -> str:
         sentences = " ".join(self._sentence() for _ in range(SENTENCES_PER_PAGE))

@@ -1,6 +1,6 @@
 """How well pages fit the kinds of page that answer a question: by title, body and share of figures."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from core.search.bm25 import Scores
@@ -11,9 +11,10 @@ TITLE_TERMS = 20
 OPENING_TERMS = 60
 OPENING_SHARE = 0.6
 HEADED_SHARE = 0.8
-ENOUGH_LINES = 4
+ENOUGH_LINES = 7
 FULL_FIGURES = 0.25
 TITLE_WEIGHT = 0.5
+LEAST_FIT = .5
 
 
 def score_kinds(kinds: Sequence[Kind], table: ScopeTable, documents: Collection[int]) -> Scores:
@@ -36,6 +37,18 @@ def figure_share(table: ScopeTable, page: int, full_page: int) -> float:
 
 
 def _score_kind(kind: Kind, table: ScopeTable, documents: Collection[int]) -> Scores:
+    return _raise_best(_fit(kind, table, documents), table) if kind.lines else _fit(kind, table, documents)
+
+
+def _raise_best(scores: Scores, table: ScopeTable) -> Scores:
+    best: dict[int, float] = defaultdict(lambda: LEAST_FIT)
+    for page, score in scores.items():
+        document = table.document_of(page)
+        best[document] = max(best[document], score)
+    return {page: score / best[table.document_of(page)] for page, score in scores.items()}
+
+
+def _fit(kind: Kind, table: ScopeTable, documents: Collection[int]) -> Scores:
     titled = _opened(kind.titles, table, documents)
     if kind.aside:
         # What continues under a heading is of its kind, but not what comes after a table of contents.

@@ -126,10 +126,19 @@ def score_passages(table: ScopeTable, by_word: Sequence[Counts], meant: Meant, w
 def score_text(question: Question, table: ScopeTable, by_page: Sequence[Counts], weights: Weights) -> Scores:
     """Pages by the question's words, and by those of them that stand together."""
     scores = bm25(by_page, table.page_lengths)
+    whole = max(scores.values(), default=0)
+    meas = frozenset(w for v, m in question.meanings for w in m.measures)
+    if meas:
+        import os
+        f = float(os.environ.get("MF", ".5"))
+        for page, sc in bm25(table.by_page(table.count_words([w for w in question.words if w in meas])), table.page_lengths).items():
+            scores[page] -= (1-f) * sc
     if weights.pairs:
         pairs = table.by_page(table.count_pairs(question.words))
         for page, score in bm25(pairs, table.page_lengths).items():
             scores[page] += weights.pairs * score
+    if meas:
+        return {page: score / (max(whole, max(scores.values(), default=0)) or 1) for page, score in scores.items()}
     return normalized(scores)
 
 

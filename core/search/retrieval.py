@@ -108,14 +108,13 @@ class HybridRetriever:
         *before: RetrievalStep,
     ) -> Retrieval:
         steps = [*before, *_descend("lexical", LEXICAL_THRESHOLDS, cover(query, found[:EXAMINED]))]
-        # Widened hits follow the others: where these leave no room, there is nothing to look for.
-        if steps[-1].hits or len(found) >= top_k:
+        if steps[-1].hits:
             return Retrieval(hits=found, steps=steps)
         widened = await self._index.search(query, document_ids, top_k, widened=True)
-        known = {hit.passage for hit in found}
-        added = [hit for hit in widened if hit.passage not in known]
-        steps.append(RetrievalStep(method="widened_lexical", hits=len(added)))
-        return Retrieval(hits=_append(found, added)[:top_k], steps=steps)
+        known = {hit.passage for hit in widened}
+        steps.append(RetrievalStep(method="widened_lexical", hits=len(widened)))
+        rest = [hit for hit in found if hit.passage not in known]
+        return Retrieval(hits=_append(widened, rest)[:top_k], steps=steps)
 
 
 class _Near(NamedTuple):

@@ -75,6 +75,7 @@ class Meaning(NamedTuple):
     concepts: tuple[tuple[Phrase, ...], ...]
     kinds: tuple[Kind, ...]
     asides: tuple[Kind, ...]
+    measures: frozenset[str]
 
     def phrases(self) -> Iterator[Phrase]:
         """Every phrase that has to be looked up."""
@@ -107,26 +108,30 @@ class Vocabulary:
 
     def understand(self, spoken: Sequence[str], language: str) -> Meaning:
         """The meaning of a question's words; empty where none of them is the field's."""
-        asked = list(dict.fromkeys(self._find(spoken, language)))
+        found = list(self._find(spoken, language))
+        asked = list(dict.fromkeys(name for name, _ in found))
+        measures = frozenset(w for name, said in found if self._terms[name].uses for w in said)
         used = [name for term in asked for name in self._terms[term].uses]
         kinds = dict.fromkeys(name for term in asked for name in self._terms[term].on)
         return Meaning(
             tuple(self._concepts[name] for name in dict.fromkeys([*asked, *used])),
             tuple(self._kinds[name] for name in kinds),
             tuple(self._kinds[name] for name in self._asides if name not in kinds),
+            measures,
         )
 
-    def _find(self, spoken: Sequence[str], language: str) -> Iterator[str]:
+    def _find(self, spoken: Sequence[str], language: str) -> Iterator[tuple[str, Sequence[str]]]:
         names = self._by_language.get(language) or self._by_language.setdefault(
             language, self._index(language)
         )
         longest = max(map(len, names), default=0)
-        terms = _stemmed(spoken, language)
+        told = [(w, st) for w, st in zip(spoken, stems(list(spoken), language), strict=True) if st]
+        terms = tuple(st for _, st in told)
         start = 0
         while start < len(terms):
             for end in range(min(start + longest, len(terms)), start, -1):
                 if name := names.get(terms[start:end]):
-                    yield name
+                    yield name, [w for w, _ in told[start:end]]
                     start = end - 1
                     break
             start += 1
