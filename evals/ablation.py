@@ -22,6 +22,7 @@ INGREDIENTS = {
     "periods": "years and quarters",
     "concepts": "vocabulary: terms",
     "kinds": "vocabulary: kinds of page",
+    "measures": "vocabulary: what measures are computed from",
 }
 BASE = "words only, BM25 over pages"
 EVERYTHING = "everything"

@@ -10,6 +10,7 @@ from typing import TypedDict
 
 from rich.progress import track
 
+from core.search.retrieval import HybridRetriever
 from core.search.sqlite_passages import SqlitePassageIndex, rank_pages
 from evals.corpus import Question, UnusableInput, console, find_documents, indexed, read_questions
 
@@ -53,11 +54,12 @@ async def rank_questions(
 
 async def rank(index: SqlitePassageIndex, question: Question, depth: int) -> list[RankedPage]:
     """The best pages of a question's documents, best first."""
+    retriever = HybridRetriever(index)
     wanted = depth * FIRST_HITS_PER_PAGE
-    hits = await index.search(question.question, question.files, wanted)
+    hits = (await retriever.search(question.question, question.files, wanted)).hits
     while len(hits) == wanted and len(rank_pages(hits)) < depth:
         wanted *= 4
-        hits = await index.search(question.question, question.files, wanted)
+        hits = (await retriever.search(question.question, question.files, wanted)).hits
     return [RankedPage(file=file, page=page) for file, page in rank_pages(hits)[:depth]]
 
 

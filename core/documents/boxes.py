@@ -2,15 +2,14 @@
 
 Words are those of WORD in the page's text, in order. A box is four unsigned 16-bit numbers, least byte
 first: left, top, right and bottom as shares of the page as it is shown, times SCALE, from the top left.
-A word broken over lines has several boxes: in all but its last, left and right are exchanged. A word
-that cannot be seen has the box NOWHERE.
+A word that is broken over lines or drawn in parts has several boxes: in all but its last, left and right
+are exchanged. A word that cannot be seen has the box NOWHERE.
 """
 
 import re
 import struct
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from statistics import median_low
 from typing import NamedTuple
 
 SCALE = 65535
@@ -27,6 +26,10 @@ _TALLEST = 3
 _LINES_BACK = 2
 
 
+Edges = tuple[int, int, int, int]
+"""What a box is to those who only pass it on."""
+
+
 class Box(NamedTuple):
     """A rectangle on a page, see above; left < right and top < bottom."""
 
@@ -39,14 +42,21 @@ class Box(NamedTuple):
 NOWHERE = Box(0, 0, 0, 0)
 
 
+def stored(word: Sequence[Box]) -> list[Box]:
+    """The boxes of one word as they are packed."""
+    if not word:
+        return [NOWHERE]
+    return [*(Box(box.right, box.top, box.left, box.bottom) for box in word[:-1]), word[-1]]
+
+
 def pack(words: Iterable[Sequence[Box]]) -> bytes:
     """The bytes for the boxes of each word; a word without any is NOWHERE."""
-    numbers: list[int] = []
-    for boxes in words:
-        for left, top, right, bottom in boxes[:-1]:
-            numbers += right, top, left, bottom
-        numbers += boxes[-1] if boxes else NOWHERE
-    return struct.pack(f"<{len(numbers)}H", *numbers)
+    return pack_stored(list(chain.from_iterable(map(stored, words))))
+
+
+def pack_stored(boxes: Sequence[Edges]) -> bytes:
+    """The bytes for the boxes of all words, each already as `stored` gives it."""
+    return struct.pack(f"<{4 * len(boxes)}H", *chain.from_iterable(boxes))
 
 
 def unpack(packed: bytes) -> list[list[Box]]:
@@ -74,7 +84,8 @@ def merge(boxes: Sequence[Box], characters: int) -> list[Box]:
     if len(boxes) < 2:
         return list(boxes)
     reach = _WIDEST_GAP * sum(box.right - box.left for box in boxes) / max(characters, 1)
-    tallest = _TALLEST * median_low([box.bottom - box.top for box in boxes])
+    heights = sorted(box.bottom - box.top for box in boxes)
+    tallest = _TALLEST * heights[(len(heights) - 1) // 2]
     lines: list[Box] = []
     for box in boxes:
         for back in range(1, min(_LINES_BACK, len(lines)) + 1):

@@ -10,7 +10,7 @@ from core.documents.models import Job, JobKind, JobProgress
 from core.documents.stores import Stores
 from core.errors import LeaseLost, NotFound, OrcError, Unavailable
 
-IDLE_SECONDS = 0.1
+IDLE_SECONDS = 0.03
 SWEEP_SECONDS = 30.0
 RETRY_SECONDS = 5.0
 MAX_LEASES = 25

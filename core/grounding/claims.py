@@ -10,7 +10,7 @@ from core.text.sentences import sentences, split_pieces
 _BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 _ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
 _GOES_ON = re.compile(r"[\d§a-z]")
-_MARKUP = re.compile(r"[*_`#]+")
+_MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)")
 _SHORT = 200
 
 

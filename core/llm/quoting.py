@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.grounding.answers import NOT_FOUND_ANSWER
+from core.grounding.facts import says_something
 from core.grounding.markers import marker
 from core.grounding.sources import FencedSource
 from core.llm.ranking import Candidate, Question, Ranking, Scored
@@ -62,7 +63,9 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     best = sorted(range(len(places)), key=lambda i: -ranking.scored[i].score)
     if not best or not _speaks_of(ranking, candidates, best[0]):
         return NOT_FOUND_ANSWER
-    chosen = _distinct(ranking, best)
+    chosen = _distinct(ranking, candidates, best)
+    if not chosen:
+        return NOT_FOUND_ANSWER
     shown = [_with_list(places[i], pieces[places[i].source], ranking, candidates[i]) for i in chosen]
     shown.extend(header for i in chosen if (header := _header(places[i], pieces[places[i].source])))
     if len(chosen) < FEW_QUOTES and not (
@@ -126,14 +129,15 @@ def _speaks_of(ranking: Ranking, candidates: Sequence[Candidate], best: int) -> 
     return any(support >= enough and known >= share for enough, share in levels)
 
 
-def _distinct(ranking: Ranking, best: list[int]) -> list[int]:
-    """The best candidates that come close to the first and do not say the same again."""
+def _distinct(ranking: Ranking, candidates: Sequence[Candidate], best: list[int]) -> list[int]:
+    """The best candidates that come close to the first, say something, and not the same again."""
     chosen: list[int] = []
     least = SHARE_OF_BEST * ranking.scored[best[0]].score
     for index in best:
         if len(chosen) == MAX_QUOTES or ranking.scored[index].score < least:
             break
-        if not any(_says_same(ranking.scored[index], ranking.scored[other]) for other in chosen):
+        says_same = any(_says_same(ranking.scored[index], ranking.scored[other]) for other in chosen)
+        if not says_same and says_something(candidates[index].text):
             chosen.append(index)
     return chosen
 
@@ -211,11 +215,18 @@ def _render(places: list[_Place], sources: Sequence[FencedSource], pieces: list[
             piece = pieces[place.source][index]
             text = _BULLET.sub("", piece.text)
             bullet = "- " if piece.kind == "item" else ""
-            written.append(_gap(previous, piece.kind) + bullet + f" {cited} ".join(sentences(text)))
+            written.append(_gap(previous, piece.kind) + bullet + _cited_within(text, cited))
             if index == place.last or piece.kind == "row" or text.endswith(ENDS):
                 written.append(f" {cited}")
             previous = piece.kind
     return "".join(written).strip()
+
+
+def _cited_within(text: str, cited: str) -> str:
+    """A piece with a marker after each of its sentences but the last; a number like `A3.` is none."""
+    *earlier, last = sentences(text)
+    marked = [f"{part} {cited}" if says_something(part) else part for part in earlier]
+    return " ".join([*marked, last])
 
 
 def _gap(before: Kind, kind: Kind) -> str:

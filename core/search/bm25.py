@@ -29,7 +29,7 @@ def rarity(having: int, total: int) -> float:
     return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
-def normalized(scores: Scores) -> Scores:
-    """Scores as shares of the best one."""
-    best = max(scores.values(), default=0) or 1
+def normalized(scores: Scores, whole: Scores | None = None) -> Scores:
+    """Scores as shares of the best one, or of the best of `whole`, of which they are a part."""
+    best = max((scores if whole is None else whole).values(), default=0) or 1
     return {unit: score / best for unit, score in scores.items()}

@@ -18,22 +18,40 @@ _ASKS_FOR_NUMBER = re.compile(
     re.IGNORECASE,
 )
 
+_SHOWN = r"(?:shown|given|provided|presented|stated|found|contained|reported)"
+_DETAILS = (
+    r"(?:details|information|data|figures|numbers|line\s+items)(?:\s+and\s+(?:details|information|figures))?"
+)
+_ROLE = (
+    r"an?\s+(?:\w+\s+){0,3}"
+    r"(?:analyst|banker|investor|accountant|auditor|expert|lawyer|advis[eo]r|consultant|assistant)"
+)
+
 _INSTRUCTIONS = re.compile(
-    r"\b(?:please\s+)?(?:answer|respond|reply)\s+(?:to\s+)?(?:the|this|my)\s+question\b"
+    rf"\b(?:act|answer|respond|reply|speak|think)\w*\s+(?:to\s+the\s+question\s+)?(?:as|like)\s+{_ROLE}\b"
+    r"|\b(?:please\s+)?(?:answer|respond|reply|address|approach)\s+(?:to\s+)?(?:the|this|my)\s+question(?:\s+asked)?\b"
     r"|\b(?:give|provide)\s+(?:me\s+)?(?:a|an|your|the)\s+(?:(?:short|brief|concise|detailed)\s+)?(?:response|answer)"
     r"(?:\s+to\s+the\s+question)?\b"
-    r"|\b(?:by\s+)?(?:relying|based|drawing)\s+(?:primarily\s+|only\s+|solely\s+)?(?:up)?on\s+the"
-    r"\s+(?:details|information|data|figures)(?:\s+(?:shown|given|provided|presented|stated|found))?(?:\s+(?:in|within))?"
-    r"|\b(?:using|use)\s+(?:only\s+)?the\s+(?:details|information|data)\s+(?:shown|given|provided|presented)(?:\s+in)?"
+    rf"|\b(?:by\s+)?(?:relying|based|drawing|base\s+(?:your|the)\s+\w+)\s+(?:primarily\s+|only\s+|solely\s+)?(?:up)?on"
+    rf"\s+the\s+{_DETAILS}(?:\s+{_SHOWN})?(?:\s+(?:primarily|only|mainly))?(?:\s+(?:in|within|by))?"
+    rf"|\b(?:by\s+)?(?:using|use|utilizing)\s+(?:only\s+)?the\s+{_DETAILS}(?:\s+{_SHOWN})?\s+(?:in|within|from|of|by)"
+    r"|\bbase\s+(?:your|the)\s+\w+\s+on\b"
     r"|\b(?:and\s+)?round(?:ed)?\s+(?:your\s+answer\s+|the\s+answer\s+|the\s+result\s+)?(?:off\s+)?to\s+(?:the\s+nearest\s+)?"
     r"(?:\w+\s+(?:decimal|digit|significant)\w*(?:\s+(?:places?|points?|figures?|digits?))?|\w+)"
-    r"|\b(?:(?:answer|report|express|state)\w*\s+)?(?:the\s+)?(?:\w+\s+)?(?:in|as)\s+(?:units\s+of\s+)?"
-    r"(?:us\s?d(?:ollars?)?|usd|eur|gbp|\$)\s*(?:in\s+)?(?:thousands?|millions?|billions?)\b"
-    r"|\bif\s+(?:this|that|the|it)\b[^.?!]{0,80}\b(?:not|isn't)\s+(?:\w+\s+)?(?:meaningful|useful|relevant|applicable|available)"
-    r"[^.?!]*"
-    r"|\b(?:assume|imagine|pretend|suppose)\s+(?:that\s+)?you\s+(?:are|were|only)\b[^.,?!]*"
-    r"|\byou\s+are\s+an?\s+(?:\w+\s+){0,3}(?:analyst|expert|assistant|lawyer|accountant)\b"
-    r"|\bfrom\s+the\s+perspective\s+of\b|\bthink\s+step\s+by\s+step\b",
+    r"|\b(?:runden?|gerundet)\b[^.?!,]{0,20}(?:dezimal|nachkomma|komma)stellen?"
+    r"|\barrondi\w*\b[^.?!,]{0,20}décimales?|\bredonde\w*\b[^.?!,]{0,20}decimal(?:es)?"
+    r"|\b(?:(?:answer|report|express|state)\w*\s+)?(?:(?:the\s+)?(?:answer|amount|result|figure|value|it)\s+)?"
+    r"(?:in|as)\s+(?:units\s+of\s+)?(?:us\s?d(?:ollars?)?|usd|eur|gbp|\$)\s*(?:in\s+)?(?:thousands?|millions?|billions?)\b"
+    r"|\bif\s+(?:this|that|the|it)\b[^.?!]{0,80}\b(?:not|isn't)\s+(?:an?\s+)?(?:\w+\s+)?"
+    r"(?:meaningful|useful|relevant|applicable|available)[^.?!]*"
+    r"|\b(?:a\s+)?(?:reasonable|rough|good)\s+(?:approximation|estimate)"
+    r"(?:\s*\(?\s*or\s+(?:an?\s+|the\s+)?exact\s+(?:number|figure|value)(?:\s+if\s+possible)?\)?)?"
+    rf"|\b(?:(?:assume|imagine|pretend|suppose)\s+(?:that\s+)?|as\s+if\s+)?you\s+(?:are|were)\s+{_ROLE}\b"
+    rf"|\b(?:from\s+the\s+(?:perspective|standpoint|viewpoint|point\s+of\s+view)|(?:in|take)\s+the\s+role)\s+of(?:\s+{_ROLE})?\b"
+    r"|\b(?:assume|imagine|pretend|suppose)\s+(?:that\s+)?you\s+only\s+have\s+access\s+to\b"
+    r"|\b(?:with|who\s+has|who\s+have|you\s+have|has|have)\s+(?:only\s+access|access\s+only)\s+to\b"
+    r"|\bwho\s+(?:only\s+has\s+access\s+to|can\s+only\s+see)\b"
+    r"|\b(?:and\s+)?your\s+(?:goal|task|job)\s+is\s+to\b|\bthink\s+step\s+by\s+step\b",
     re.IGNORECASE,
 )
 
@@ -73,7 +91,7 @@ def parse_question(text: str, vocabularies: Sequence[Vocabulary], *, cleaned: bo
     kept = _PAGE.sub(" ", _INSTRUCTIONS.sub(" ", text)) if cleaned else text
     dates = find_dates(text)
     told = question_words(kept)
-    spoken = words(text)
+    spoken = words(kept)
     language = detect_language(spoken)
     meanings = [(vocabulary, vocabulary.understand(spoken, language)) for vocabulary in vocabularies]
     years = [str(period.year) for period in periods]
@@ -84,7 +102,7 @@ def parse_question(text: str, vocabularies: Sequence[Vocabulary], *, cleaned: bo
         periods=periods,
         pages=frozenset(int(number) for match in _PAGE.finditer(text) for number in match.groups() if number),
         places=[*(_place(match[0]) for match in _PLACE.finditer(text)), *((date,) for date in dates)],
-        meanings=[(vocabulary, found) for vocabulary, found in meanings if found.concepts],
+        meanings=[(vocabulary, found) for vocabulary, found in meanings if found.concepts or found.kinds],
     )
 
 

@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 from core.search.bm25 import Counts, Scores, bm25, normalized
 from core.search.identity import score_names, score_periods
-from core.search.page_kinds import figure_share, merge_best, score_kinds
+from core.search.page_kinds import LEAST_FIT, figure_share, merge_best, score_kinds, tabular
 from core.search.questions import Question
 from core.search.scope_table import Evidence, ScopeTable
 from core.search.vocabulary.lexicon import LEAST_KNOWN
 from core.text.terms import has_digit
 
 FULL_PAGE_TERMS = 30
+PROSE = 0.5
+"""What a page without figures keeps of its score where figures are looked for."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Weights:
     periods: float = 0.8
     concepts: float = 0.9
     kinds: float = 0.6
+    measures: float = 0.6
     places: float = 0.8
     cleaned: bool = True
     repaired: bool = True
@@ -47,45 +50,54 @@ class Meant(NamedTuple):
     """What the vocabularies make of a question, in the documents that speak their language.
 
     `concepts` are counts by passage, `kinds` the fit of pages, `asides` that of pages that only lead to
-    others; `figures`: the kinds asked for are mostly figures.
+    others; `figures`: the kinds asked for are mostly figures; `measures` are words of the question that the
+    concepts and kinds stand for.
     """
 
     concepts: list[Counts]
     kinds: Scores
     asides: Scores
     figures: bool
+    measures: frozenset[str]
+
+    def unmeasured(self, said: Sequence[str]) -> list[str]:
+        """The words that have to be looked for as they are."""
+        return [word for word in said if word not in self.measures]
 
 
 def rank_passages(question: Question, scope: Sequence[Evidence], top_k: int, weights: Weights) -> list[Match]:
     """The best matching passages, best first; their distinct pages in this order rank the pages."""
     table = ScopeTable(scope)
-    by_word = table.count_words(question.words)
-    meant = find_meant(question, table)
+    meant = find_meant(question, table, weights)
+    by_word = table.count_words(meant.unmeasured(question.words))
     places = score_places(question, table)
     pages = score_pages(question, table, by_word, meant, places, weights)
     own = score_passages(table, by_word, meant, weights)
-    pointed_at = (passage for passage, page in enumerate(table.page_of) if page in places)
+    pointed_at = places.keys() | {page for page, fit in meant.kinds.items() if fit >= LEAST_FIT}
+    there = (passage for passage, page in enumerate(table.page_of) if page in pointed_at)
     scores = {
         passage: pages[table.page_of[passage]] + weights.passage * own.get(passage, 0.0)
-        for passage in own.keys() | set(pointed_at)
+        for passage in own.keys() | set(there)
     }
     best = heapq.nsmallest(top_k, scores, key=lambda passage: (-scores[passage], passage))
     return [Match(*table.locate(passage), scores[passage]) for passage in best]
 
 
-def find_meant(question: Question, table: ScopeTable) -> Meant:
+def find_meant(question: Question, table: ScopeTable, weights: Weights) -> Meant:
     """Look for what the vocabularies add to a question."""
     concepts: list[Counts] = []
     kinds: list[Scores] = []
     asides: list[Scores] = []
     figures = False
+    measures: frozenset[str] = frozenset()
     for vocabulary, meaning in question.meanings:
         if fluent := table.fluent(vocabulary.known_by, LEAST_KNOWN):
             concepts += table.count_concepts(meaning.concepts, fluent)
             kinds.append(score_kinds(meaning.kinds, table, fluent))
             asides.append(score_kinds(meaning.asides, table, fluent))
+            measures |= meaning.measures if weights.measures else frozenset()
             figures = figures or any(kind.figures for kind in meaning.kinds)
-    return Meant(concepts, merge_best(kinds), merge_best(asides), figures)
+    return Meant(concepts, merge_best(kinds), merge_best(asides), figures, measures)
 
 
 def score_pages(
@@ -97,12 +109,13 @@ def score_pages(
     weights: Weights,
 ) -> Scores:
     """A score for every page that has something of the question."""
+    kinds = weights.kinds + (weights.measures if meant.measures else 0.0)
     parts = (
-        (1.0, score_text(question, table, table.by_page(by_word), weights)),
+        (1.0, score_text(question, table, by_word, meant, weights)),
         (weights.headings, score_headings(question, table)),
-        (weights.concepts, normalized(bm25(table.by_page(meant.concepts), table.page_lengths))),
+        (weights.concepts, score_concepts(table, meant)),
         (weights.places, places),
-        (weights.kinds, meant.kinds),
+        (kinds, meant.kinds),
         (-weights.kinds, meant.asides),
     )
     documents = score_documents(question, table, weights)
@@ -115,6 +128,14 @@ def score_pages(
     return scores
 
 
+def score_concepts(table: ScopeTable, meant: Meant) -> Scores:
+    """Pages by what the vocabularies look for; where that is figures, prose about them counts less."""
+    scores = normalized(bm25(table.by_page(meant.concepts), table.page_lengths))
+    if not meant.figures:
+        return scores
+    return {page: score * (PROSE + (1 - PROSE) * tabular(table, page)) for page, score in scores.items()}
+
+
 def score_passages(table: ScopeTable, by_word: Sequence[Counts], meant: Meant, weights: Weights) -> Scores:
     """Passages by the question's words, and by what the vocabularies add to them."""
     scores: Scores = defaultdict(float, normalized(bm25(by_word, table.passage_lengths)))
@@ -123,23 +144,26 @@ def score_passages(table: ScopeTable, by_word: Sequence[Counts], meant: Meant, w
     return normalized(scores)
 
 
-def score_text(question: Question, table: ScopeTable, by_page: Sequence[Counts], weights: Weights) -> Scores:
-    """Pages by the question's words, and by those of them that stand together."""
-    scores = bm25(by_page, table.page_lengths)
-    whole = max(scores.values(), default=0)
-    meas = frozenset(w for v, m in question.meanings for w in m.measures)
-    if meas:
-        import os
-        f = float(os.environ.get("MF", ".5"))
-        for page, sc in bm25(table.by_page(table.count_words([w for w in question.words if w in meas])), table.page_lengths).items():
-            scores[page] -= (1-f) * sc
+def score_text(
+    question: Question, table: ScopeTable, by_word: Sequence[Counts], meant: Meant, weights: Weights
+) -> Scores:
+    """Pages by the question's words, and by those of them that stand together.
+
+    Without the words of measures; the others count no more than they would beside them.
+    """
+    said = meant.unmeasured(question.words)
+    scores = _weigh(said, table, by_word, weights)
+    if said == question.words:
+        return normalized(scores)
+    return normalized(scores, _weigh(question.words, table, table.count_words(question.words), weights))
+
+
+def _weigh(said: Sequence[str], table: ScopeTable, by_word: Sequence[Counts], weights: Weights) -> Scores:
+    scores = bm25(table.by_page(by_word), table.page_lengths)
     if weights.pairs:
-        pairs = table.by_page(table.count_pairs(question.words))
-        for page, score in bm25(pairs, table.page_lengths).items():
+        for page, score in bm25(table.by_page(table.count_pairs(said)), table.page_lengths).items():
             scores[page] += weights.pairs * score
-    if meas:
-        return {page: score / (max(whole, max(scores.values(), default=0)) or 1) for page, score in scores.items()}
-    return normalized(scores)
+    return scores
 
 
 def score_headings(question: Question, table: ScopeTable) -> Scores:

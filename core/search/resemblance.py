@@ -52,7 +52,20 @@ def resembles(word: str, term: str) -> bool:
         return True
     if min(len(word), len(term)) < SHORTEST_PREFIX:
         return False
-    return _shared_pairs(word, term) >= LEAST_SIMILAR or edits(word, term, 1) <= 1
+    return _one_edit_apart(shorter, longer) or _shared_pairs(word, term) >= LEAST_SIMILAR
+
+
+def _one_edit_apart(shorter: str, longer: str) -> bool:
+    """Whether `edits` would say 1 or 0, without comparing all letters with all."""
+    if len(longer) - len(shorter) > 1:
+        return False
+    start = 0
+    while start < len(shorter) and shorter[start] == longer[start]:
+        start += 1
+    one, other = shorter[start:], longer[start:]
+    if len(one) < len(other):
+        return one == other[1:]
+    return one[1:] == other[1:] or (one[1::-1] == other[:2] and one[2:] == other[2:])
 
 
 def _distance(word: str, letters: Counter[str], term: str, most: int) -> int:
@@ -68,5 +81,11 @@ def _in_one_spelling(word: str) -> str:
 
 
 def _shared_pairs(one: str, other: str) -> float:
-    first, second = (Counter(word[i : i + 2] for i in range(len(word) - 1)) for word in (one, other))
-    return 2 * (first & second).total() / (first.total() + second.total())
+    if 2 * (min(len(one), len(other)) - 1) < LEAST_SIMILAR * (len(one) + len(other) - 2):
+        return 0.0  # the shorter one has too few of them
+    first, second = ([word[i : i + 2] for i in range(len(word) - 1)] for word in (one, other))
+    total = len(first) + len(second)
+    for pair in first:
+        if pair in second:
+            second.remove(pair)
+    return 2 * (total - len(first) - len(second)) / total

@@ -1,9 +1,8 @@
 """The search behind answers: by words and by vectors side by side, and what is tried where that finds little.
 
 With an embedder: hybrid at a high threshold, hybrid at a lower one, vectors alone. Without one, or where
-it does not answer: lexical at a high threshold, lexical at a lower one, and, where there is room, words
-that only resemble those asked. A threshold decides whether to go on to the next step; what was found below
-it stays, further down.
+it does not answer: lexical at a high threshold, lexical at a lower one, and words that only resemble those
+asked. A threshold decides whether to go on to the next step; what was found below it stays, further down.
 """
 
 import asyncio
@@ -111,10 +110,10 @@ class HybridRetriever:
         if steps[-1].hits:
             return Retrieval(hits=found, steps=steps)
         widened = await self._index.search(query, document_ids, top_k, widened=True)
-        known = {hit.passage for hit in widened}
-        steps.append(RetrievalStep(method="widened_lexical", hits=len(widened)))
-        rest = [hit for hit in found if hit.passage not in known]
-        return Retrieval(hits=_append(widened, rest)[:top_k], steps=steps)
+        known = {hit.passage for hit in found}
+        added = sum(hit.passage not in known for hit in widened)
+        steps.append(RetrievalStep(method="widened_lexical", hits=added))
+        return Retrieval(hits=_append(widened, found)[:top_k], steps=steps)
 
 
 class _Near(NamedTuple):
@@ -185,10 +184,12 @@ def _descend(
     return steps
 
 
-def _append(found: list[Hit], added: list[Hit]) -> list[Hit]:
-    """`found` and then `added`, whose scores are not comparable: they are held below the last one found."""
-    least = found[-1].score if found else math.inf
-    return [*found, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in added)]
+def _append(leading: list[Hit], others: list[Hit]) -> list[Hit]:
+    """`leading` and what else `others` has; as their scores do not compare, they are held below the last."""
+    least = leading[-1].score if leading else math.inf
+    known = {hit.passage for hit in leading}
+    rest = (hit for hit in others if hit.passage not in known)
+    return [*leading, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest)]
 
 
 def _page(passage: Passage) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from core.search.bm25 import Counts
@@ -12,7 +12,7 @@ from core.search.identity import Identity
 
 OPENING_TERMS = 60
 
-Phrase = Sequence[str]
+Phrase = tuple[str, ...]
 Positions = Sequence[int]
 
 
@@ -42,21 +42,21 @@ class Evidence:
     positions: Mapping[str, Positions]
     headings: Mapping[str, Positions]
     unsaid: Collection[str]
-    _places: dict[tuple[str, ...], Positions] = field(default_factory=dict, init=False)
+    _places: dict[Phrase, Positions] = field(default_factory=dict, init=False)
     _sets: dict[str, frozenset[int]] = field(default_factory=dict, init=False)
 
     def places(self, phrase: Phrase) -> Positions:
         """Where a phrase starts."""
-        told = tuple(word for word in phrase if word not in self.unsaid)
-        if len(told) == 1:
-            return self.positions.get(told[0], ())
-        if told not in self._places:
-            self._places[told] = self._find(told)
-        return self._places[told]
+        found = self._places.get(phrase)
+        if found is None:
+            found = self._places[phrase] = self._find([word for word in phrase if word not in self.unsaid])
+        return found
 
-    def _find(self, told: tuple[str, ...]) -> Positions:
-        if not told or any(word not in self.positions for word in told):
+    def _find(self, told: Sequence[str]) -> Positions:
+        if not told or not all(map(self.positions.__contains__, told)):
             return ()
+        if len(told) == 1:
+            return self.positions[told[0]]
         rarest = min(range(len(told)), key=lambda index: len(self.positions[told[index]]))
         starts = [position - rarest for position in self.positions[told[rarest]]]
         for index, word in enumerate(told):
@@ -88,6 +88,7 @@ class ScopeTable:
         self.page_of: list[int] = []
         self.page_numbers: list[int] = []
         self.page_starts: list[int] = []
+        self.page_ends: list[int] = []
         self.passage_lengths: list[int] = []
         self.page_lengths: list[int] = []
         self.page_digits: list[int] = []
@@ -102,9 +103,11 @@ class ScopeTable:
             if page != previous:
                 self.page_numbers.append(page)
                 self.page_starts.append(layout.starts[passage])
+                self.page_ends.append(0)
                 self.page_lengths.append(0)
                 self.page_digits.append(0)
                 previous = page
+            self.page_ends[-1] = layout.starts[passage + 1]
             length = layout.starts[passage + 1] - layout.starts[passage] - 1
             self.page_of.append(len(self.page_lengths) - 1)
             self.passage_lengths.append(length)
@@ -119,6 +122,11 @@ class ScopeTable:
     def document_of(self, page: int) -> int:
         """The index of a page's document."""
         return bisect_right(self._first_pages, page) - 1
+
+    def page_count(self, document: int) -> int:
+        """How many pages of a document have text."""
+        following = [*self._first_pages[document + 1 :], len(self.page_lengths)]
+        return following[0] - self._first_pages[document]
 
     def count_words(self, asked: Sequence[str]) -> list[Counts]:
         """For each word found: how often each passage has it."""
@@ -139,7 +147,7 @@ class ScopeTable:
         return frozenset(
             document
             for document, evidence in enumerate(self.scope)
-            if sum(bool(evidence.places(phrase)) for phrase in known_by) >= least
+            if sum(1 for _ in islice(filter(evidence.places, known_by), least)) == least
         )
 
     def count_headings(self, asked: Sequence[str]) -> list[Counts]:
@@ -169,9 +177,12 @@ class ScopeTable:
         """The pages that have a phrase, and after how many terms of the page it first stands."""
         found: dict[int, int] = {}
         for first, evidence in self._among(documents):
+            starts, next_page = evidence.layout.starts, 0
             for place in evidence.places(phrase):
-                page = self.page_of[first + bisect_right(evidence.layout.starts, place) - 1]
-                found.setdefault(page, place - self.page_starts[page])
+                if place >= next_page:
+                    page = self.page_of[first + bisect_right(starts, place) - 1]
+                    found[page] = place - self.page_starts[page]
+                    next_page = self.page_ends[page]
         return found
 
     def headed_pages(self, phrase: Phrase, documents: Collection[int]) -> set[int]:
@@ -203,7 +214,12 @@ class ScopeTable:
             for first, evidence in among:
                 starts = evidence.layout.starts
                 for phrase in phrases:
-                    counts.update(first + bisect_right(starts, p) - 1 for p in evidence.places(phrase))
+                    end = 0
+                    for place in evidence.places(phrase):
+                        if place >= end:
+                            passage = bisect_right(starts, place) - 1
+                            end = starts[passage + 1]
+                        counts[first + passage] += 1
             if counts:
                 counted.append(counts)
         return counted

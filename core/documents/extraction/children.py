@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -24,6 +24,7 @@ class Children:
 
     def __init__(self) -> None:
         self._running: set[Process] = set()
+        self._spare: asyncio.Task[Process] | None = None
         self._closed = False
 
     @property
@@ -36,25 +37,22 @@ class Children:
         for process in self._running:
             _kill(process)
         await asyncio.gather(*(process.wait() for process in self._running))
+        if self._spare is not None:
+            spare = await self._spare
+            _kill(spare)
+            await _reap(spare)
+
+    def prepare(self, *command: str) -> None:
+        """Have a child ready for whoever starts the next one: to import takes longer than most files."""
+        if self._spare is None and not self._closed:
+            self._spare = asyncio.create_task(self._spawn(command, {}))
 
     @asynccontextmanager
     async def start(self, *command: str, settings: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
         """A child with pipes for its input and output. Of the environment it gets `settings` alone."""
         if self._closed:
             raise Unavailable("Reading files has stopped. Try again.")
-        environment = {**_environment(), **(settings or {})}
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                env=environment,
-                limit=MAX_LINE_BYTES,
-                start_new_session=True,  # Ctrl-C at the terminal must not look like a damaged file
-            )
-        except OSError as error:
-            raise Unavailable("Reading files does not work right now. Try again.") from error
+        process = await self._take(command, settings or {})
         self._running.add(process)
         try:
             yield process
@@ -62,6 +60,28 @@ class Children:
             _kill(process)
             self._running.discard(process)
             await _reap(process)
+
+    async def _take(self, command: Sequence[str], settings: Mapping[str, str]) -> Process:
+        """The child that was prepared, if there is one that lives; else a new one."""
+        if self._spare is not None:
+            spare, self._spare = self._spare, None
+            if (process := await spare).returncode is None:
+                return process
+        return await self._spawn(command, settings)
+
+    async def _spawn(self, command: Sequence[str], settings: Mapping[str, str]) -> Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                env={**_environment(), **settings},
+                limit=MAX_LINE_BYTES,
+                start_new_session=True,  # Ctrl-C at the terminal must not look like a damaged file
+            )
+        except OSError as error:
+            raise Unavailable("Reading files does not work right now. Try again.") from error
 
     def death(self, returncode: int) -> OrcError:
         """The error for a child that ended without a last word."""

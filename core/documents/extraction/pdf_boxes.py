@@ -1,34 +1,48 @@
 """Where PDFium has drawn the words of a page's text."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from ctypes import CFUNCTYPE, Array, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
-from itertools import islice
+from collections.abc import Callable, Sequence
+from ctypes import PYFUNCTYPE, Array, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
 from math import ceil, floor
+from typing import NamedTuple
 
 import pypdfium2
 from pypdfium2 import raw
 
-from core.documents.boxes import BOX_BYTES, MAX_BOXES, NOWHERE, SCALE, WORD, Box, merge, pack
+from core.documents.boxes import MAX_BOXES, NOWHERE, SCALE, WORD, Box, Edges, merge, pack_stored, stored
 
 MAX_CHARACTERS = 200_000
 """A page with more is none that people read."""
 
 _NOTHING = 1e-6
 
+MOST_PARTS = 3
+"""A word in more parts is drawn letter by letter; a few are not worth the time to put them together."""
+
 Range = tuple[int, int]
 """The first of some characters of a page, and the one after the last, as PDFium counts them."""
+
+
+class Places(NamedTuple):
+    """Where the words of a page are.
+
+    A word is one piece, or as many as `broken` says under the number of its first piece.
+    """
+
+    pieces: list[Range]
+    broken: dict[int, int]
+
 
 _HYPHENS = "\x02\ufffe"
 _NO_LETTER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 # The functions of pypdfium2.raw; their conversion of the arguments takes longer than the calls.
-_count_rectangles = CFUNCTYPE(c_int, c_void_p, c_int, c_int)(
+_count_rectangles = PYFUNCTYPE(c_int, c_void_p, c_int, c_int)(
     cast(raw.FPDFText_CountRects, c_void_p).value or 0
 )
-_get_rectangle = CFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
+_get_rectangle = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
     cast(raw.FPDFText_GetRect, c_void_p).value or 0
 )
-_get_character_box = CFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
+_get_character_box = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
     cast(raw.FPDFText_GetCharBox, c_void_p).value or 0
 )
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -42,46 +56,49 @@ def word_boxes(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str)
     count = drawn.count_chars()
     if not text or count > MAX_CHARACTERS:
         return b""
-    words = match(text, _characters(drawn, count))
-    if words is None:
-        words = match(text, _seen_characters(page, drawn, count))
-    if words is None:
+    places = match(text, _characters(drawn, count)) or match(text, _seen_characters(page, drawn, count))
+    if places is None:
         return b""
     try:
-        packed = pack(_measure(page, drawn, words))
+        boxes = _measure(page, drawn, places)
     except (ValueError, OverflowError):  # a place that is infinitely far off, or not a number
         return b""
-    return packed if len(packed) <= MAX_BOXES * BOX_BYTES else b""
+    return pack_stored(boxes) if len(boxes) <= MAX_BOXES else b""
 
 
-def match(text: str, characters: str) -> list[list[Range]] | None:
-    """For each word of `text` where its letters are; None unless `characters` are exactly those of the text.
+def match(text: str, characters: str) -> Places | None:
+    """Where the words of `text` are; None unless `characters` are exactly those of the text.
 
     A word may be in pieces: at a line end, where a mark stands for its hyphen, kept in the text or not.
     """
     letters = _NO_LETTER.sub(" ", characters)
-    words: list[list[Range]] = []
+    pieces: list[Range] = []
+    broken: dict[int, int] = {}
     at = 0
     for word in WORD.findall(text):
         while letters[at : at + 1] == " ":
             at += 1
         if letters.startswith(word, at):
-            ranges = [(at, at + len(word))]
-        elif not (ranges := _pieces(word, letters, characters, at)):
+            end = at + len(word)
+            pieces.append((at, end))
+            at = end
+        elif parts := _parts(word, letters, characters, at):
+            broken[len(pieces)] = len(parts)
+            pieces += parts
+            at = parts[-1][1]
+        else:
             return None
-        words.append(ranges)
-        at = ranges[-1][1]
-    return None if letters[at:].strip() else words
+    return None if letters[at:].strip() else Places(pieces, broken)
 
 
-def _pieces(word: str, letters: str, characters: str, start: int) -> list[Range]:
+def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
     """Where the parts of a broken word are, from `start` on, with the marks of their hyphens."""
-    ranges: list[Range] = []
+    parts: list[Range] = []
     at = start
     for letter in word:
         if letters[at : at + 1] == " ":
             is_hyphen = characters[at] in _HYPHENS
-            ranges.append((start, at + is_hyphen))
+            parts.append((start, at + is_hyphen))
             while letters[at : at + 1] == " ":
                 at += 1
             start = at
@@ -90,7 +107,7 @@ def _pieces(word: str, letters: str, characters: str, start: int) -> list[Range]
         if letters[at : at + 1] != letter:
             return []
         at += 1
-    return [*ranges, (start, at)]
+    return [*parts, (start, at)]
 
 
 def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
@@ -125,34 +142,48 @@ def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, coun
     return "".join(seen)
 
 
-def _measure(
-    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, words: list[list[Range]]
-) -> Iterator[list[Box]]:
-    """For each word one box for each line that it stands on."""
-    counts, edges = _rectangles(drawn, words)
-    boxes = iter(_as_shown(page, edges))
-    for ranges, count in zip(words, counts, strict=True):
-        if count == 1:
-            yield [next(boxes)]
-        else:
-            seen = [box for box in islice(boxes, count) if box != NOWHERE]
-            yield merge(seen, sum(end - start for start, end in ranges))
+def _measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> list[Edges]:
+    """The boxes of all words as they are packed."""
+    points, counts = _rectangles(drawn, places.pieces)
+    boxes = _as_shown(page, points)
+    found: list[Edges] = []
+    piece = box = 0
+    for first in sorted({*places.broken, *counts}):
+        if first < piece:
+            continue  # of a broken word that has been dealt with
+        simple = first - piece
+        found += boxes[box : box + simple]
+        piece = first + places.broken.get(first, 1)
+        box += simple
+        count = sum(counts.get(number, 1) for number in range(first, piece))
+        found += _word(boxes[box : box + count], places.pieces[first:piece])
+        box += count
+    return found + boxes[box:]
 
 
-def _rectangles(drawn: pypdfium2.PdfTextPage, words: list[list[Range]]) -> tuple[list[int], list[float]]:
-    """How many rectangles each word has, and the left, top, right and bottom of all of them, in points."""
+def _word(boxes: list[Edges], pieces: list[Range]) -> list[Box]:
+    """The boxes of one word as they are packed; those of single letters are put together."""
+    seen = [Box(*box) for box in boxes if box != NOWHERE]
+    if len(seen) > MOST_PARTS:
+        seen = merge(seen, sum(end - start for start, end in pieces))
+    return stored(seen)
+
+
+def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list[float], dict[int, int]]:
+    """Left, top, right and bottom of all rectangles, in points; and of how many a piece has, if not one."""
     page = cast(drawn.raw, c_void_p).value
     points, (left, top, right, bottom) = _four_numbers()
-    counts: list[int] = []
     edges: list[float] = []
-    for ranges in words:
-        before = len(edges)
-        for start, end in ranges:
-            for index in range(_count_rectangles(page, start, end - start)):
-                if _get_rectangle(page, index, left, top, right, bottom):
-                    edges += points[:]
-        counts.append((len(edges) - before) // 4)
-    return counts, edges
+    counts: dict[int, int] = {}
+    for number, (start, end) in enumerate(pieces):
+        count = _count_rectangles(page, start, end - start)
+        if count != 1:
+            counts[number] = count
+        for index in range(count):
+            if not _get_rectangle(page, index, left, top, right, bottom):
+                raise pypdfium2.PdfiumError("a rectangle that was counted is not there")
+            edges += points[:]
+    return edges, counts
 
 
 def _four_numbers() -> tuple["Array[c_double]", list[int]]:
@@ -161,7 +192,7 @@ def _four_numbers() -> tuple["Array[c_double]", list[int]]:
     return numbers, [addressof(numbers) + sizeof(c_double) * place for place in range(4)]
 
 
-def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Box]:
+def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
     """The boxes for rectangles of four edges each; NOWHERE for those off the page and those without size."""
     left, bottom, right, top = page.get_bbox()
     across, down = SCALE / max(right - left, _NOTHING), SCALE / max(top - bottom, _NOTHING)
@@ -179,7 +210,7 @@ def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Box]:
         strict=True,
     )
     return [
-        Box(left, top, right, bottom) if left < right and top < bottom and start < end else NOWHERE
+        (left, top, right, bottom) if left < right and top < bottom and start < end else NOWHERE
         for left, top, right, bottom, start, end in boxes
     ]
 

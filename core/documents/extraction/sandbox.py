@@ -45,6 +45,7 @@ class Extractor:
             collector = Collector(progress)
             async with self._children.start(*self._command) as process:
                 await self._collect(process, source, file_name, collector)
+            self._children.prepare(*self._command)
         return Extraction(pages=collector.pages, media_type=collector.media_type, sha256=digest)
 
     async def close(self) -> None:

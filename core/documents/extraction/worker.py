@@ -2,8 +2,10 @@
 
 import json
 import os
+import select
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +23,13 @@ _OUT_OF_MEMORY = error_line(unreadable("too_much_memory"))
 def main() -> None:
     """Serve one request from standard input, then leave without tearing the readers down."""
     output = _take_output()
-    request = json.loads(sys.stdin.buffer.readline())
+    if sys.platform != "win32" and not select.select([sys.stdin], [], [], 0)[0]:
+        # Nobody waits yet: then the reader that most files need, and the dearest, is loaded ahead.
+        import_module("core.documents.extraction.pdf")
+    line = sys.stdin.buffer.readline()
+    if not line:
+        os._exit(0)  # whom this child was kept ready for has gone
+    request = json.loads(line)
     limits.confine(request["memory_bytes"], request["seconds"])
     for line in _answer(Path(request["path"]), request["name"], request["memory_bytes"]):
         output.write(line)

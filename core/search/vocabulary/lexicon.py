@@ -69,7 +69,8 @@ class Kind(NamedTuple):
 class Meaning(NamedTuple):
     """What a question means in a field's terms: things to find, each by any of its phrases, and where.
 
-    `asides` are the kinds of pages that only lead to others, unless they are what is asked for.
+    `asides` are the kinds of pages that only lead to others, unless they are what is asked for. `measures`
+    are the question's words for what is computed from the concepts, and for statements themselves.
     """
 
     concepts: tuple[tuple[Phrase, ...], ...]
@@ -107,18 +108,29 @@ class Vocabulary:
         return list(self._terms)
 
     def understand(self, spoken: Sequence[str], language: str) -> Meaning:
-        """The meaning of a question's words; empty where none of them is the field's."""
+        """The meaning of a question's words; empty where none of them is the field's.
+
+        The name of a statement is not looked for: prose speaks of balance sheets, the page itself need not.
+        """
         found = list(self._find(spoken, language))
         asked = list(dict.fromkeys(name for name, _ in found))
-        measures = frozenset(w for name, said in found if self._terms[name].uses for w in said)
+        measures = frozenset(word for name, said in found if self._replaces(name) for word in said)
         used = [name for term in asked for name in self._terms[term].uses]
+        concepts = (name for name in dict.fromkeys([*asked, *used]) if not self._names_statement(name))
         kinds = dict.fromkeys(name for term in asked for name in self._terms[term].on)
         return Meaning(
-            tuple(self._concepts[name] for name in dict.fromkeys([*asked, *used])),
+            tuple(self._concepts[name] for name in concepts),
             tuple(self._kinds[name] for name in kinds),
             tuple(self._kinds[name] for name in self._asides if name not in kinds),
             measures,
         )
+
+    def _replaces(self, term: str) -> bool:
+        """Whether the words of a term say little: it is computed from others, or names a statement."""
+        return bool(self._terms[term].uses) or self._names_statement(term)
+
+    def _names_statement(self, term: str) -> bool:
+        return term in self._kinds and self._kinds[term].figures
 
     def _find(self, spoken: Sequence[str], language: str) -> Iterator[tuple[str, Sequence[str]]]:
         names = self._by_language.get(language) or self._by_language.setdefault(

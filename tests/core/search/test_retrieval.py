@@ -300,18 +300,16 @@ async def test_without_an_embedder_words_are_asked_for_less_and_less(
     assert len(index.searches) == 1 + (expected[-1][0] == "widened_lexical")
 
 
-async def test_resembling_words_come_after_the_hits_and_only_where_there_is_room(index: WordIndex) -> None:
+@pytest.mark.parametrize("top_k", [1, 5])
+async def test_where_few_of_the_words_are_found_those_that_resemble_them_lead(
+    index: WordIndex, top_k: int
+) -> None:
     weak, resembling = "At noon.", "Harbouring of vesseling."
-    query = "noon harbour vessel springs"
     index.add("d1", weak, resembling)
-    found = await HybridRetriever(index).search(query, ["d1"], 5)
-    assert texts(found) == [weak, resembling]
-    assert found.hits[0].score >= found.hits[1].score
-    index.searches.clear()
-    found = await HybridRetriever(index).search(query, ["d1"], 1)
-    assert texts(found) == [weak]
-    assert steps(found) == [("lexical", WORDS_HIGH, 0), ("lexical", WORDS_LOW, 0)]
-    assert index.searches == [(["d1"], 1, False)]
+    found = await HybridRetriever(index).search("noon harbour vessel springs", ["d1"], top_k)
+    assert texts(found) == [resembling, weak][:top_k]
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    assert index.searches == [(["d1"], top_k, False), (["d1"], top_k, True)]
 
 
 @pytest.mark.parametrize("top_k", [1, 3, 20])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.documents.models import Hit, Page, Passage
 from core.documents.passages import split_pages
 from core.search.bm25 import K1, B, bm25
+from core.search.questions import parse_question
 from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex, rank_pages, search_in_memory
 from core.sqlite import Database
 
@@ -345,10 +346,31 @@ async def test_a_page_or_a_table_that_is_pointed_at_comes_first(index: SqlitePas
     assert rank_pages(await index.search("results in Table 4", ["paper"], 5))[0] == ("paper", 2)
 
 
-async def test_instructions_on_how_to_answer_are_not_what_is_asked(index: SqlitePassageIndex) -> None:
-    await save(index, "plan", ["The cost of care.", "Round decimal places to millions, in detail. " * 3])
-    question = "What is the cost? Round your answer to two decimal places, in USD millions."
-    assert rank_pages(await index.search(question, ["plan"], 5))[0] == ("plan", 1)
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Round your answer to two decimal places, in USD millions.",
+        "Answer as if you are an investment banker and your goal is to judge the details.",
+        "Respond to the question as an equity analyst with access only to the details.",
+        "If it is not a meaningful metric for a banker, state so in detail.",
+        "A reasonable approximation (or exact number if possible), rounded to two decimal places.",
+        "Arrondir à deux décimales.",
+    ],
+)
+async def test_instructions_on_how_to_answer_are_not_what_is_asked(
+    index: SqlitePassageIndex, instruction: str
+) -> None:
+    decoy = (
+        "Round decimal places to millions, an investment banker is an exact equity analyst. Décimales. " * 3
+    )
+    await save(index, "plan", ["The cost of care.", decoy])
+    hits = await index.search(f"What is the cost of care? {instruction}", ["plan"], 5)
+    assert rank_pages(hits)[0] == ("plan", 1)
+
+
+def test_what_sounds_like_an_instruction_may_be_what_is_asked() -> None:
+    question = parse_question("Who has access to the data centre, and what is the role of an auditor?", [])
+    assert question.words == ["access", "data", "centre", "role", "auditor"]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

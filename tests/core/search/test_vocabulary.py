@@ -1,5 +1,6 @@
 """A field's vocabulary finds what documents call things, where it stands, and in its own documents only."""
 
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from pydantic import ValidationError
 
 from core.documents.models import Page
 from core.documents.passages import split_pages
+from core.search.questions import parse_question
 from core.search.ranking import Weights
 from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex, rank_pages
 from core.search.vocabulary.lexicon import Vocabulary, shipped_vocabularies
@@ -79,6 +81,17 @@ async def save(database: Database, name: str, texts: list[str]) -> None:
     await SqlitePassageIndex(database).save(name, name, split_pages(name, pages))
 
 
+async def scores_of(database: Database, question: str, page: int) -> dict[str, float]:
+    """What this page of each document scores, as far as it is found."""
+    documents = [row["document_id"] for row in await database.read(_documents)]
+    hits = await SqlitePassageIndex(database).search(question, documents, 100)
+    return {hit.passage.document_id: hit.score for hit in reversed(hits) if hit.passage.page == page}
+
+
+def _documents(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+    return connection.execute("SELECT document_id FROM search_documents").fetchall()
+
+
 @pytest.mark.parametrize(
     ("question", "pages"),
     [
@@ -115,9 +128,53 @@ async def test_it_is_the_vocabulary_that_finds_them(database: Database) -> None:
     assert await index.search("What is the quick ratio?", ["report"], 10) == []
 
 
+PROSE = "Our balance sheet, our income statement and our return on assets are what management looks at. " * 4
+
+
+async def test_a_statement_without_a_title_is_told_by_its_lines(database: Database) -> None:
+    lines = [
+        INCOME.partition("\n")[2]
+        + "\nResearch and development 88 80\nIncome taxes 104 107\nDiluted 3.10 2.97"
+    ]
+    await save(database, "titled", [REPORT[0], f"CONSOLIDATED STATEMENTS OF OPERATIONS\n{lines[0]}", FILLER])
+    await save(database, "untitled", [REPORT[0], *lines, FILLER])
+    scores = await scores_of(database, "What is the net margin?", page=2)
+    assert scores["untitled"] == pytest.approx(scores["titled"], abs=0.3)
+
+
+async def test_words_of_a_measure_are_not_looked_for_one_by_one(database: Database) -> None:
+    await save(database, "report", [*REPORT, "The return of the goods to the club. " * 4])
+    hits = await SqlitePassageIndex(database).search("What is the return on assets?", ["report"], 30)
+    assert {3, 4} <= {page for _, page in rank_pages(hits)} <= {2, 3, 4, 5}
+
+
+async def test_where_figures_are_asked_tables_come_before_prose_of_the_same_terms(database: Database) -> None:
+    prose = "Of the total assets and the net income we speak in the report."
+    table = "Net income 377 362\nOther 12 13\nSundry 14 15\nTotal assets 4,210 4,011"
+    await save(database, "report", [REPORT[0], prose, table])
+    index = SqlitePassageIndex(database, weights=Weights(kinds=0, figures=0, measures=0, passage=0, pairs=0))
+    ranked = rank_pages(await index.search("ROA?", ["report"], 30))
+    assert ranked == [("report", 3), ("report", 2)]
+
+
+async def test_a_statement_is_found_though_prose_speaks_of_it(database: Database) -> None:
+    await save(database, "report", [*REPORT, *[PROSE] * 4])
+    ranked = rank_pages(
+        await SqlitePassageIndex(database).search("What is the return on assets?", ["report"], 20)
+    )
+    assert {page for _, page in ranked[:2]} == {3, 4}
+
+
+async def test_a_running_header_makes_no_page_a_table_of_contents(database: Database) -> None:
+    await save(database, "plain", [*REPORT, *[FILLER] * 6])
+    await save(database, "headed", [f"Table of Contents\n{text}" for text in [*REPORT, *[FILLER] * 6]])
+    scores = await scores_of(database, "What is the quick ratio?", page=4)
+    assert scores["headed"] == pytest.approx(scores["plain"], abs=0.2)
+
+
 async def test_ingredients_can_be_left_out(database: Database) -> None:
     await save(database, "report", REPORT)
-    index = SqlitePassageIndex(database, weights=Weights(concepts=0, kinds=0, figures=0, passage=0, places=0))
+    index = SqlitePassageIndex(database, weights=Weights(concepts=0, kinds=0, figures=0, measures=0))
     hits = await index.search("What is the return on capital?", ["report"], 10)
     assert rank_pages(hits)[0] == ("report", 2)
 
@@ -157,10 +214,26 @@ def test_the_longest_term_is_understood() -> None:
     assert vocabulary.understand(words("Where is the garage?"), "en").concepts == ()
 
 
+def test_measures_and_statements_are_told_from_what_has_to_be_found() -> None:
+    (vocabulary,) = shipped_vocabularies()
+    meaning = vocabulary.understand(
+        words("the return on assets by the balance sheet, and the dividends"), "en"
+    )
+    assert meaning.measures == {"return", "assets", "balance", "sheet"}
+    assert {concept[0] for concept in meaning.concepts} >= {("net", "income"), ("total", "assets")}
+    assert ("balance", "sheet") not in {phrase for concept in meaning.concepts for phrase in concept}
+
+
+def test_instructions_are_not_understood_as_what_is_asked() -> None:
+    text = "What is the quick ratio? If it is not meaningful for a business segment, state so."
+    ((_, meaning),) = parse_question(text, shipped_vocabularies()).meanings
+    assert [kind.name for kind in meaning.kinds] == ["balance sheet"]
+
+
 def test_every_shipped_term_is_understood_by_its_own_name() -> None:
     for vocabulary in shipped_vocabularies():
-        lost = [term for term in vocabulary.terms if not vocabulary.understand(words(term), "en").concepts]
-        assert lost == []
+        meanings = {term: vocabulary.understand(words(term), "en") for term in vocabulary.terms}
+        assert [term for term, meaning in meanings.items() if not (meaning.concepts or meaning.kinds)] == []
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ async def test_the_file_has_its_expected_outcome(entry: dict[str, Any]) -> None:
         outcome, text = "reject", ""
         assert len(error.message) > 20
     else:
+        await extractor.close()
         outcome, text = ("text" if extraction.has_text else "no_text"), text_of(extraction)
     assert time.monotonic() - started < LONGEST_SECONDS
     assert outcome in ALLOWED[entry["expect"]]

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import psutil
@@ -29,9 +29,21 @@ def source(tmp_path: Path) -> Path:
     return source
 
 
+OPENED: list[Extractor] = []
+
+
+@pytest.fixture(autouse=True)
+async def close_extractors() -> AsyncIterator[None]:
+    """Close what a test has opened, and the child that it keeps ready."""
+    yield
+    while OPENED:
+        await OPENED.pop().close()
+
+
 def extractor_with(code: str, *, seconds: float = 20, processes: int = 2) -> Extractor:
     """An extractor whose child runs this code."""
-    return Extractor(seconds=seconds, memory_bytes=2**28, processes=processes, worker=("-c", code))
+    OPENED.append(Extractor(seconds=seconds, memory_bytes=2**28, processes=processes, worker=("-c", code)))
+    return OPENED[-1]
 
 
 def children() -> list[psutil.Process]:
@@ -46,6 +58,30 @@ async def test_a_document_comes_back_with_its_pages_type_and_hash(extractor: Ext
     assert extraction.media_type == "application/pdf"
     assert extraction.sha256 == hashlib.sha256(content).hexdigest()
     assert children() == []
+
+
+async def test_a_child_is_kept_ready_for_the_next_file_and_goes_with_the_extractor(
+    extractor: Extractor, source: Path
+) -> None:
+    await extractor.extract(source, "contract.pdf")
+    await asyncio.sleep(0.05)
+    [spare] = children()
+    extraction = await extractor.extract(source, "contract.pdf")
+    assert extraction.pages[0].text == "The notice period is three months."
+    assert not spare.is_running()
+    await asyncio.sleep(0.05)
+    assert len(children()) == 1
+    await extractor.close()
+    assert children() == []
+
+
+async def test_a_child_that_died_while_it_was_kept_is_replaced(extractor: Extractor, source: Path) -> None:
+    await extractor.extract(source, "contract.pdf")
+    await asyncio.sleep(0.05)
+    [spare] = children()
+    spare.kill()
+    await asyncio.sleep(0.1)
+    assert (await extractor.extract(source, "contract.pdf")).pages
 
 
 async def test_the_same_file_always_gives_the_same_text(extractor: Extractor, source: Path) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_double
+from itertools import islice
 from pathlib import Path
 
 import pypdfium2
@@ -210,10 +211,17 @@ def test_characters_that_are_not_those_of_the_text_are_not_matched(text: str, ch
 @given(st.text(st.sampled_from("ab- \n\r\x02\ufffe\0\xad第😀"), max_size=30))
 def test_where_text_and_characters_match_each_word_has_its_own_letters(characters: str) -> None:
     text = clean(reader.LineEndHyphens().mend(characters))
-    found = match(text, characters) or []
-    for word, ranges in zip(WORD.findall(text), found, strict=bool(found)):
-        letters = "".join(characters[start:end] for start, end in ranges)
+    places = match(text, characters)
+    if places is None:
+        return
+    pieces = iter(characters[start:end] for start, end in places.pieces)
+    number = 0
+    for word in WORD.findall(text):
+        count = places.broken.get(number, 1)
+        letters = "".join(islice(pieces, count))
         assert re.sub("[-\x02\ufffe]", "", letters) == word.replace("-", "")
+        number += count
+    assert number == len(places.pieces)
 
 
 @given(st.text())
