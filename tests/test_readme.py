@@ -57,7 +57,7 @@ def test_orc_ask_gives_the_answer_that_the_readme_shows(shell_output: str) -> No
 def test_the_curl_lines_upload_ask_and_stream(shell_output: str) -> None:
     over_http = shell_output.split("=====")[1]
     uploaded, answer, rest = json_objects(over_http)
-    assert [document["status"] for document in uploaded["documents"]] == ["completed"]
+    assert [document["readable"] for document in uploaded["documents"]] == [True]
     assert "EUR 230" in answer["answer"]
     assert any(citation["verified"] and citation["page"] == 14 for citation in answer["citations"])
     events = re.findall(r"^(?:.*})?event: (\w+)$", rest, re.M)

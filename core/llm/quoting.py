@@ -224,7 +224,7 @@ def _render(places: list[_Place], sources: Sequence[FencedSource], pieces: list[
 
 def _cited_within(text: str, cited: str) -> str:
     """A piece with a marker after each of its sentences but the last; a number like `A3.` is none."""
-    *earlier, last = sentences(text)
+    *earlier, last = sentences(text) or [text]
     marked = [f"{part} {cited}" if says_something(part) else part for part in earlier]
     return " ".join([*marked, last])
 

@@ -169,6 +169,20 @@ def test_a_word_broken_at_a_line_end_is_marked_on_both_lines(tmp_path: Path) -> 
         assert page.lines("many examples of")[1] == "ples of"
 
 
+def test_a_word_in_several_parts_does_not_shift_the_boxes_of_others(tmp_path: Path) -> None:
+    parts = b"(an ex-) Tj 0 -15 Td (am) Tj /F 14 Tf (ple of H) Tj /F 8 Tf (2) Tj /F 12 Tf (O in) Tj"
+    letters = b" ".join(b"(%c) Tj" % letter for letter in b" parts here")
+    with viewed(raw_pdf(b"BT /F 12 Tf 50 700 Td %b %b ET" % (parts, letters)), tmp_path / "a.pdf") as page:
+        assert page.text == "an example of H2O in parts here"
+        assert page.lines(page.text) == ["an ex\x02", "ample of H2O in parts here"]
+        assert [page.lines(word) for word in ("of", "H2O", "in", "parts")] == [
+            ["of"],
+            ["H2O"],
+            ["in"],
+            ["parts"],
+        ]
+
+
 def test_words_in_several_fonts_and_sizes_are_marked_on_one_line(tmp_path: Path) -> None:
     document = FPDF()
     document.add_page()
