@@ -24,7 +24,8 @@ from core.documents.sqlite_queue import SqliteJobQueue
 from core.documents.stores import Stores
 from core.documents.texts import TextReader
 from core.documents.worker import Worker
-from core.llm.embeddings import build_embedder
+from core.llm.embeddings import OpenAIEmbedder, build_embedder
+from core.llm.model import ChatModel
 from core.llm.tokens import TokenCounter, load_token_counter
 from core.scope import ScopeTokens, load_or_create_key
 from core.search import sqlite_passages, sqlite_vectors
@@ -62,6 +63,16 @@ class Documents:
     database: Database
 
 
+@dataclass(frozen=True)
+class _Engines:
+    """What reads files and asks providers; each has something to close."""
+
+    extractor: Extractor
+    ocr: Ocr | None
+    embedder: OpenAIEmbedder | None
+    analyst: ChatModel | None
+
+
 @asynccontextmanager
 async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> AsyncIterator[Documents]:
     """Open stores and helpers; close them when the context ends.
@@ -74,49 +85,72 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
         stack.push_async_callback(database.close)
         await database.migrate(*SCHEMAS)
         counter = load_token_counter(settings.token_cache_dir)
-        embedder = build_embedder(settings, counter)
-        if embedder is not None:
-            stack.push_async_callback(embedder.aclose)
-        stores = _open_stores(settings, database, embedder)
-        extractor = Extractor(
-            seconds=settings.extraction_seconds,
-            memory_bytes=settings.extraction_memory_bytes,
-            processes=settings.extraction_processes,
-        )
-        stack.push_async_callback(extractor.close)
-        ocr = build_ocr(settings)
-        if ocr is not None:
-            stack.push_async_callback(ocr.close)
-        reader = TextReader(stores, extractor, counter, ocr)
-        ingestion = Ingestion(
-            stores,
-            reader,
-            embedder=PassageEmbedder(embedder, stores.vectors) if embedder and stores.vectors else None,
-            analyser=_open_analyser(settings, stores, counter, stack) if analyser else None,
-            lease_seconds=settings.ingestion_lease_seconds,
-        )
+        engines = _open_engines(settings, counter, stack, analyser=analyser)
         # The first count would hold up the first turn.
         warming = asyncio.create_task(asyncio.to_thread(counter.warm))
         stack.push_async_callback(asyncio.wait, [warming])
-        yield Documents(
-            library=DocumentLibrary(stores, reader, ingestion),
-            stores=stores,
-            retriever=_open_retriever(stores, embedder),
-            files=LocalProviderFiles(
-                stores.catalog, ttl_seconds=settings.file_id_ttl_seconds, clock=lambda: datetime.now(UTC)
-            ),
-            worker=Worker(
-                stores,
-                ingestion,
-                lease_seconds=settings.ingestion_lease_seconds,
-                at_once=settings.ingestion_at_once,
-            ),
-            embedder=embedder,
-            ocr=ocr,
-            tokens=ScopeTokens(_scope_key(settings)),
-            counter=counter,
-            database=database,
-        )
+        yield _assemble(settings, database, counter, engines, analyser=analyser)
+
+
+def _open_engines(
+    settings: CoreSettings, counter: TokenCounter, stack: AsyncExitStack, *, analyser: bool
+) -> _Engines:
+    engines = _Engines(
+        extractor=Extractor(
+            seconds=settings.extraction_seconds,
+            memory_bytes=settings.extraction_memory_bytes,
+            processes=settings.extraction_processes,
+        ),
+        ocr=build_ocr(settings),
+        embedder=build_embedder(settings, counter),
+        analyst=_build_analyst(settings, counter) if analyser else None,
+    )
+    stack.push_async_callback(engines.extractor.close)
+    if engines.ocr is not None:
+        stack.push_async_callback(engines.ocr.close)
+    for model in (engines.embedder, engines.analyst):
+        if model is not None:
+            stack.push_async_callback(model.aclose)
+    return engines
+
+
+def _assemble(
+    settings: CoreSettings, database: Database, counter: TokenCounter, engines: _Engines, *, analyser: bool
+) -> Documents:
+    stores = _open_stores(settings, database, engines.embedder)
+    reader = TextReader(stores, engines.extractor, counter, engines.ocr)
+    analyses = analyser and settings.page_analysis != "off"
+    ingestion = Ingestion(
+        stores,
+        reader,
+        embedder=_passage_embedder(stores, engines.embedder),
+        analyser=Analyser(stores.analyses, engines.analyst) if analyses else None,
+        lease_seconds=settings.ingestion_lease_seconds,
+    )
+    worker = Worker(
+        stores,
+        ingestion,
+        lease_seconds=settings.ingestion_lease_seconds,
+        at_once=settings.ingestion_at_once,
+    )
+    return Documents(
+        library=DocumentLibrary(stores, reader, ingestion),
+        stores=stores,
+        retriever=_open_retriever(stores, engines.embedder),
+        files=LocalProviderFiles(
+            stores.catalog, ttl_seconds=settings.file_id_ttl_seconds, clock=lambda: datetime.now(UTC)
+        ),
+        worker=worker,
+        embedder=engines.embedder,
+        ocr=engines.ocr,
+        tokens=ScopeTokens(_scope_key(settings)),
+        counter=counter,
+        database=database,
+    )
+
+
+def _passage_embedder(stores: Stores, embedder: Embedder | None) -> PassageEmbedder | None:
+    return PassageEmbedder(embedder, stores.vectors) if embedder and stores.vectors else None
 
 
 def _open_stores(settings: CoreSettings, database: Database, embedder: Embedder | None) -> Stores:
@@ -137,18 +171,13 @@ def _open_retriever(stores: Stores, embedder: Embedder | None) -> Retriever:
     return WholeScopeRetriever(retriever, stores.index, stores.pages)
 
 
-def _open_analyser(
-    settings: CoreSettings, stores: Stores, counter: TokenCounter, stack: AsyncExitStack
-) -> Analyser | None:
-    if settings.page_analysis == "off":
+def _build_analyst(settings: CoreSettings, counter: TokenCounter) -> ChatModel | None:
+    """The model that analyses pages; None where patterns do."""
+    if settings.page_analysis != "auto" or not settings.has_model:
         return None
-    if settings.page_analysis == "extractive" or not settings.has_model:
-        return Analyser(stores.analyses, None)
     from core.llm.factory import build_chat_model
 
-    model = build_chat_model(settings, "analyst", counter)
-    stack.push_async_callback(model.aclose)
-    return Analyser(stores.analyses, model)
+    return build_chat_model(settings, "analyst", counter)
 
 
 def _scope_key(settings: CoreSettings) -> str:

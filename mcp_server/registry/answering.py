@@ -7,9 +7,10 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.contract import MAX_QUESTION_CHARACTERS, DocumentChatResult, DocumentsAnalyzeResult
+from core.contract import MAX_QUESTION_CHARACTERS, DocumentChatResult
 from core.documents.models import FileRef
 from core.errors import NoReadableDocument, NotFound, UnsafeName
+from core.tool_results import DocumentsAnalyzeResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress

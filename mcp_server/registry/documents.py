@@ -7,8 +7,9 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.contract import ContentResult, DocumentsListResult, SummaryResult
+from core.contract import DocumentsListResult
 from core.errors import NoReadableDocument, NotFound
+from core.tool_results import ContentResult, SummaryResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress

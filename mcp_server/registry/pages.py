@@ -7,10 +7,10 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.contract import ConnectedPage, FollowRelationResult, GetOntologyResult, GetPageResult
 from core.documents.analysis.models import TypeUse
 from core.documents.analysis.relations import Direction
 from core.errors import NoReadableDocument, NotFound
+from core.tool_results import ConnectedPage, FollowRelationResult, GetOntologyResult, GetPageResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress

@@ -7,7 +7,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.contract import SearchedDocument, SearchPagesResult, SemanticSearchResult
+from core.tool_results import SearchedDocument, SearchPagesResult, SemanticSearchResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from core.contract import ConnectedPage, FollowRelationResult, GetOntologyResult, PageText
 from core.documents.analysis.models import Connection, PageAnalysis
 from core.documents.analysis.ontology import build_ontology
 from core.documents.analysis.ports import AnalysisStore
@@ -12,6 +11,7 @@ from core.documents.models import Document, Page
 from core.grounding.quotes import Span, locate
 from core.grounding.support import page_sentences
 from core.scope import Scope
+from core.tool_results import ConnectedPage, FollowRelationResult, GetOntologyResult, PageText
 from mcp_server.tools.reach import Library, documents_in_reach, present_analyses, whole_page
 
 MAX_CONNECTIONS = 30

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from core.contract import ContentResult, SummaryResult
 from core.documents.analysis.models import AnalysisStatus, DocumentAnalysis
 from core.documents.analysis.ports import AnalysisStore
 from core.documents.models import Document, DocumentStatus, Page
 from core.documents.ports import Progress
 from core.errors import ToolFailed, Unavailable
 from core.scope import Scope
+from core.tool_results import ContentResult, SummaryResult
 from mcp_server.tools.reach import (
     Library,
     document_in_reach,

@@ -6,13 +6,7 @@ from dataclasses import dataclass, field
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from core.contract import (
-    Citation,
-    DocumentsAnalyzeMetadata,
-    DocumentsAnalyzeResult,
-    Grounding,
-    QuotedPassage,
-)
+from core.contract import Citation, Grounding
 from core.documents.models import Document, Hit, Page, Record
 from core.documents.names import page_id
 from core.documents.ports import Progress, Retriever
@@ -24,6 +18,7 @@ from core.grounding.sources import Source, fence
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope
+from core.tool_results import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
 from mcp_server.tools.chunks import Part, Plan, Sized, Stretch, cut, join, pack, plan_parts, thin_out, total
 from mcp_server.tools.part_readers import PartReader
 from mcp_server.tools.reach import Library, document_in_reach, read_document, unreadable

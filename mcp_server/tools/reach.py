@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from core.contract import PageText, SearchedDocument
 from core.documents.analysis.models import DocumentAnalysis
 from core.documents.analysis.ports import AnalysisStore
 from core.documents.models import Document, Page
@@ -12,6 +11,7 @@ from core.documents.names import Owner, page_id
 from core.documents.ports import Progress
 from core.errors import NoReadableDocument, NotFound, Unavailable
 from core.scope import Scope
+from core.tool_results import PageText, SearchedDocument
 
 
 class Library(Protocol):

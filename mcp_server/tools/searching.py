@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from core.contract import FoundPage, FoundPassage, SearchPagesResult, SemanticSearchResult
 from core.documents.analysis.models import PageAnalysis
 from core.documents.analysis.ports import AnalysisStore
 from core.documents.models import Document, Hit, Retrieval
@@ -12,6 +11,7 @@ from core.documents.ports import Progress, Retriever
 from core.grounding.support import page_sentences
 from core.llm.ranking import Candidate, Question, Ranking
 from core.scope import Scope
+from core.tool_results import FoundPage, FoundPassage, SearchPagesResult, SemanticSearchResult
 from mcp_server.tools.reach import Library, as_searched, present_analyses, read_in_reach
 
 HITS_PER_PAGE = 4

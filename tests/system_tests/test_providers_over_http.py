@@ -37,7 +37,7 @@ def documents_of(client: httpx.Client, conversation_id: str) -> list[dict[str, A
 
 
 def is_completed(client: httpx.Client, conversation_id: str) -> bool:
-    return documents_of(client, conversation_id)[0]["status"] == "completed"
+    return bool(documents_of(client, conversation_id)[0]["status"] == "completed")
 
 
 def test_words_and_vectors_are_searched_together(client: httpx.Client, double: OpenAIDouble) -> None:
