@@ -54,7 +54,7 @@ def test_an_upload_is_stored_byte_for_byte(client: httpx.Client, conversation: s
     response = client.get(f"/conversations/{conversation}/documents")
     assert response.extensions["function"] == "api"
     (document,) = response.json()["documents"]
-    assert (document["blob_name"], document["status"]) == (handbook.name, "completed")
+    assert (document["blob_name"], document["readable"]) == (handbook.name, True)
     assert document["size"] == handbook.stat().st_size
 
 
