@@ -5,8 +5,9 @@ import hashlib
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from core.documents import sqlite_catalog, sqlite_pages, sqlite_queue
 from core.documents.analysis import sqlite_analyses
@@ -101,6 +102,9 @@ class FakeIndex:
         passages = self.passages.get(document_id, [])
         return [p for number, p in enumerate(passages) if ordinals is None or number in ordinals]
 
+    async def indexed(self, document_ids: Sequence[str]) -> set[str]:
+        return set(document_ids) & self.passages.keys()
+
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:
@@ -171,11 +175,7 @@ class DocumentSide:
         self.pages = HookedPages(self.database)
         self.queue = SqliteJobQueue(self.database, clock=self.clock)
         self.analyses = SqliteAnalysisStore(self.database)
-        self.library, self.worker = self.another_process()
-
-    def another_process(self) -> tuple[DocumentLibrary, Worker]:
-        """Services over the same stores that share nothing else with the first ones."""
-        stores = Stores(
+        self.stores = Stores(
             blobs=self.blobs,
             catalog=self.catalog,
             pages=self.pages,
@@ -183,8 +183,14 @@ class DocumentSide:
             analyses=self.analyses,
             queue=self.queue,
         )
+        self.library, self.worker = self.another_process()
+
+    def another_process(self) -> tuple[DocumentLibrary, Worker]:
+        """Services over the same stores that share nothing else with the first ones."""
+        stores = replace(self.stores, _locks=WeakValueDictionary())
         reader = TextReader(stores, self.extractor, self.counter)
         ingestion = Ingestion(stores, reader, analyser=self.analyser, lease_seconds=LEASE_SECONDS)
+        self.ingestion = ingestion
         return DocumentLibrary(stores, reader, ingestion), Worker(
             stores, ingestion, lease_seconds=LEASE_SECONDS
         )

@@ -59,10 +59,13 @@ class Ingestion:
             await self.settle(job.path)
         elif job.kind is JobKind.INGEST:
             await self._ingest(document, progress)
-        elif job.kind is JobKind.EMBED:
-            await self._embed(document, await self._stores.index.get(document.document_id), progress)
         else:
-            await self._analyse(document, progress)
+            if job.kind is JobKind.EMBED:
+                await self._embed(document, await self._stores.index.get(document.document_id), progress)
+            else:
+                await self._analyse(document, progress)
+            if not await self._is_present(document):
+                await self._start_over(document.path)
 
     def holding(self, job: Job) -> AbstractAsyncContextManager[None]:
         """Keeps the lease of a job while the context is open."""
@@ -73,6 +76,15 @@ class Ingestion:
         """Clear away what is left of a document whose blob has gone."""
         if await self._stores.blobs.head(path) is None:
             await self._stores.forget(path)
+
+    async def after_loss(self, job: Job) -> None:
+        """Undo what work on bytes that were replaced meanwhile may have left behind.
+
+        A write that was under way when the lease was lost is ordered before those that this makes.
+        """
+        document = await self._stores.get(job.path)
+        if document is None or document.etag != job.etag:
+            await self._stores.start_over(job.path)
 
     async def give_up(self, job: Job, reason: str) -> None:
         """Mark the job's document, or its analysis, as failed."""
@@ -99,19 +111,22 @@ class Ingestion:
                 continue
         raise Unavailable(f'"{document.blob_name}" keeps changing while it is read. Try again in a moment.')
 
-    async def store(self, blob: BlobProperties, reading: Reading) -> Document | None:
+    async def store(
+        self, blob: BlobProperties, reading: Reading, replaced: BlobProperties | None
+    ) -> Document | None:
         """Keep what was read from this blob, with the document's `writing` lock held, and queue the rest.
 
-        None where that could not be done since other bytes have taken the blob's place.
+        None where that could not be done since other bytes have taken the blob's place, which `replaced`
+        had before.
         """
-        stored = await self._reader.store(Document.first_seen(blob), reading)
+        stored = await self._reader.store(Document.first_seen(blob), reading, replaced)
         if stored is None or not await self._is_present(stored):
             return None
         await self._stores.catalog.save(stored)
-        if stored.status not in ENDED:
+        if stored.status is DocumentStatus.COMPLETED:
+            await self._carry_on(stored)
+        if stored.status is not DocumentStatus.FAILED:
             await self._stores.queue.enqueue(stored, JobKind.INGEST)
-        elif stored.status is DocumentStatus.COMPLETED:
-            await self._keep_analysis(stored)
         return stored
 
     async def _until_readable(self, path: BlobPath, progress: Progress) -> Document:
@@ -193,23 +208,26 @@ class Ingestion:
             await stores.index.copy(twin.document_id, document_id, document.blob_name)
             if stores.vectors is not None:
                 await stores.vectors.copy(twin.document_id, document_id)
-        return await self._stores.get(twin.path) == twin
+        return await stores.is_current(twin) and bool(await stores.index.get(document_id, [0]))
 
     async def _analyse(self, document: Document, progress: Progress) -> None:
         if self._analyser is None or document.status is not DocumentStatus.COMPLETED:
             return
-        if (known := await self._analysis_of_twin(document)) is not None:
-            await self._stores.analyses.copy(known.document_id, known.taken_over_by(document))
-        else:
+        if not await self._copy_analysis(document):
             pages = await self._stores.pages.get(document.document_id)
             await self._analyser.analyse(document, pages, progress)
-        if not await self._is_present(document):
-            await self._start_over(document.path)
 
-    async def _analysis_of_twin(self, document: Document) -> DocumentAnalysis | None:
+    async def _copy_analysis(self, document: Document) -> bool:
+        """Take over the analysis of the same bytes, if there is one that stays while it is copied."""
         twin = await self._finished_twin(document)
         found = await self._analysis_of(twin) if twin else None
-        return found if found and found.is_done else None
+        if twin is None or found is None or not found.is_done:
+            return False
+        await self._stores.analyses.copy(found.document_id, found.taken_over_by(document))
+        if await self._stores.is_current(twin):
+            return True
+        await self._stores.analyses.delete(document.document_id)
+        return False
 
     async def _analysis_of(self, document: Document) -> DocumentAnalysis | None:
         found = (await self._stores.analyses.get([document.document_id])).get(document.document_id)
@@ -220,8 +238,10 @@ class Ingestion:
         analysis = await self._analysis_of(document) or blank
         await self._stores.analyses.save(analysis.failed(reason))
 
-    async def _keep_analysis(self, document: Document) -> None:
-        """The same bytes were uploaded again: what was found of them holds for the new version."""
+    async def _carry_on(self, document: Document) -> None:
+        """The same bytes were uploaded again: what was made of them, or waits to be, holds for them still."""
+        if JobKind.EMBED in await self._stores.queue.progress(document.document_id):
+            await self._stores.queue.enqueue(document, JobKind.EMBED)
         known = (await self._stores.analyses.get([document.document_id])).get(document.document_id)
         if known is not None:
             await self._stores.analyses.save(known.model_copy(update={"etag": document.etag}))
@@ -229,13 +249,17 @@ class Ingestion:
     async def _finished_twin(self, document: Document) -> Document | None:
         """Another document of the same bytes, of which everything has been made."""
         for twin in await self._reader.twins(document.path, document.sha256):
-            if twin.document_id != document.document_id and twin.status is DocumentStatus.COMPLETED:
+            is_other = twin.document_id != document.document_id
+            if is_other and twin.status is DocumentStatus.COMPLETED and await self._stores.is_current(twin):
                 return twin
         return None
 
     async def _advance(self, document: Document, update: dict[str, object]) -> Document:
         advanced = document.model_copy(update={**update, "updated_at": datetime.now(UTC)})
         if not await self._stores.catalog.advance(advanced):
+            present = await self._stores.get(document.path)
+            if present is not None and present.etag == document.etag:
+                raise LeaseLost(f"Somebody has started over with {document.blob_name}.")
             await self._start_over(document.path)
         return advanced
 

@@ -121,13 +121,13 @@ class DocumentLibrary:
 
     async def _keep(self, path: BlobPath, source: Path, reading: Reading) -> Document:
         async with self._stores.writing(path.document_id):
-            replaces = await self._stores.blobs.head(path) is not None
+            replaced = await self._stores.blobs.head(path)
             blob = await self._stores.blobs.put(path, source)
             try:
-                if stored := await self._ingestion.store(blob, reading):
+                if stored := await self._ingestion.store(blob, reading, replaced):
                     return stored
             except BaseException:
-                if not replaces:
+                if replaced is None:
                     await self._erase(path)
                 raise
             begun = await self._stores.start_over(path)

@@ -1,5 +1,6 @@
 """The nouns of the document side: document, page, passage, file reference."""
 
+import uuid
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -42,6 +43,7 @@ class Document(Record):
     conversation_id: str
     blob_name: str = Field(description="the bare file name")
     etag: str
+    generation: str = Field(default="", description="tells every fresh start from the one before")
     size: int = Field(ge=0, description="bytes")
     sha256: str = ""
     media_type: str = ""
@@ -83,6 +85,7 @@ class Document(Record):
             conversation_id=owner.conversation_id,
             blob_name=blob.path.file,
             etag=blob.etag,
+            generation=uuid.uuid4().hex,
             size=blob.size,
         )
 
@@ -116,7 +119,9 @@ class Job(Record):
     path: BlobPath
     etag: str
     lease: str = Field(description="tells this lease from every other")
-    leases: int = Field(default=1, ge=1, description="how often it was begun, this time included")
+    leases: int = Field(
+        default=1, ge=1, description="how many have begun and not given it back, this one included"
+    )
 
 
 class JobProgress(Record):

@@ -62,7 +62,7 @@ class Catalog(Protocol):
         """Insert or replace a record."""
 
     async def advance(self, document: Document) -> bool:
-        """Replace the record if it is still one of the same bytes (ETag); whether it was."""
+        """Replace the record if it is still of the same bytes and generation; whether it was."""
 
     async def twins(self, organization_id: str, sha256: str) -> list[Document]:
         """The organization's readable documents with these bytes, whoever they belong to."""
@@ -113,6 +113,9 @@ class PassageIndex(Protocol):
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
         """A document's passages at these places in its reading order, from 0 (all: None), in order."""
+
+    async def indexed(self, document_ids: Sequence[str]) -> set[str]:
+        """Those of these documents that were saved here, with passages or without."""
 
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
@@ -194,7 +197,10 @@ class JobQueue(Protocol):
         """It is done; nothing happens where it is not held any more."""
 
     async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
-        """Let others have it, after a delay; nothing happens where it is not held any more."""
+        """Let others have it, after a delay; nothing happens where it is not held any more.
+
+        A lease that was given back does not count: `Job.leases` grows by those whose holder died.
+        """
 
     async def report(self, job: Job, progress: JobProgress) -> None:
         """Tell how far it has come."""

@@ -60,9 +60,13 @@ class SqliteCatalog:
         await self._database.write(statement("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
 
     async def advance(self, document: Document) -> bool:
-        query = f"UPDATE documents SET body = ? WHERE {_OWNED} AND document_id = ? AND body ->> 'etag' = ?"
+        query = (
+            f"UPDATE documents SET body = ? WHERE {_OWNED} AND document_id = ?"
+            " AND body ->> 'etag' = ? AND coalesce(body ->> 'generation', '') = ?"
+        )
         parameters = (
             document.model_dump_json(), *_key(document.owner), document.document_id, document.etag,
+            document.generation,
         )  # fmt: skip
 
         def work(connection: sqlite3.Connection) -> int:

@@ -98,7 +98,7 @@ class SqliteJobQueue:
 
     async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
         parameters = (self._clock() + delay_seconds, *_held(job))
-        query = f"UPDATE jobs SET lease = '', leased_until = 0, due_at = ? {_HELD}"
+        query = f"UPDATE jobs SET lease = '', leased_until = 0, due_at = ?, leases = leases - 1 {_HELD}"
         await self._database.write(statement(query, parameters))
 
     async def report(self, job: Job, progress: JobProgress) -> None:

@@ -31,6 +31,14 @@ class Stores:
         """The record of the document at `path`."""
         return next(iter(await self.catalog.get(path.owner, [path.document_id])), None)
 
+    async def is_current(self, document: Document) -> bool:
+        """Whether the record is still this one, and the blob still has the bytes that it speaks of.
+
+        Blobs change first, so what was read before this holds was made from those bytes.
+        """
+        blob = await self.blobs.head(document.path)
+        return blob is not None and blob.etag == document.etag and await self.get(document.path) == document
+
     async def begin(self, blob: BlobProperties) -> Document:
         """The record of a blob whose bytes nobody has read yet, kept and queued."""
         document = Document.first_seen(blob)

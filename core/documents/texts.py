@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Protocol
 
-from core.documents.models import Document, DocumentStatus, Page
+from core.documents.models import BlobProperties, Document, DocumentStatus, Page
 from core.documents.names import BlobPath
 from core.documents.ocr.pages import OcrOutcome, add_ocr
 from core.documents.ocr.ports import Ocr
@@ -69,7 +69,7 @@ class TextReader:
         """
         sha256 = await asyncio.to_thread(_sha256, source)
         for twin in await self.twins(path, sha256):
-            if self.is_whole(twin):
+            if self.is_whole(twin) and await self._stores.is_current(twin):
                 return Reading(_shared_facts(twin, path), None, twin)
         extraction = await self._extractor.extract(source, path.file, progress)
         outcome = OcrOutcome(extraction=extraction)
@@ -89,19 +89,31 @@ class TextReader:
         same = [document for document in found if _kind(document.blob_name) == kind]
         return sorted(same, key=lambda document: document.document_id != path.document_id)
 
-    async def store(self, document: Document, reading: Reading) -> Document | None:
-        """Store the text, and give the record that says so; None where the twin has changed meanwhile."""
+    async def store(
+        self, document: Document, reading: Reading, replaced: BlobProperties | None = None
+    ) -> Document | None:
+        """Store the text, and give the record that says so; None where the twin has changed meanwhile.
+
+        `replaced` is the blob that was there before, where the document itself may be the twin.
+        """
         twin = reading.twin
         if twin is None:
             await self._stores.pages.save(document.document_id, reading.pages or [])
-        else:
-            if twin.document_id != document.document_id:
-                await self._stores.pages.copy(twin.document_id, document.document_id)
-            if await self._stores.get(twin.path) != twin:
-                return None
-        if twin is None or twin.document_id != document.document_id:
             await self._stores.make_unsearchable(document.document_id)
+        elif not await self._take_over(twin, document, replaced):
+            return None
         return reading.describe(document)
+
+    async def _take_over(self, twin: Document, document: Document, replaced: BlobProperties | None) -> bool:
+        """Have the pages of a document with the same bytes, if it still has them."""
+        if twin.document_id == document.document_id:
+            stands = replaced is not None and replaced.etag == twin.etag
+            stands = stands and await self._stores.get(twin.path) == twin
+        else:
+            await self._stores.pages.copy(twin.document_id, document.document_id)
+            stands = await self._stores.is_current(twin)
+            await self._stores.make_unsearchable(document.document_id)
+        return stands and bool(await self._stores.pages.get(document.document_id, [1]))
 
     def _weigh(self, outcome: OcrOutcome, *, may_improve: bool) -> Reading:
         extraction = outcome.extraction

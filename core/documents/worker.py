@@ -64,6 +64,7 @@ class Worker:
             raise
         except LeaseLost:
             log.info("job passed on kind=%s document_id=%s", job.kind, job.path.document_id)
+            await self._ingestion.after_loss(job)
             await self._stores.queue.release(job)
         except NotFound:
             await self._ingestion.settle(job.path)
@@ -101,8 +102,9 @@ class Worker:
         while True:
             try:
                 await self.sweep()
-            except Unavailable as exc:
-                log.warning("the queue was not looked through: %s", exc.code)
+            except Exception:
+                # The outermost edge of the sweep: a record that cannot be read must not stop the worker.
+                log.exception("the queue was not looked through")
             await asyncio.sleep(SWEEP_SECONDS)
 
 

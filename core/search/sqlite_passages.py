@@ -15,11 +15,12 @@ from core.search.ranking import Match, Weights, rank_passages
 from core.search.vocabulary.lexicon import Vocabulary, shipped_vocabularies
 from core.sqlite import Database
 
-# The tables of an earlier version lack what the ranking needs. They are dropped, and the documents that
-# were in them are told apart by `indexed`: they have to be read again.
+# The tables of an earlier version lack what the ranking needs. Records of that time have no `readable`, so
+# their documents are read again.
 SCHEMA = """
 DROP TABLE IF EXISTS indexed_documents;
 DROP TABLE IF EXISTS postings;
+DROP TABLE IF EXISTS passages;
 CREATE TABLE IF NOT EXISTS search_documents (
     document_key INTEGER PRIMARY KEY,
     document_id TEXT NOT NULL UNIQUE,
@@ -91,8 +92,12 @@ class SqlitePassageIndex:
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that can be searched, be it for nothing."""
+        query = (
+            "SELECT document_id FROM search_documents WHERE document_id IN (SELECT value FROM json_each(?))"
+        )
+        scope = json.dumps(list(document_ids))
         return await self._database.read(
-            lambda connection: {row["document_id"] for row in _documents(connection, document_ids)}
+            lambda connection: {row["document_id"] for row in connection.execute(query, (scope,))}
         )
 
     async def search(

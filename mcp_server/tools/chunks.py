@@ -118,8 +118,8 @@ def _selected(stretches: Sequence[Stretch], best: Sequence[Hit], capacity: int) 
             chosen.add(index)
             left -= stretches[index].tokens
     others = [index for index in range(len(stretches)) if index not in chosen]
-    spread = thin_out([stretches[index] for index in others], left)
-    chosen.update(index for index in others if stretches[index] in set(spread))
+    spread = set(thin_out([stretches[index] for index in others], left))
+    chosen.update(index for index in others if stretches[index] in spread)
     return [stretches[index] for index in sorted(chosen)]
 
 

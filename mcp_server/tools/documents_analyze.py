@@ -1,6 +1,7 @@
 """documents_analyze: an answer from the whole of a document that no model could read at once."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -49,6 +50,7 @@ class _Run:
     errors: list[OrcError] = field(default_factory=list)
     is_whole: bool = True
     rounds: int = 0
+    condensed_to: float = math.inf
     parts: int = 0
     parts_read: int = 0
 
@@ -134,7 +136,8 @@ class DocumentsAnalyze:
         if total(stretches) <= self._limits.largest_part_tokens:
             return Plan([stretches], is_whole=True)
         calls = max(1, int(self._limits.model_calls * READING_SHARE))
-        plan = plan_parts(
+        plan = await asyncio.to_thread(
+            plan_parts,
             stretches,
             await self._matching(document, run.question),
             calls=calls,
@@ -152,11 +155,12 @@ class DocumentsAnalyze:
         """What of the parts bears on the question, and fits into one call: asked until it does."""
         budget = self._limits.largest_part_tokens
         while len(parts) > 1:
-            if len(parts) >= run.calls_left:
+            stretches = [stretch for part in parts for stretch in part]
+            if len(parts) >= run.calls_left or total(stretches) >= run.condensed_to:
                 run.is_whole = False
-                return thin_out([stretch for part in parts for stretch in part], budget)
-            relevant = await self._read_parts(parts, run)
-            parts = pack(relevant, budget)
+                return thin_out(stretches, budget)
+            run.condensed_to = total(stretches)
+            parts = pack(await self._read_parts(parts, run), budget)
         return parts[0] if parts else []
 
     async def _read_parts(self, parts: Sequence[Part], run: _Run) -> list[Stretch]:

@@ -12,6 +12,7 @@ from core.grounding.sources import Source
 OPENING_PAGES = 3
 
 Mode = Literal["inline", "rag", "mixed"]
+"""From the documents' own text, by the index, or both. The reason says what of the text was read."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ class Reader:
     ) -> list[Source]:
         by_id = {document.document_id: document for document in documents}
         texts = await self._page_texts(by_id, hits)
+        # A document that was replaced since the search may have fewer pages.
+        present = [hit for hit in hits if (hit.passage.document_id, hit.passage.page) in texts]
         return [
             Source(
                 number=number,
@@ -124,7 +127,7 @@ class Reader:
                 text=hit.passage.text,
                 page_text=texts[hit.passage.document_id, hit.passage.page],
             )
-            for number, hit in enumerate(hits, after + 1)
+            for number, hit in enumerate(present, after + 1)
         ]
 
     async def _page_texts(

@@ -21,6 +21,9 @@ from orc.graphs.speaking import Speech, checked
 from orc.graphs.tool_views import Handles, offered
 from orc.graphs.utils import changes, chat_messages, reusable_refs
 
+LISTING = "documents_list"
+"""Tells of documents, not what they say."""
+
 
 async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
     """Force document_chat for named documents; otherwise let the model choose among the other tools."""
@@ -58,7 +61,7 @@ async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, A
         if not reply.tool_calls and not reply.invalid_tool_calls:
             return changes(
                 answer=speech.text,
-                **checked(speech, findings.sources),
+                **(checked(speech) if _quotes_expected(results) else {}),
                 **_searched(results, findings, state),
             )
         if speech.text:
@@ -72,23 +75,37 @@ async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, A
 
 def _searched(results: list[ToolResult], findings: Findings, state: ConversationState) -> dict[str, Any]:
     """What the state keeps of the tools that a model chose."""
-    names = list(dict.fromkeys(result.name for result in results))
+    worked = list(dict.fromkeys(result.name for result in results if not result.error))
+    failed = list(dict.fromkeys(result.name for result in results if result.error))
     update: dict[str, Any] = {
         "tool_results": results,
         "sources": findings.sources,
         "last_mcp_tool_used": results[-1].name if results else state.last_mcp_tool_used,
+        "retrieval_mode": "rag" if findings.sources else "none",
+        "retrieval_steps": [step for result in results for step in result.content.get("steps", [])],
     }
-    if names:
-        reason = f"The model looked into the conversation's documents with {', '.join(names)}."
-        update |= {"retrieval_mode": "rag" if findings.sources else "none", "retrieval_reason": reason}
+    if results:
+        reason = [f"The model looked into the conversation's documents with {', '.join(worked)}."] * bool(
+            worked
+        )
+        reason += [f"What failed: {', '.join(failed)}."] * bool(failed)
+        update["retrieval_reason"] = " ".join(reason)
     return update
+
+
+def _quotes_expected(results: list[ToolResult]) -> bool:
+    """Whether the answer speaks of what documents say: then every sentence of it has to be borne out."""
+    return any(result.name != LISTING for result in results)
 
 
 async def _shown(result: ToolResult, handles: Handles, findings: Findings) -> ToolResult:
     """A result as the model sees it: sources numbered, identifiers replaced by handles."""
     if result.error:
         return result
-    numbered, sources = await findings.take(result.content)
+    try:
+        numbered, sources = await findings.take(result.content)
+    except OrcError as exc:
+        return ToolResult(name=result.name, error=exc.message)
     content = handles.hide(numbered)
     material = as_material(json.dumps(content, ensure_ascii=False), sources)
     return result.model_copy(update={"content": content, "material": material})

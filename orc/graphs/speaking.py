@@ -39,8 +39,6 @@ class Speech:
             self._emit(Token(text=text))
 
 
-def checked(speech: Speech, sources: Sequence[Source]) -> dict[str, Any]:
-    """What the state keeps of the checks; nothing where no source was there to be cited."""
-    if not sources:
-        return {}
+def checked(speech: Speech) -> dict[str, Any]:
+    """What the state keeps of the checks."""
     return {"citations": speech.writer.citations, "grounding": speech.writer.grounding}

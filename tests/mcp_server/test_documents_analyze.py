@@ -1,6 +1,7 @@
 """documents_analyze: an answer from all pages, within the calls allowed, honest about what was not read."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 
@@ -8,13 +9,14 @@ from core.documents.models import Document, DocumentStatus
 from core.errors import DependencyDown, NoReadableDocument, NotFound
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
+from core.grounding.sources import Source
 from core.llm.extractive import ExtractiveChatModel
 from core.llm.factory import build_chat_model
-from core.llm.model import ChatModel
+from core.llm.model import ChatModel, Meter
 from core.llm.tokens import EstimatedTokenCounter
 from core.settings import CoreSettings
 from mcp_server.tools.documents_analyze import AT_ONCE, DocumentsAnalyze, Limits
-from mcp_server.tools.part_readers import BestMatches, NoteTaker
+from mcp_server.tools.part_readers import BestMatches, NoteTaker, PartReader
 from tests.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, Script, serving
 from tests.mcp_server.stand_ins import BOB, FakeLibrary, WordRetriever, scope_of, unheard
 
@@ -38,12 +40,21 @@ async def no_boxes(document_id: str, page: int) -> bytes:
     return b""
 
 
-def analyst(library: FakeLibrary, model: ChatModel, **limits: int) -> DocumentsAnalyze:
+class KeepsEverything:
+    """Finds every source relevant, at no cost."""
+
+    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:
+        return {source.number for source in sources}
+
+
+def analyst(
+    library: FakeLibrary, model: ChatModel, reader: PartReader | None = None, **limits: int
+) -> DocumentsAnalyze:
     chosen = {"model_calls": 20, "part_tokens": 1000, "largest_part_tokens": 2000, **limits}
     return DocumentsAnalyze(
         library=library,
         retriever=WordRetriever(library),
-        reader=BestMatches() if model.name == "extractive" else NoteTaker(model, "Note what matters."),
+        reader=reader or (BestMatches() if model.name == "extractive" else NoteTaker(model, "Note.")),
         model=model,
         prompt="Answer.",
         counter=EstimatedTokenCounter(),
@@ -119,6 +130,15 @@ async def test_a_short_document_is_read_in_one_call(library: FakeLibrary, offlin
     )
     assert (found.metadata.usage.model_calls, found.metadata.chunks) == (1, 1)
     assert len(found.citations) == 3
+
+
+async def test_reading_that_leaves_nothing_out_comes_to_an_end_all_the_same(
+    library: FakeLibrary, document: Document, offline: ChatModel
+) -> None:
+    analyze = analyst(library, offline, KeepsEverything(), model_calls=1000)
+    async with asyncio.timeout(20):
+        found = await analyze.answer(scope_of(document), document.document_id, QUESTION, unheard)
+    assert found.metadata.truncated
 
 
 async def test_what_no_part_speaks_of_is_not_found(

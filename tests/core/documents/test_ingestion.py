@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.models import Document, DocumentStatus, JobKind
+from core.documents.analysis.analyser import Analyser
+from core.documents.models import Document, DocumentStatus, JobKind, Passage
 from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, Unavailable
 from tests.fakes_documents import (
@@ -347,3 +348,127 @@ async def test_a_break_down_is_an_error_of_who_waits(side: DocumentSide) -> None
     side.before_save("pages", break_down)
     with pytest.raises(DependencyDown):
         await read(side, seen)
+
+
+async def test_text_of_a_replacement_that_broke_off_never_reaches_who_has_the_old_bytes(
+    side: DocumentSide,
+) -> None:
+    await ingested(side)
+    side.before_save("catalog", break_down)
+    with pytest.raises(DependencyDown):
+        await side.library.upload(OWNER, PATH.file, side.file("A secret of Ann's."))
+    side.before_save("catalog", pass_by)
+    bob = Owner("acme", "bob", "c9")
+    mine = await side.library.upload(bob, "mine.txt", side.file(TEXT, "mine"))
+    await side.worker.drain()
+    pages, passages = await side.texts(mine)
+    assert "secret" not in pages + passages
+    assert "harbour master" in pages
+    assert "harbour master" in passages
+
+
+async def test_a_deletion_that_broke_off_spoils_these_bytes_for_nobody(side: DocumentSide) -> None:
+    document = await ingested(side)
+    await side.blobs.delete(PATH)
+    await side.pages.delete(document.document_id)
+    bob = Owner("acme", "bob", "c9")
+    for owner, name in ((bob, "mine.txt"), (OWNER, PATH.file)):
+        again = await side.library.upload(owner, name, side.file(TEXT, "again"))
+        await side.worker.drain()
+        [again] = await side.library.list_documents(owner)
+        assert again.status is DocumentStatus.COMPLETED
+        pages, passages = await side.texts(again)
+        assert "harbour master" in pages
+        assert "harbour master" in passages
+
+
+async def test_a_twin_that_is_deleted_while_it_is_copied_leaves_nothing_out(side: DocumentSide) -> None:
+    first = await ingested(side)
+    bob = Owner("acme", "bob", "c9")
+    mine = await side.library.upload(bob, "mine.txt", side.file(TEXT, "mine"))
+    copy = side.index.copy
+
+    async def copy_after_deletion(source_id: str, target_id: str, name: str) -> None:
+        await side.another_process()[0].delete(OWNER, first.document_id)
+        await copy(source_id, target_id, name)
+
+    side.index.copy = copy_after_deletion  # type: ignore[method-assign]
+    await side.worker.drain()
+    assert "harbour master" in (await side.texts(mine))[1]
+
+
+async def test_the_same_bytes_uploaded_again_lose_no_work_that_waits(tmp_path: Path) -> None:
+    async with open_document_side(tmp_path) as side:
+        side.analyser = Analyser(side.analyses, None)
+        side.library, side.worker = side.another_process()
+        await side.library.upload(OWNER, PATH.file, side.file(TEXT))
+        assert await side.worker.work_once()
+        [document] = await side.library.list_documents(OWNER)
+        await side.queue.enqueue(document, JobKind.EMBED)
+        again = await side.library.upload(OWNER, PATH.file, side.file(TEXT))
+        assert JobKind.EMBED in await side.queue.progress(again.document_id)
+        await side.worker.drain()
+        analysis = (await side.analyses.get([again.document_id]))[again.document_id]
+        assert (analysis.is_done, analysis.etag) == (True, again.etag)
+
+
+async def test_an_outage_however_long_gives_nothing_up(side: DocumentSide) -> None:
+    await put(side)
+    side.before_save("index", break_down)
+    for _ in range(60):
+        await side.worker.work_once()
+        side.clock.now += 10
+    side.before_save("index", pass_by)
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_a_write_that_lands_after_its_lease_was_lost_is_undone(side: DocumentSide) -> None:
+    await put(side, "Old text.")
+    job = await side.queue.lease(LEASE_SECONDS)
+    assert job is not None
+    await put(side, "New text.")
+    await side.worker.drain()
+    document = await stored(side)
+    # The old worker's last write, which no cancellation could stop any more.
+    old = [Passage(document_id=document.document_id, page=1, start=0, end=9, text="Old text.")]
+    await side.index.save(document.document_id, PATH.file, old)
+    await side.ingestion.after_loss(job)
+    await side.worker.drain()
+    assert await side.texts(document) == ("New text.", "New text.")
+
+
+async def test_a_fresh_start_beside_a_worker_does_not_end_as_completed_without_an_index(
+    side: DocumentSide,
+) -> None:
+    await put(side)
+
+    async def start_over_beside() -> None:
+        side.catalog.before_save = pass_by
+        await side.stores.start_over(PATH)
+
+    async def once_indexed() -> None:
+        side.index.before_save = pass_by
+        side.catalog.before_save = start_over_beside
+
+    side.index.before_save = once_indexed
+    await side.worker.drain()
+    side.clock.now += 60
+    await side.worker.drain()
+    document = await stored(side)
+    assert document.status is DocumentStatus.COMPLETED
+    assert "harbour master" in (await side.texts(document))[1]
+
+
+async def test_a_record_that_cannot_be_read_does_not_stop_the_worker(side: DocumentSide) -> None:
+    async def broken(_connection: object) -> None:
+        raise ValueError
+
+    side.catalog.unfinished = broken  # type: ignore[assignment]
+    seen = await put(side)
+    working = asyncio.create_task(side.worker.run())
+    while (await side.library.find(OWNER, seen.document_id)).status is not DocumentStatus.COMPLETED:
+        await asyncio.sleep(0.01)
+        assert not working.done()
+    working.cancel()
+    await asyncio.wait([working])

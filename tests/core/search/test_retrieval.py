@@ -47,6 +47,9 @@ class WordIndex:
             for n, text in enumerate(texts, 1)
         ]
 
+    async def indexed(self, document_ids: Sequence[str]) -> set[str]:
+        return set(document_ids) & self.passages.keys()
+
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:

@@ -1,6 +1,7 @@
 """The graph against fake tools and scripted models: routing, reuse of files, and what a model may do."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from core.documents.models import FileRef
 from core.errors import DependencyDown, NotFound
 from core.llm.model import ChatModel, Meter
 from orc.bootstrap import load_prompts
-from orc.events import Event, Plan, Reset, Route, Token, Tool
+from orc.events import Critique, Event, Plan, Reset, Route, Token, Tool
 from orc.graphs.graph import compile_graph
 from orc.graphs.models import ChatMessage, ConversationState, Deps
 from orc.tools import ToolSchema
@@ -415,3 +416,34 @@ async def test_an_instruction_inside_a_document_stays_material() -> None:
     seen = turn.model.calls[-1][0][-1].text
     assert seen.count("</source>") == 1
     assert "[S 1]" in seen
+
+
+async def test_the_steps_of_a_search_are_kept_with_the_turn() -> None:
+    steps = [{"method": "lexical", "threshold": 0.75, "hits": 1, "note": ""}]
+    found = {"passages": [passage("secret-id", 5, "The fee is 10.")], "steps": steps}
+    tools = FakeTools([SEARCH_TOOL], semantic_search=found)
+    state = await Turn(tools, searches_then("The fee is 10. [S1]")).run(has_documents=True)
+    assert [step.method for step in state.retrieval_steps] == ["lexical"]
+
+
+async def test_a_turn_whose_tools_all_failed_says_so_and_is_not_grounded() -> None:
+    tools = FakeTools([SEARCH_TOOL], semantic_search=NotFound("gone"))
+    turn = Turn(tools, searches_then("The fee is 10."))
+    state = await turn.run(has_documents=True)
+    assert state.retrieval_reason == "What failed: semantic_search."
+    assert state.retrieval_mode == "none"
+    assert state.grounding is not None
+    assert not state.grounding.grounded
+    assert [event.action for event in turn.of(Critique)] == ["label_unverified"]
+
+
+async def test_pages_that_cannot_be_read_back_fail_the_tool_and_not_the_turn() -> None:
+    turn = searching("I could not look.", passage("secret-id", 5, "The fee is 10."))
+
+    async def down(document_id: str, number: int) -> str:
+        raise DependencyDown("The store is down.", dependency="store")
+
+    turn.deps = replace(turn.deps, page_text=down)
+    state = await turn.run(has_documents=True)
+    assert state.answer is not None
+    assert "The store is down." in turn.model.calls[-1][0][-1].text
