@@ -1,5 +1,6 @@
 """What each ingredient of the ranking gives: added one after another, and left out one at a time."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -30,7 +31,10 @@ EVERYTHING = "everything"
 
 @dataclass(frozen=True)
 class Figures:
-    """Shares of the questions with a right page first and among five, and the mean reciprocal rank."""
+    """The shares of the needed pages that are first and among five, and the mean reciprocal rank.
+
+    Averages over questions; of pages that are alternatives one is needed.
+    """
 
     first: float
     among_five: float
@@ -69,19 +73,28 @@ async def measure(database: Database, weights: Weights, questions: Sequence[Ques
 
 def score(questions: Sequence[Question], rankings: Sequence[Sequence[RankedPage]]) -> Figures:
     """The figures of rankings, one for each question in the same order."""
-    ranks = [_rank_of_gold(question, pages) for question, pages in zip(questions, rankings, strict=True)]
+    ranks = [_ranks_of_gold(question, pages) for question, pages in zip(questions, rankings, strict=True)]
     count = max(1, len(ranks))
     return Figures(
-        first=sum(rank == 1 for rank in ranks) / count,
-        among_five=sum(rank is not None and rank <= 5 for rank in ranks) / count,
-        reciprocal_rank=sum(1 / rank for rank in ranks if rank is not None) / count,
+        first=sum(_share_within(1, found) for found in ranks) / count,
+        among_five=sum(_share_within(5, found) for found in ranks) / count,
+        reciprocal_rank=sum(1 / min(found) for found in ranks if found) / count,
     )
 
 
-def _rank_of_gold(question: Question, pages: Sequence[RankedPage]) -> int | None:
-    gold = {(page.file, page.page) for page in question.gold}
-    places = (place for place, page in enumerate(pages, 1) if (page["file"], page["page"]) in gold)
-    return next(places, None)
+def _ranks_of_gold(question: Question, pages: Sequence[RankedPage]) -> list[float]:
+    """The rank of the best alternative of each page that is needed; infinity where none is ranked."""
+    places = {(page["file"], page["page"]): place for place, page in reversed(list(enumerate(pages, 1)))}
+    ranks: dict[int, float] = {}
+    for number, gold in enumerate(question.gold):
+        group = -1 - number if gold.group is None else gold.group
+        place = places.get((gold.file, gold.page), math.inf)
+        ranks[group] = min(place, ranks.get(group, math.inf))
+    return list(ranks.values())
+
+
+def _share_within(rank: int, found: Sequence[float]) -> float:
+    return sum(place <= rank for place in found) / max(1, len(found))
 
 
 def _without(*ingredients: str) -> Weights:

@@ -21,10 +21,11 @@ console = Console(stderr=True)
 
 
 class Gold(BaseModel):
-    """A page that answers a question."""
+    """A page that answers a question. Pages of one group are alternatives; of each group one is needed."""
 
     file: str
     page: int
+    group: int | None = None
 
 
 class Question(BaseModel):

@@ -32,9 +32,9 @@ Results = Mapping[str, Mapping[str, Figures]]
 
 PREFACE = """# Retrieval, ingredient by ingredient
 
-Written by `python -m evals.report --publish`. R@1 and R@5: the share of questions with a right page first, or
-among the first five; MRR: the mean reciprocal rank. Pages are ranked by their best passage, and nothing but
-the product's own extraction and search is used.
+Written by `python -m evals.report --publish`. R@1 and R@5: the share of the pages that a question needs
+which are first, or among the first five; MRR: the mean reciprocal rank. Pages are ranked by their best
+passage, and nothing but the product's own extraction and search is used.
 
 {sizes}
 The questions on the filing were written and the ranking was tuned by the same hands: read those figures as an

@@ -26,7 +26,7 @@ class Weights:
     pairs: float = 0.4
     passage: float = 0.3
     headings: float = 0.15
-    figures: float = 0.8
+    figures: float = 0.6
     covers: float = 0.15
     names: float = 0.5
     periods: float = 0.8

@@ -75,6 +75,13 @@ def test_every_weight_is_an_ingredient() -> None:
     assert set(INGREDIENTS) == set(Weights.__dataclass_fields__)
 
 
+def test_every_page_that_is_needed_counts_and_alternatives_count_once() -> None:
+    gold = [Gold(file="a", page=page, group=group) for page, group in ((1, 1), (9, 1), (2, 2))]
+    question = Question(id="q", question="?", files=["a"], gold=gold)
+    pages = [RankedPage(file="a", page=page) for page in (1, 7, 8, 5, 6, 2)]
+    assert score([question], [pages]) == Figures(0.5, 0.5, 1.0)
+
+
 def test_scores_count_the_first_right_page() -> None:
     questions = [
         Question(id=str(n), question="?", files=["a"], gold=[Gold(file="a", page=page)])
