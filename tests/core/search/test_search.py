@@ -173,8 +173,8 @@ async def test_a_heading_counts_for_the_text_below_it(index: SqlitePassageIndex)
 
 
 async def test_a_question_for_a_number_prefers_pages_of_figures(index: SqlitePassageIndex) -> None:
-    prose = "Revenue comes from many places, where people work hard for it."
-    table = f"Revenue by quarter {' '.join(map(str, range(388, 512, 3)))} and in other quarters"
+    prose = "Revenue comes from many places, where people work hard for it, early and late, in mills."
+    table = f"Revenue by quarter {' '.join(map(str, range(388, 512, 6)))} and in other quarters"
     await save(index, "report", [prose, table])
     assert rank_pages(await index.search("Where does revenue come from?", ["report"], 5))[0] == ("report", 1)
     assert rank_pages(await index.search("How much is revenue?", ["report"], 5))[0] == ("report", 2)
