@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 6.0
 WAIT_SECONDS = 0.1
 ATTEMPTS = 3
-ENDED = (DocumentStatus.COMPLETED, DocumentStatus.FAILED)
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +133,7 @@ class Ingestion:
             document = await self._stores.get(path)
             if document is None:
                 raise missing_document(path.file)
-            if document.readable or document.status in ENDED:
+            if document.readable or document.status.is_final:
                 return document
             job = await self._stores.queue.claim(document, JobKind.INGEST, self._lease_seconds)
             if job is not None:
@@ -149,11 +148,11 @@ class Ingestion:
             await asyncio.sleep(WAIT_SECONDS)
 
     async def _ingest(self, document: Document, progress: Progress) -> None:
-        if document.status not in ENDED:
+        if not document.status.is_final:
             document = await self._advance(document, {"status": DocumentStatus.PROCESSING})
             if not self._reader.is_whole(document):
                 document = await self._make_readable(document, progress)
-        if document.status not in ENDED:
+        if not document.status.is_final:
             await self._make_searchable(document, progress)
             document = await self._advance(document, {"status": DocumentStatus.COMPLETED})
             log.info("document completed document_id=%s pages=%d", document.document_id, document.pages)

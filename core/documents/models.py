@@ -25,6 +25,11 @@ class DocumentStatus(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
 
+    @property
+    def is_final(self) -> bool:
+        """Whether the document stays so until its bytes change."""
+        return self in (DocumentStatus.COMPLETED, DocumentStatus.FAILED)
+
 
 class BlobProperties(Record):
     """What a blob store knows of a blob. The ETag changes whenever the bytes do."""

@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from core.documents.library import DocumentLibrary
-from core.documents.models import Document, DocumentStatus, JobProgress
+from core.documents.models import Document, JobProgress
 from core.errors import OrcError
 from orc.api.schemas import DocumentView
 from orc.events import Event, Failed
 from orc.problems import problem_of
 
 LOOK_SECONDS = 0.2
-ENDED = (DocumentStatus.COMPLETED, DocumentStatus.FAILED)
 
 
 class DocumentChanged(Event):
@@ -55,7 +54,7 @@ async def follow_document(
 async def _changes(library: DocumentLibrary, document: Document) -> AsyncIterator[Event]:
     shown: Document | None = None
     told: JobProgress | None = None
-    while document.status not in ENDED:
+    while not document.status.is_final:
         if document != shown:
             shown = document
             yield DocumentChanged(document=DocumentView.of(document))

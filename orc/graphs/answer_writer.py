@@ -29,7 +29,7 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     else:
         speech.say(await deps.writer.complete(messages, meter=deps.meter))
     answer = speech.end()
-    return changes(answer=answer, **(checked(speech) if state.tool_results else {}))
+    return changes(answer=answer, **checked(speech, state.tool_results))
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

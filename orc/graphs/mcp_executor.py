@@ -21,9 +21,6 @@ from orc.graphs.speaking import Speech, checked
 from orc.graphs.tool_views import Handles, offered
 from orc.graphs.utils import changes, chat_messages, reusable_refs
 
-LISTING = "documents_list"
-"""Tells of documents, not what they say."""
-
 
 async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
     """Force document_chat for named documents; otherwise let the model choose among the other tools."""
@@ -61,7 +58,7 @@ async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, A
         if not reply.tool_calls and not reply.invalid_tool_calls:
             return changes(
                 answer=speech.text,
-                **(checked(speech) if _quotes_expected(results) else {}),
+                **checked(speech, results),
                 **_searched(results, findings, state),
             )
         if speech.text:
@@ -91,11 +88,6 @@ def _searched(results: list[ToolResult], findings: Findings, state: Conversation
         reason += [f"What failed: {', '.join(failed)}."] * bool(failed)
         update["retrieval_reason"] = " ".join(reason)
     return update
-
-
-def _quotes_expected(results: list[ToolResult]) -> bool:
-    """Whether the answer speaks of what documents say: then every sentence of it has to be borne out."""
-    return any(result.name != LISTING for result in results)
 
 
 async def _shown(result: ToolResult, handles: Handles, findings: Findings) -> ToolResult:

@@ -17,6 +17,7 @@ from orc.graphs.findings import PageText
 from orc.tools import ToolGateway
 
 DOCUMENT_CHAT = "document_chat"
+LISTING = "documents_list"
 
 
 class ChatMessage(Record):

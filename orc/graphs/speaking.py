@@ -6,6 +6,7 @@ from typing import Any
 from core.grounding.markers import CitationWriter
 from core.grounding.sources import Source
 from orc.events import Event, Token
+from orc.graphs.models import LISTING, ToolResult
 
 
 class Speech:
@@ -39,6 +40,11 @@ class Speech:
             self._emit(Token(text=text))
 
 
-def checked(speech: Speech) -> dict[str, Any]:
-    """What the state keeps of the checks."""
+def checked(speech: Speech, results: Sequence[ToolResult]) -> dict[str, Any]:
+    """What the state keeps of the checks, where the answer speaks of what documents say.
+
+    It does once a tool was asked that tells more than which documents there are.
+    """
+    if all(result.name == LISTING for result in results):
+        return {}
     return {"citations": speech.writer.citations, "grounding": speech.writer.grounding}
