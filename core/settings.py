@@ -10,6 +10,7 @@ from core.errors import InvalidInput
 
 MIB = 1024 * 1024
 PREFIX = "ORC_"
+DAY_SECONDS = 24 * 3600
 
 
 class CoreSettings(BaseSettings):
@@ -29,13 +30,73 @@ class CoreSettings(BaseSettings):
         description="secret shared by both processes; default: made in the data directory",
     )
 
+    azure_cosmos_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_COSMOS_ENDPOINT"),
+        description="conversations, records and analyses in Cosmos DB; default: SQLite",
+    )
+    azure_cosmos_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_COSMOS_KEY"),
+        description="default: the identity of this process",
+    )
+    azure_cosmos_database: str = Field(
+        default="orc", min_length=1, validation_alias=AliasChoices("AZURE_COSMOS_DATABASE")
+    )
+    retention_days: int | None = Field(
+        default=None, ge=1, description="turns this old are removed; default: never"
+    )
+    azure_storage_account_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_STORAGE_ACCOUNT_URL"),
+        description="documents, their pages and the job queue in a storage account; default: a folder",
+    )
+    azure_storage_queue_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_STORAGE_QUEUE_URL"),
+        description="default: the account's, by its usual name",
+    )
+    azure_storage_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_STORAGE_KEY"),
+        description="default: the identity of this process",
+    )
+    azure_storage_container: str = Field(
+        default="documents",
+        pattern=r"^[a-z0-9](-?[a-z0-9]){2,62}$",
+        validation_alias=AliasChoices("AZURE_STORAGE_CONTAINER"),
+        description="of the documents; what is made of them lies in one with `-derived` added",
+    )
+    azure_search_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_SEARCH_ENDPOINT"),
+        description="passages in Azure AI Search; default: SQLite",
+    )
+    azure_search_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_SEARCH_KEY"),
+        description="default: the identity of this process",
+    )
+    azure_search_index: str = Field(
+        default="orc-passages",
+        pattern=r"^[a-z0-9](-?[a-z0-9])*$",
+        validation_alias=AliasChoices("AZURE_SEARCH_INDEX"),
+    )
+    azure_search_semantic: bool = Field(
+        default=True,
+        validation_alias=AliasChoices("AZURE_SEARCH_SEMANTIC"),
+        description="rank the results by the service's semantic reranker",
+    )
+
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     azure_openai_endpoint: str | None = Field(
         default=None, validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT")
     )
     azure_openai_api_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("AZURE_OPENAI_API_KEY")
+        default=None,
+        validation_alias=AliasChoices("AZURE_OPENAI_API_KEY"),
+        description="default: the identity of this process",
     )
     chat_model: str = Field(default="gpt-4o", description="model or deployment name")
     planner_model: str | None = Field(default=None, description="default: the chat model")
@@ -52,7 +113,15 @@ class CoreSettings(BaseSettings):
         default=32_000, description="what is read whole of documents that are not yet indexed"
     )
     retrieval_passages: int = Field(default=8, ge=1, le=50)
-    file_id_ttl_seconds: int = Field(default=7 * 24 * 3600, description="how long a file reference holds")
+    file_id_ttl_seconds: int = Field(
+        default=7 * DAY_SECONDS, ge=3600, le=30 * DAY_SECONDS, description="how long a file reference holds"
+    )
+    provider_files: Literal["auto", "files", "base64", "text"] = Field(
+        default="auto",
+        description="how PDFs that are read whole reach the model: by a file id of the provider, within the"
+        " request, or as the text of their pages; auto: by file id at OpenAI and Azure OpenAI, else text",
+    )
+    responses_api: bool = Field(default=False, description="use the provider's responses API for chat")
 
     max_upload_bytes: int = Field(default=100 * MIB, description="per file")
     extraction_seconds: float = Field(default=15.0, description="time one file's text may take")

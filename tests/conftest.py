@@ -5,12 +5,14 @@ The network is closed beyond loopback by pytest-socket, whose options stand in p
 
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from tests.azure_targets import PREFIX, Target, real
 from tests.shared_data import HANDBOOK, ROOT, SHARED
 
 FOREIGN_SETTINGS = ("ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_")
@@ -32,12 +34,48 @@ def clean_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("machine")
     with pytest.MonkeyPatch.context() as patch:
         for name in set(os.environ) - KEPT_SETTINGS:
-            if name.startswith(FOREIGN_SETTINGS):
+            if name.startswith(FOREIGN_SETTINGS) and not name.startswith(PREFIX):
                 patch.delenv(name)
         patch.setenv("ORC_DATA_DIR", str(folder / ".orc"))
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.chdir(folder)
         yield
+
+
+@pytest.fixture(scope="session")
+def cosmos_target() -> Iterator[Target]:
+    """Cosmos DB: its emulator, started once, or a real account. Each test makes a database of its own."""
+    from tests.doubles.cosmos_emulator import running
+
+    if target := real("COSMOS"):
+        yield target
+    else:
+        with running() as target:
+            yield target
+
+
+@pytest.fixture(scope="session")
+def storage_target() -> Iterator[Target]:
+    """Blob and queue storage: Azurite, started once, or a real account."""
+    from tests.doubles.azurite import running
+
+    if target := real("STORAGE"):
+        yield target
+    else:
+        with running() as target:
+            yield target
+
+
+@pytest.fixture(scope="session")
+def search_target() -> Iterator[Target]:
+    """AI Search: a double of its REST API, started once, or a real service."""
+    from tests.doubles.search_double import running
+
+    if target := real("SEARCH"):
+        yield target
+    else:
+        with running() as target:
+            yield target
 
 
 @pytest.fixture
@@ -71,3 +109,26 @@ def refuse_skip(report: Report) -> Report:
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} may not be skipped under ORC_REQUIRE_ALL=1: {reason}"
     return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "contract(port): what every adapter of this port must do")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests of a contract each adapter has passed."""
+    passed: Counter[tuple[str, str]] = Counter()
+    for report in terminalreporter.getreports("passed"):
+        passed.update(value for name, value in report.user_properties if name == "contract")
+    if passed:
+        terminalreporter.section("contracts")
+    for (port, adapter), count in sorted(passed.items()):
+        terminalreporter.line(f"{port:14} {adapter:12} {count:4} passed")
+
+
+@pytest.fixture(autouse=True)
+def count_contract(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+    """Note which adapter a contract's test runs against: the parameter of the fixture `adapter`."""
+    marker = request.node.get_closest_marker("contract")
+    if marker is not None and "adapter" in request.fixturenames:
+        record_property("contract", (marker.args[0], request.getfixturevalue("adapter")))

@@ -39,6 +39,14 @@ class BlobProperties(Record):
     size: int = Field(ge=0, description="bytes")
 
 
+class UploadTicket(Record):
+    """Leave to store one blob directly, for a while, with one PUT of its bytes."""
+
+    url: str = Field(repr=False, description="holds a signature: whoever has it may upload")
+    headers: dict[str, str] = Field(description="to send with the PUT")
+    expires_at: datetime
+
+
 class Document(Record):
     """A catalog record. `reason` is for people: why it failed, or why some pages still have no text."""
 
@@ -182,6 +190,9 @@ class StoredFile(FileRef):
     """A file reference with what binds it: the document, the bytes and the time until which it holds."""
 
     organization_id: str
+    user_id: str = ""
+    conversation_id: str = ""
     document_id: str
     etag: str
+    sha256: str = Field(default="", description="of the bytes that were sent")
     expires_at: datetime

@@ -17,6 +17,7 @@ from core.documents.models import (
     Passage,
     Retrieval,
     StoredFile,
+    UploadTicket,
 )
 from core.documents.names import BlobPath, Owner
 
@@ -44,6 +45,12 @@ class BlobStore(Protocol):
 
     async def delete(self, path: BlobPath) -> None:
         """Remove the blob; an absent one is no error."""
+
+    async def upload_ticket(self, path: BlobPath, seconds: int) -> UploadTicket | None:
+        """Leave to put this one blob without passing its bytes through us; None where that is not offered.
+
+        It neither reads nor lists nor deletes, and holds for no other path.
+        """
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the store can be used now."""
@@ -78,6 +85,12 @@ class Catalog(Protocol):
 
     async def save_files(self, files: Sequence[StoredFile]) -> None:
         """Insert references, replacing earlier ones of the same documents."""
+
+    async def files_of(self, path: BlobPath) -> list[StoredFile]:
+        """Every file reference of a document, those that expired or are of earlier bytes too."""
+
+    async def drop_files(self, files: Sequence[StoredFile]) -> None:
+        """Remove these references, unless others have taken their place."""
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the catalog can be used now."""

@@ -123,6 +123,24 @@ class SqliteCatalog:
 
         await self._database.write(work)
 
+    async def files_of(self, path: BlobPath) -> list[StoredFile]:
+        query = "SELECT body FROM stored_files WHERE organization_id = ? AND document_id = ?"
+        key = (path.owner.organization_id, path.document_id)
+        rows = await self._database.read(lambda connection: connection.execute(query, key).fetchall())
+        return [StoredFile.model_validate_json(row["body"]) for row in rows]
+
+    async def drop_files(self, files: Sequence[StoredFile]) -> None:
+        query = (
+            "DELETE FROM stored_files"
+            " WHERE organization_id = ? AND document_id = ? AND body ->> 'file_id' = ?"
+        )
+        keys = [(file.organization_id, file.document_id, file.file_id) for file in files]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(query, keys)
+
+        await self._database.write(work)
+
     async def ping(self) -> None:
         await self._database.ping()
 

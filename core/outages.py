@@ -1,0 +1,108 @@
+"""Calls to what may be down: what fails briefly is tried again, what fails lastingly is spared a moment."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from purgatory import AsyncCircuitBreakerFactory
+from purgatory.domain.model import OpenedState
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_random_exponential,
+)
+
+from core.errors import DependencyDown, OrcError
+
+Result = TypeVar("Result")
+Translate = Callable[[Exception], OrcError | None]
+"""Says which error of ours a vendor's exception amounts to; None: it is none of the vendor's."""
+
+FAILURES_IN_A_ROW = 5
+OPEN_SECONDS = 1.0
+"""So that calls succeed again within two seconds of a dependency's return."""
+ATTEMPTS = 6
+ATTEMPT_SECONDS = 10.0
+LONGEST_WAIT_SECONDS = 1.0
+
+
+class Guard:
+    """Stands between an adapter and one dependency; one per process and dependency.
+
+    After five failures in a row every call fails at once for a second, then the next ones try again.
+    Cancelling a call is no failure, nor is an answer that the caller does not like.
+    """
+
+    def __init__(self, dependency: str, translate: Translate) -> None:
+        self._dependency = dependency
+        self._translate = translate
+        self._breakers = AsyncCircuitBreakerFactory(
+            default_threshold=FAILURES_IN_A_ROW,
+            default_ttl=OPEN_SECONDS,
+            exclude=[(BaseException, lambda exc: not _is_outage(exc))],
+        )
+
+    async def call(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """The result of `work`, which is repeated after a failure that may pass: it must bear that.
+
+        Raises what `translate` makes of the vendor's exceptions, and DependencyDown without calling
+        `work` while the dependency is taken to be down.
+        """
+
+        async def attempt() -> Result:
+            async with self.attempt():
+                return await work()
+
+        return await _RETRYING(attempt)
+
+    @asynccontextmanager
+    async def attempt(self) -> AsyncIterator[None]:
+        """One attempt, for what must not be repeated or repeats itself. Raises as `call` does."""
+        breaker = await self._breakers.get_breaker(self._dependency)
+        try:
+            async with breaker:
+                try:
+                    yield
+                except Exception as exc:  # the vendor's exceptions are known to `translate` alone
+                    if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
+                        raise
+                    raise ours from exc
+        except OpenedState as exc:
+            raise CircuitOpen(self._dependency) from exc
+
+
+class CircuitOpen(DependencyDown):
+    """The dependency failed several times in a row and is not asked for a moment."""
+
+    def __init__(self, dependency: str) -> None:
+        super().__init__(
+            f"{_NAMES.get(dependency, dependency)} does not answer. Try again shortly.", dependency=dependency
+        )
+
+
+_NAMES = {
+    "model": "The model",
+    "mcp_server": "The tools server",
+    "store": "The database",
+    "blobs": "The document store",
+    "queue": "The job queue",
+    "search": "The search",
+}
+
+
+def _is_outage(exc: BaseException) -> bool:
+    return isinstance(exc, DependencyDown) and exc.retryable
+
+
+def _is_brief(exc: BaseException) -> bool:
+    return _is_outage(exc) and not isinstance(exc, CircuitOpen)
+
+
+_RETRYING = AsyncRetrying(
+    retry=retry_if_exception(_is_brief),
+    stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(ATTEMPT_SECONDS),
+    wait=wait_random_exponential(multiplier=0.05, max=LONGEST_WAIT_SECONDS),
+    reraise=True,
+)
