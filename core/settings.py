@@ -1,7 +1,7 @@
 """Settings that both deployables share, read from the environment and from `.env`."""
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -41,7 +41,10 @@ class CoreSettings(BaseSettings):
         description="default: the identity of this process",
     )
     azure_cosmos_database: str = Field(
-        default="orc", min_length=1, validation_alias=AliasChoices("AZURE_COSMOS_DATABASE")
+        default="orc",
+        min_length=1,
+        validation_alias=AliasChoices("AZURE_COSMOS_DATABASE"),
+        description="its name in the account",
     )
     retention_days: int | None = Field(
         default=None, ge=1, description="turns this old are removed; default: never"
@@ -81,6 +84,7 @@ class CoreSettings(BaseSettings):
         default="orc-passages",
         pattern=r"^[a-z0-9](-?[a-z0-9])*$",
         validation_alias=AliasChoices("AZURE_SEARCH_INDEX"),
+        description="its name in the service",
     )
     azure_search_semantic: bool = Field(
         default=True,
@@ -88,10 +92,18 @@ class CoreSettings(BaseSettings):
         description="rank the results by the service's semantic reranker",
     )
 
-    openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
-    openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
+    openai_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("OPENAI_API_KEY"), description="models of OpenAI answer"
+    )
+    openai_base_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("OPENAI_BASE_URL"),
+        description="a server that speaks OpenAI's API; it may ask for no key",
+    )
     azure_openai_endpoint: str | None = Field(
-        default=None, validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT")
+        default=None,
+        validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT"),
+        description="models of Azure OpenAI answer; the names below are those of deployments",
     )
     azure_openai_api_key: SecretStr | None = Field(
         default=None,
@@ -103,8 +115,10 @@ class CoreSettings(BaseSettings):
     embedding_model: str | None = Field(
         default=None, description="embedding model or deployment; without it search is lexical"
     )
-    model_timeout_seconds: float = 60.0
-    model_retries: Annotated[int, Field(ge=0)] = 2
+    model_timeout_seconds: float = Field(default=60.0, gt=0, description="how long a model may be silent")
+    model_retries: int = Field(
+        default=2, ge=0, description="of a request that failed before its answer began"
+    )
 
     inline_token_budget: int = Field(
         default=6000, description="whole documents up to this size go to the model"
@@ -112,7 +126,9 @@ class CoreSettings(BaseSettings):
     inline_limit_tokens: int = Field(
         default=32_000, description="what is read whole of documents that are not yet indexed"
     )
-    retrieval_passages: int = Field(default=8, ge=1, le=50)
+    retrieval_passages: int = Field(
+        default=8, ge=1, le=50, description="what is read of documents that are searched"
+    )
     file_id_ttl_seconds: int = Field(
         default=7 * DAY_SECONDS, ge=3600, le=30 * DAY_SECONDS, description="how long a file reference holds"
     )
@@ -126,7 +142,7 @@ class CoreSettings(BaseSettings):
     max_upload_bytes: int = Field(default=100 * MIB, description="per file")
     extraction_seconds: float = Field(default=15.0, description="time one file's text may take")
     extraction_memory_bytes: int = Field(default=1024 * MIB, description="memory one file's text may take")
-    extraction_processes: int = Field(default=2, ge=1)
+    extraction_processes: int = Field(default=2, ge=1, description="files that one process reads at a time")
 
     ingestion_workers: int = Field(
         default=1, ge=0, description="processes that `orc serve` starts to index and analyse documents"
@@ -151,10 +167,14 @@ class CoreSettings(BaseSettings):
     )
     ocr_seconds: float = Field(default=1800.0, gt=0, description="time the OCR of one file may take")
     azure_document_intelligence_endpoint: str | None = Field(
-        default=None, validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT")
+        default=None,
+        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT"),
+        description="OCR by Azure",
     )
     azure_document_intelligence_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY")
+        default=None,
+        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY"),
+        description="default: the identity of this process",
     )
 
     @property

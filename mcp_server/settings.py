@@ -8,8 +8,8 @@ from core.settings import CoreSettings
 class Settings(CoreSettings):
     """Where the server listens, the scope of a local stdio session, and the limits of tools."""
 
-    mcp_host: str = "127.0.0.1"
-    mcp_port: int = Field(default=7072, ge=0, le=65535)
+    mcp_host: str = Field(default="127.0.0.1", description="address on which the server listens")
+    mcp_port: int = Field(default=7072, ge=0, le=65535, description="and its port")
     mcp_public_url: str | None = Field(
         default=None, description="the address that clients use, where it differs"
     )

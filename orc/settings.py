@@ -19,8 +19,8 @@ class AuthMode(StrEnum):
 class Settings(CoreSettings):
     """The API, who may call it, the tools server and the limits of a turn."""
 
-    host: str = "127.0.0.1"
-    port: int = Field(default=7071, ge=0, le=65535)
+    host: str = Field(default="127.0.0.1", description="address of the API that `orc serve` starts")
+    port: int = Field(default=7071, ge=0, le=65535, description="and its port")
 
     auth_mode: AuthMode = Field(default=AuthMode.LOCAL, description="local works on a loopback address only")
     azure_instance_id: str | None = Field(
@@ -28,16 +28,17 @@ class Settings(CoreSettings):
         validation_alias=AliasChoices("WEBSITE_INSTANCE_ID"),
         description="set by Azure, where local authentication is refused",
     )
-    local_organization: str = "local"
-    local_user: str = "me"
-    jwt_issuer: str | None = None
-    jwt_audience: str | None = None
+    local_organization: str = Field(default="local", description="who the local user is")
+    local_user: str = Field(default="me", description="who the local user is")
+    jwt_issuer: str | None = Field(default=None, description="of bearer tokens, for `jwt`")
+    jwt_audience: str | None = Field(default=None, description="of bearer tokens, for `jwt`")
     jwt_jwks_url: str | None = Field(default=None, description="where the issuer publishes its keys")
-    admin_role: str = "orc.admin"
+    admin_role: str = Field(default="orc.admin", description="the role that may see telemetry")
 
     mcp_server_url: str = Field(
         default="http://127.0.0.1:7072/mcp",
         validation_alias=AliasChoices("MCP_SERVER_URL", "ORC_MCP_SERVER_URL"),
+        description="where the tools server answers",
     )
     tool_timeout_seconds: float = Field(default=120.0, description="what one tool call may take in all")
     tool_rounds: int = Field(default=4, ge=1, description="how often a model may ask for tools in one turn")
@@ -46,8 +47,9 @@ class Settings(CoreSettings):
         default=3,
         ge=1,
         validation_alias=AliasChoices("MAX_DOCUMENTS_PER_REQUEST", "ORC_MAX_DOCUMENTS_PER_REQUEST"),
+        description="that a question may name",
     )
-    max_files_per_upload: int = Field(default=20, ge=1)
+    max_files_per_upload: int = Field(default=20, ge=1, description="in one request")
     turn_deadline_seconds: float = Field(
         default=200.0, description="below the 230 s of Azure's load balancer"
     )
@@ -55,8 +57,8 @@ class Settings(CoreSettings):
         default=15.0, description="after a crash a turn counts as failed this late"
     )
     max_model_calls: int = Field(default=8, ge=1, description="per turn, tools not counted")
-    history_turns: int = Field(default=12, ge=0)
-    ping_seconds: int = Field(default=15, ge=1)
+    history_turns: int = Field(default=12, ge=0, description="earlier turns that a question is understood by")
+    ping_seconds: int = Field(default=15, ge=1, description="between signs of life on a silent stream")
 
     @field_validator("local_organization", "local_user")
     @classmethod

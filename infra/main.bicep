@@ -1,0 +1,187 @@
+// Orc on Azure: everything that `azd provision` makes. Nothing here holds or hands out an account key.
+targetScope = 'subscription'
+
+@minLength(1)
+@maxLength(32)
+@description('Name of the azd environment; part of every name.')
+param environmentName string
+
+@minLength(1)
+@description('Region of everything but the models.')
+param location string
+
+@description('Region of the models, where it differs: not every region has every model.')
+param modelLocation string = location
+
+@description('Application (client) id of the Entra app registration that people sign in with.')
+param authClientId string
+
+@description('Whoever runs azd: may make the search index, and nothing else. Empty in a pipeline that may already.')
+param principalId string = ''
+
+@allowed(['User', 'ServicePrincipal'])
+param principalType string = 'User'
+
+param chatModel string = 'gpt-4o'
+param chatModelVersion string = '2024-11-20'
+@description('Thousands of tokens a minute.')
+param chatCapacity int = 50
+param embeddingModel string = 'text-embedding-3-small'
+param embeddingModelVersion string = '1'
+param embeddingCapacity int = 50
+
+@description('Turns this old are removed; 0 keeps them.')
+@minValue(0)
+param retentionDays int = 0
+
+@description('Requests that one instance of the API answers at a time. A turn mostly waits.')
+@minValue(1)
+param concurrencyPerInstance int = 16
+
+@secure()
+@description('Signs scopes between the API and the tools server. A new one with each deployment is fine: scopes live for minutes.')
+param scopeKey string = '${newGuid()}${newGuid()}'
+
+var tags = { 'azd-env-name': environmentName }
+var token = uniqueString(subscription().id, environmentName, location)
+
+resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
+  name: 'rg-${environmentName}'
+  location: location
+  tags: tags
+}
+
+module identities 'modules/identities.bicep' = {
+  scope: group
+  params: { location: location, tags: tags, token: token }
+}
+
+module monitoring 'modules/monitoring.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    publishers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
+  }
+}
+
+module vault 'modules/vault.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    scopeKey: scopeKey
+    readers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
+  }
+}
+
+module storage 'modules/storage.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    apiPrincipalId: identities.outputs.apiPrincipalId
+    toolsPrincipalId: identities.outputs.toolsPrincipalId
+  }
+}
+
+module cosmos 'modules/cosmos.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    apiPrincipalId: identities.outputs.apiPrincipalId
+    toolsPrincipalId: identities.outputs.toolsPrincipalId
+  }
+}
+
+module search 'modules/search.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    apiPrincipalId: identities.outputs.apiPrincipalId
+    toolsPrincipalId: identities.outputs.toolsPrincipalId
+    deployerId: principalId
+    deployerType: principalType
+  }
+}
+
+module models 'modules/models.bicep' = {
+  scope: group
+  params: {
+    location: modelLocation
+    tags: tags
+    token: token
+    chatModel: chatModel
+    chatModelVersion: chatModelVersion
+    chatCapacity: chatCapacity
+    embeddingModel: embeddingModel
+    embeddingModelVersion: embeddingModelVersion
+    embeddingCapacity: embeddingCapacity
+    callers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
+  }
+}
+
+// What both halves are told. Names are those of docs/configuration.md.
+var shared = {
+  AZURE_COSMOS_ENDPOINT: cosmos.outputs.endpoint
+  AZURE_STORAGE_ACCOUNT_URL: storage.outputs.blobEndpoint
+  AZURE_SEARCH_ENDPOINT: search.outputs.endpoint
+  AZURE_OPENAI_ENDPOINT: models.outputs.endpoint
+  ORC_CHAT_MODEL: chatModel
+  ORC_EMBEDDING_MODEL: embeddingModel
+  ORC_RESPONSES_API: 'true'
+}
+var retention = retentionDays == 0 ? {} : { ORC_RETENTION_DAYS: string(retentionDays) }
+
+module tools 'modules/tools.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    identityId: identities.outputs.toolsId
+    identityClientId: identities.outputs.toolsClientId
+    identityPrincipalId: identities.outputs.toolsPrincipalId
+    logAnalyticsName: monitoring.outputs.logAnalyticsName
+    insightsConnectionString: monitoring.outputs.connectionString
+    scopeKeyUri: vault.outputs.scopeKeyUri
+    settings: shared
+  }
+}
+
+module api 'modules/api.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    identityId: identities.outputs.apiId
+    identityClientId: identities.outputs.apiClientId
+    hostStorageName: storage.outputs.hostName
+    packageContainer: storage.outputs.packageContainer
+    queueEndpoint: storage.outputs.queueEndpoint
+    insightsConnectionString: monitoring.outputs.connectionString
+    scopeKeyUri: vault.outputs.scopeKeyUri
+    authClientId: authClientId
+    concurrencyPerInstance: concurrencyPerInstance
+    settings: union(shared, retention, { MCP_SERVER_URL: '${tools.outputs.url}/mcp' })
+  }
+}
+
+// azd keeps these in the environment: `orc provision` and `orc doctor` at the desk read them.
+output AZURE_COSMOS_ENDPOINT string = cosmos.outputs.endpoint
+output AZURE_STORAGE_ACCOUNT_URL string = storage.outputs.blobEndpoint
+output AZURE_SEARCH_ENDPOINT string = search.outputs.endpoint
+output AZURE_OPENAI_ENDPOINT string = models.outputs.endpoint
+output ORC_CHAT_MODEL string = chatModel
+output ORC_EMBEDDING_MODEL string = embeddingModel
+output MCP_SERVER_URL string = '${tools.outputs.url}/mcp'
+output AZURE_CONTAINER_REGISTRY_ENDPOINT string = tools.outputs.registry
+output API_URL string = api.outputs.url

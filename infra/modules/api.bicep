@@ -1,0 +1,105 @@
+// The API and the ingestion on Flex Consumption. People sign in with Entra before a request reaches the code.
+param location string
+param tags object
+param token string
+param identityId string
+param identityClientId string
+param hostStorageName string
+param packageContainer string
+param queueEndpoint string
+param insightsConnectionString string
+param scopeKeyUri string
+param authClientId string
+param concurrencyPerInstance int
+param settings object
+
+var identitySettings = {
+  AZURE_CLIENT_ID: identityClientId
+  AzureWebJobsStorage__accountName: hostStorageName
+  AzureWebJobsStorage__credential: 'managedidentity'
+  AzureWebJobsStorage__clientId: identityClientId
+  ORC_QUEUE__queueServiceUri: queueEndpoint
+  ORC_QUEUE__credential: 'managedidentity'
+  ORC_QUEUE__clientId: identityClientId
+  APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
+  APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+}
+var ownSettings = {
+  ORC_AUTH_MODE: 'easyauth'
+  ORC_DATA_DIR: '/tmp/orc'
+  ORC_SCOPE_KEY: '@Microsoft.KeyVault(SecretUri=${scopeKeyUri})'
+}
+
+resource plan 'Microsoft.Web/serverfarms@2023-12-01' = {
+  name: 'plan-${token}'
+  location: location
+  tags: tags
+  kind: 'functionapp'
+  sku: { tier: 'FlexConsumption', name: 'FC1' }
+  properties: { reserved: true }
+}
+
+resource app 'Microsoft.Web/sites@2023-12-01' = {
+  name: 'func-${token}'
+  location: location
+  tags: union(tags, { 'azd-service-name': 'api' })
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: { '${identityId}': {} }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    keyVaultReferenceIdentity: identityId
+    functionAppConfig: {
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: packageContainer
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identityId
+          }
+        }
+      }
+      runtime: { name: 'python', version: '3.13' }
+      scaleAndConcurrency: {
+        instanceMemoryMB: 2048
+        maximumInstanceCount: 40
+        triggers: { http: { perInstanceConcurrency: concurrencyPerInstance } }
+      }
+    }
+    siteConfig: { minTlsVersion: '1.2' }
+  }
+
+  resource appSettings 'config' = {
+    name: 'appsettings'
+    properties: union(settings, identitySettings, ownSettings)
+  }
+
+  resource auth 'config' = {
+    name: 'authsettingsV2'
+    properties: {
+      platform: { enabled: true }
+      globalValidation: {
+        requireAuthentication: true
+        unauthenticatedClientAction: 'Return401'
+        excludedPaths: ['/api/health']
+      }
+      identityProviders: {
+        azureActiveDirectory: {
+          enabled: true
+          registration: {
+            clientId: authClientId
+            openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+          }
+          validation: { allowedAudiences: [authClientId, 'api://${authClientId}'] }
+        }
+      }
+      login: { tokenStore: { enabled: false } }
+    }
+  }
+}
+
+output url string = 'https://${app.properties.defaultHostName}/api'

@@ -1,0 +1,74 @@
+// Cosmos DB, serverless, with the containers of core/azure/provisioning.py: a test holds the two together.
+param location string
+param tags object
+param token string
+param apiPrincipalId string
+param toolsPrincipalId string
+
+var database = 'orc'
+var owner = ['/organization_id', '/user_id', '/conversation_id']
+var containers = [
+  { name: 'conversations', paths: owner, expires: true, unindexed: [] }
+  { name: 'documents', paths: owner, expires: false, unindexed: [] }
+  { name: 'analyses', paths: ['/document_id'], expires: false, unindexed: [] }
+]
+
+// The built-in data contributor: items and queries, no keys, no settings of the account.
+var dataContributor = '${account.id}/sqlRoleDefinitions/00000000-0000-0000-0000-000000000002'
+var grants = [
+  { principal: apiPrincipalId, scope: '/dbs/${database}' }
+  // The tools server never sees a conversation.
+  { principal: toolsPrincipalId, scope: '/dbs/${database}/colls/documents' }
+  { principal: toolsPrincipalId, scope: '/dbs/${database}/colls/analyses' }
+]
+
+resource account 'Microsoft.DocumentDB/databaseAccounts@2024-05-15' = {
+  name: 'cosmos-${token}'
+  location: location
+  tags: tags
+  kind: 'GlobalDocumentDB'
+  properties: {
+    databaseAccountOfferType: 'Standard'
+    disableLocalAuth: true
+    disableKeyBasedMetadataWriteAccess: true
+    minimalTlsVersion: 'Tls12'
+    consistencyPolicy: { defaultConsistencyLevel: 'Session' }
+    locations: [{ locationName: location, failoverPriority: 0, isZoneRedundant: false }]
+    capabilities: [{ name: 'EnableServerless' }]
+    backupPolicy: { type: 'Continuous', continuousModeProperties: { tier: 'Continuous7Days' } }
+  }
+
+  resource orc 'sqlDatabases' = {
+    name: database
+    properties: { resource: { id: database } }
+
+    resource items 'containers' = [for each in containers: {
+      name: each.name
+      properties: {
+        resource: {
+          id: each.name
+          partitionKey: { paths: each.paths, kind: length(each.paths) == 1 ? 'Hash' : 'MultiHash', version: 2 }
+          defaultTtl: each.expires ? -1 : null
+          indexingPolicy: {
+            indexingMode: 'consistent'
+            includedPaths: [{ path: '/*' }]
+            excludedPaths: map(each.unindexed, path => { path: path })
+          }
+        }
+      }
+    }]
+  }
+}
+
+resource grant 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-05-15' = [for each in grants: {
+  parent: account
+  name: guid(account.id, each.principal, each.scope)
+  properties: {
+    principalId: each.principal
+    roleDefinitionId: dataContributor
+    scope: '${account.id}${each.scope}'
+  }
+  dependsOn: [account::orc]
+}]
+
+output endpoint string = account.properties.documentEndpoint

@@ -1,0 +1,57 @@
+// Azure OpenAI with a chat and an embedding deployment, each named like its model.
+param location string
+param tags object
+param token string
+param chatModel string
+param chatModelVersion string
+param chatCapacity int
+param embeddingModel string
+param embeddingModelVersion string
+param embeddingCapacity int
+param callers array
+
+// Not the lesser `Cognitive Services OpenAI User`: documents are sent, and taken back, through the Files API.
+var openAiContributor = 'a001fd3d-188f-4b5d-821b-7da978bf7442'
+
+resource account 'Microsoft.CognitiveServices/accounts@2024-10-01' = {
+  name: 'oai-${token}'
+  location: location
+  tags: tags
+  kind: 'OpenAI'
+  sku: { name: 'S0' }
+  properties: {
+    customSubDomainName: 'oai-${token}'
+    disableLocalAuth: true
+  }
+}
+
+resource chat 'Microsoft.CognitiveServices/accounts/deployments@2024-10-01' = {
+  parent: account
+  name: chatModel
+  sku: { name: 'GlobalStandard', capacity: chatCapacity }
+  properties: {
+    model: { format: 'OpenAI', name: chatModel, version: chatModelVersion }
+  }
+}
+
+resource embedding 'Microsoft.CognitiveServices/accounts/deployments@2024-10-01' = {
+  parent: account
+  name: embeddingModel
+  sku: { name: 'GlobalStandard', capacity: embeddingCapacity }
+  properties: {
+    model: { format: 'OpenAI', name: embeddingModel, version: embeddingModelVersion }
+  }
+  dependsOn: [chat] // the account takes one change at a time
+}
+
+resource call 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for caller in callers: {
+  name: guid(account.id, caller, openAiContributor)
+  scope: account
+  properties: {
+    principalId: caller
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', openAiContributor)
+  }
+}]
+
+output endpoint string = account.properties.endpoint

@@ -1,0 +1,105 @@
+// The tools server on Container Apps. Every call carries a signed scope; without one it answers 401.
+param location string
+param tags object
+param token string
+param identityId string
+param identityClientId string
+param identityPrincipalId string
+param logAnalyticsName string
+param insightsConnectionString string
+param scopeKeyUri string
+param settings object
+
+var port = 8080
+var name = 'ca-tools-${token}'
+var acrPull = '7f951dda-4ed3-4680-a7ca-43fe172d538d'
+
+resource logs 'Microsoft.OperationalInsights/workspaces@2023-09-01' existing = {
+  name: logAnalyticsName
+}
+
+resource registry 'Microsoft.ContainerRegistry/registries@2023-07-01' = {
+  name: 'cr${token}'
+  location: location
+  tags: tags
+  sku: { name: 'Basic' }
+  properties: { adminUserEnabled: false }
+}
+
+resource pull 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(registry.id, identityPrincipalId, acrPull)
+  scope: registry
+  properties: {
+    principalId: identityPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', acrPull)
+  }
+}
+
+resource environment 'Microsoft.App/managedEnvironments@2024-03-01' = {
+  name: 'cae-${token}'
+  location: location
+  tags: tags
+  properties: {
+    appLogsConfiguration: { destination: 'azure-monitor' }
+  }
+}
+
+resource toLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'logs'
+  scope: environment
+  properties: {
+    workspaceId: logs.id
+    logs: [{ categoryGroup: 'allLogs', enabled: true }]
+  }
+}
+
+resource app 'Microsoft.App/containerApps@2024-03-01' = {
+  name: name
+  location: location
+  tags: union(tags, { 'azd-service-name': 'tools' })
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: { '${identityId}': {} }
+  }
+  properties: {
+    managedEnvironmentId: environment.id
+    configuration: {
+      ingress: { external: true, targetPort: port, transport: 'http', allowInsecure: false }
+      registries: [{ server: registry.properties.loginServer, identity: identityId }]
+      secrets: [{ name: 'scope-key', keyVaultUrl: scopeKeyUri, identity: identityId }]
+    }
+    template: {
+      containers: [
+        {
+          name: 'tools'
+          // Until azd has deployed the first image.
+          image: 'mcr.microsoft.com/k8se/quickstart:latest'
+          resources: { cpu: json('1.0'), memory: '2Gi' }
+          env: concat(
+            map(items(settings), setting => { name: setting.key, value: setting.value }),
+            [
+              { name: 'AZURE_CLIENT_ID', value: identityClientId }
+              { name: 'APPLICATIONINSIGHTS_CONNECTION_STRING', value: insightsConnectionString }
+              { name: 'ORC_MCP_PUBLIC_URL', value: 'https://${name}.${environment.properties.defaultDomain}/mcp' }
+              { name: 'ORC_SCOPE_KEY', secretRef: 'scope-key' }
+            ]
+          )
+          probes: [
+            { type: 'Readiness', httpGet: { path: '/health', port: port }, periodSeconds: 5 }
+            { type: 'Liveness', httpGet: { path: '/health', port: port }, periodSeconds: 10, failureThreshold: 3 }
+          ]
+        }
+      ]
+      scale: {
+        minReplicas: 1
+        maxReplicas: 10
+        rules: [{ name: 'calls', http: { metadata: { concurrentRequests: '20' } } }]
+      }
+    }
+  }
+  dependsOn: [pull]
+}
+
+output url string = 'https://${app.properties.configuration.ingress.fqdn}'
+output registry string = registry.properties.loginServer

@@ -1,0 +1,113 @@
+"""`python -m scripts.describe_settings`: write docs/configuration.md from the settings themselves."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le
+from pydantic import AliasChoices, SecretStr
+from pydantic.fields import FieldInfo
+
+import mcp_server.settings
+import orc.settings
+from core.settings import PREFIX, CoreSettings
+
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
+HEAD = (
+    "# Configuration\n\n"
+    "Written by `python -m scripts.describe_settings` from the settings; a test compares.\n\n"
+    "Settings are environment variables, or lines of a `.env` file. A value that cannot be used ends the "
+    "program with a message that names the variable. `orc doctor` says what is in use, whether it answers "
+    "and how fast, and what to do where it does not.\n\n"
+    "A service of Azure is in use when its address is set; without a key the process's own identity signs in "
+    "(a managed identity on Azure, `az login` at a desk). What is not set runs on this machine: SQLite, a "
+    "folder, the offline model.\n"
+)
+PARTS = (
+    ("All processes", CoreSettings, ()),
+    ("The API", orc.settings.Settings, CoreSettings.model_fields),
+    ("The tools server", mcp_server.settings.Settings, CoreSettings.model_fields),
+)
+
+
+def describe() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *(_part(*part) for part in PARTS)])
+
+
+def variables(kind: type[CoreSettings]) -> set[str]:
+    """The environment variables that these settings read."""
+    return {name for field, info in kind.model_fields.items() for name in _names(field, info)}
+
+
+def _part(title: str, kind: type[CoreSettings], elsewhere: Iterable[str]) -> str:
+    fields = {name: field for name, field in kind.model_fields.items() if name not in set(elsewhere)}
+    rows = [_row(name, field) for name, field in fields.items()]
+    return "\n".join(
+        [f"## {title}\n", "| variable | value | default | what |", "| --- | --- | --- | --- |", *rows, ""]
+    )
+
+
+def _row(name: str, field: FieldInfo) -> str:
+    cells = [_variables(name, field), _values(field), _default(field), field.description or ""]
+    return f"| {' | '.join(cells)} |"
+
+
+def _variables(name: str, field: FieldInfo) -> str:
+    return ", ".join(f"`{each}`" for each in _names(name, field))
+
+
+def _names(name: str, field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    return (
+        [str(each) for each in alias.choices] if isinstance(alias, AliasChoices) else [PREFIX + name.upper()]
+    )
+
+
+def _values(field: FieldInfo) -> str:
+    kinds = [kind for kind in _alternatives(field.annotation) if kind is not NoneType]
+    return f"{' or '.join(_kind(kind) for kind in kinds)}{_limits(field)}"
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    return (
+        get_args(annotation)
+        if get_origin(annotation) is UnionType or isinstance(annotation, UnionType)
+        else (annotation,)
+    )
+
+
+def _kind(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(kind))
+    if hasattr(kind, "__members__"):
+        return ", ".join(f"`{value}`" for value in kind)
+    names = {
+        str: "text",
+        int: "whole number",
+        float: "number",
+        bool: "`true`, `false`",
+        SecretStr: "secret",
+        Path: "path",
+    }
+    return names[kind]
+
+
+def _limits(field: FieldInfo) -> str:
+    least = next((f"{limit.ge}" for limit in field.metadata if isinstance(limit, Ge)), None)
+    above = next((f"above {limit.gt}" for limit in field.metadata if isinstance(limit, Gt)), None)
+    most = next((f"{limit.le}" for limit in field.metadata if isinstance(limit, Le)), None)
+    if least and most:
+        return f", {least} to {most}"
+    return f", {above or f'{least} or more'}" if least or above else ""
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is None:
+        return "none"
+    return f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(describe())
