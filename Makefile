@@ -15,7 +15,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--custom-compile-command "make requirements" $(UPGRADE) pyproject.toml
 
 .NOTPARALLEL:
-.PHONY: help run test check bench requirements token-ranks clean
+.PHONY: help run test check bench provision requirements token-ranks clean
 .PHONY: python install install-dev install-functions install-node
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make test          set up, then all checks and tests; ORC_REQUIRE_ALL=1: nothing may be left out"
 	@echo "make check         formatting, lint and types"
 	@echo "make bench         measure and print a table"
+	@echo "make provision     make what is missing in the services of Azure that the environment names"
 	@echo "make requirements  compile pyproject.toml into the pins; UPGRADE=--upgrade takes newer versions"
 	@echo "make token-ranks   obtain the file that makes token counts exact"
 	@echo "make clean         remove what was installed and cached; documents and conversations stay"
@@ -40,6 +41,9 @@ check: install-dev
 
 bench: install-dev token-ranks
 	@$(BIN)/python -m bench
+
+provision: install
+	@$(BIN)/orc provision
 
 requirements: install-dev
 	$(COMPILE) --output-file requirements.txt

@@ -30,6 +30,8 @@ class Plan:
     crowd_uploads: int
     searched_documents: int
     searches: int
+    azure_turns_per_round: int
+    costed_turns: int
     imports: int
     starts: int
 
@@ -44,6 +46,16 @@ class Plan:
         return self.busy_rounds * self.busy_turns
 
     @property
+    def azure_questions(self) -> int:
+        """The same for turns that are held against those on Azure's stores."""
+        return self.rounds * self.azure_turns_per_round
+
+    @property
+    def azure_steps(self) -> int:
+        """Parts of the measurements there: conversations, rounds, turns."""
+        return self.azure_questions + 1 + self.rounds + self.costed_turns
+
+    @property
     def growth_turns(self) -> int:
         """All turns of the long conversation and of the short ones that are held against it."""
         short = EARLY_CONVERSATIONS * (EARLY_TURN + self.growth_window)
@@ -52,7 +64,8 @@ class Plan:
     @property
     def conversations(self) -> int:
         """Conversations that need a document of their own."""
-        return self.first_questions + self.busy_questions + self.streams + 1 + EARLY_CONVERSATIONS + CLIENTS
+        apart = self.azure_questions + self.streams + 1 + EARLY_CONVERSATIONS + CLIENTS
+        return self.first_questions + self.busy_questions + apart
 
 
 FULL = Plan(
@@ -70,6 +83,8 @@ FULL = Plan(
     crowd_uploads=10,
     searched_documents=2000,
     searches=400,
+    azure_turns_per_round=4,
+    costed_turns=500,
     imports=5,
     starts=3,
 )
@@ -88,6 +103,8 @@ QUICK = Plan(
     crowd_uploads=10,
     searched_documents=400,
     searches=150,
+    azure_turns_per_round=3,
+    costed_turns=60,
     imports=2,
     starts=1,
 )

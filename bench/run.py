@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.asking import Advance, bare_model, prepare_conversations
+from bench.azure import measure_azure
 from bench.conversing import measure_first_token, measure_growth
 from bench.crowding import measure_crowd
 from bench.figures import Figure, summary
@@ -67,6 +68,8 @@ async def _measure_running(
         figures += await measure_throughput(stage, bare, plan, take(plan.busy_questions), advance)
         advance = steps.of("Streams", plan.streams)
         figures += await measure_first_token(stage, bare, take(plan.streams), advance)
+        advance = steps.of("Turns on Azure's emulators", plan.azure_steps)
+        figures += await measure_azure(stage, bare, plan, folder, take(plan.azure_questions), advance)
     (long,), short = take(1), take(EARLY_CONVERSATIONS)
     advance = steps.of("A long conversation", plan.growth_turns)
     growth, times = await measure_growth(stage, plan, long, short, advance)

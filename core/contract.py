@@ -62,10 +62,15 @@ class Usage(Record):
 
 
 class FileStatus(Record):
-    """What became of one of the documents that a call asked for."""
+    """What became of one of the documents that a call asked for. `reused`: under the id that it brought."""
 
     blob_name: str
     status: Literal["reused", "created", "failed"]
+    sent_as: Literal["file", "base64", "text"] | None = Field(
+        default=None,
+        description="how the model got it: by a file id of its provider, as a file within the request, or as"
+        " text of its pages; null where it failed",
+    )
     reason: str | None = None
     pages: int = 0
     pages_without_text: int = 0

@@ -41,7 +41,13 @@ class Guard:
         self._breakers = AsyncCircuitBreakerFactory(
             default_threshold=FAILURES_IN_A_ROW,
             default_ttl=OPEN_SECONDS,
-            exclude=[(BaseException, lambda exc: not _is_outage(exc))],
+            exclude=[(BaseException, lambda exc: not self._is_outage(exc))],
+        )
+        self._retrying = AsyncRetrying(
+            retry=retry_if_exception(self._is_brief),
+            stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(ATTEMPT_SECONDS),
+            wait=wait_random_exponential(multiplier=0.05, max=LONGEST_WAIT_SECONDS),
+            reraise=True,
         )
 
     async def call(self, work: Callable[[], Awaitable[Result]]) -> Result:
@@ -55,7 +61,7 @@ class Guard:
             async with self.attempt():
                 return await work()
 
-        return await _RETRYING(attempt)
+        return await self._retrying(attempt)
 
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:
@@ -71,6 +77,13 @@ class Guard:
                     raise ours from exc
         except OpenedState as exc:
             raise CircuitOpen(self._dependency) from exc
+
+    def _is_outage(self, exc: BaseException) -> bool:
+        # What it reports of a dependency of its own, it has answered with.
+        return isinstance(exc, DependencyDown) and exc.retryable and exc.dependency == self._dependency
+
+    def _is_brief(self, exc: BaseException) -> bool:
+        return self._is_outage(exc) and not isinstance(exc, CircuitOpen)
 
 
 class CircuitOpen(DependencyDown):
@@ -90,19 +103,3 @@ _NAMES = {
     "queue": "The job queue",
     "search": "The search",
 }
-
-
-def _is_outage(exc: BaseException) -> bool:
-    return isinstance(exc, DependencyDown) and exc.retryable
-
-
-def _is_brief(exc: BaseException) -> bool:
-    return _is_outage(exc) and not isinstance(exc, CircuitOpen)
-
-
-_RETRYING = AsyncRetrying(
-    retry=retry_if_exception(_is_brief),
-    stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(ATTEMPT_SECONDS),
-    wait=wait_random_exponential(multiplier=0.05, max=LONGEST_WAIT_SECONDS),
-    reraise=True,
-)

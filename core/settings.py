@@ -183,6 +183,11 @@ class CoreSettings(BaseSettings):
         return bool(self.openai_api_key or self.openai_base_url or self.azure_openai_endpoint)
 
     @property
+    def azure_storage_derived(self) -> str:
+        """The container of what is made of documents."""
+        return f"{self.azure_storage_container}-derived"
+
+    @property
     def database_path(self) -> Path:
         return self.data_dir / "orc.db"
 

@@ -10,6 +10,7 @@ import typer
 import uvicorn
 
 from core.errors import OrcError
+from core.logs import keep_content_out
 from core.settings import load_settings
 from mcp_server.auth import session_scope
 from mcp_server.bootstrap import open_services
@@ -55,6 +56,7 @@ async def serve_stdio(settings: Settings) -> None:
 
 def main(transport: Annotated[Transport, typer.Argument()] = Transport.HTTP) -> None:
     """Serve Orc's document tools over MCP."""
+    keep_content_out()
     serve = serve_http if transport is Transport.HTTP else serve_stdio
     try:
         settings = load_settings(Settings)

@@ -1,6 +1,6 @@
 """Builds what the tools need, once per process, and closes it again."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,6 @@ from core.grounding.markers import marker
 from core.llm.factory import build_chat_model
 from core.llm.model import ChatModel
 from core.scope import ScopeTokens
-from core.sqlite import Database
 from mcp_server.settings import Settings
 from mcp_server.tools.connections import Connections
 from mcp_server.tools.contents import Contents
@@ -42,22 +41,19 @@ class Services:
     connections: Connections
     contents: Contents
     tokens: ScopeTokens
-    database: Database
+    ping_stores: Callable[[], Awaitable[None]]
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the stores answer."""
-        await self.database.ping()
+        await self.ping_stores()
 
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Everything built from `settings`, for as long as the context is open."""
     async with open_documents(settings) as documents:
-        model = build_chat_model(settings, "writer", documents.counter)
-        try:
-            yield _assemble(settings, documents, model)
-        finally:
-            await model.aclose()
+        model = build_chat_model(settings, "writer", documents.counter, documents.engines.provider)
+        yield _assemble(settings, documents, model)
 
 
 def _assemble(settings: Settings, documents: Documents, model: ChatModel) -> Services:
@@ -79,7 +75,7 @@ def _assemble(settings: Settings, documents: Documents, model: ChatModel) -> Ser
         connections=Connections(library, analyses),
         contents=Contents(library, analyses, characters=settings.content_characters),
         tokens=documents.tokens,
-        database=documents.database,
+        ping_stores=documents.stores.catalog.ping,
     )
 
 

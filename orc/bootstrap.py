@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.backends import Backends
 from core.bootstrap import Documents, open_documents
 from core.documents.library import DocumentLibrary
 from core.documents.worker import Worker
@@ -13,6 +14,7 @@ from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
 from core.llm.factory import build_chat_models, describe
 from core.llm.model import ChatModel
+from core.settings import DAY_SECONDS
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -65,10 +67,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Everything built from `settings`, for as long as the context is open."""
     async with AsyncExitStack() as stack:
         documents = await stack.enter_async_context(open_documents(settings))
-        await documents.database.migrate(turn_log_sqlite.SCHEMA)
-        models = build_chat_models(settings, documents.counter)
+        models = build_chat_models(settings, documents.counter, documents.engines.provider)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
-        log = SqliteTurnLog(documents.database)
+        log = await _open_turn_log(settings, documents.backends)
         orchestrator = Orchestrator(
             Parts(
                 log=log,
@@ -84,7 +85,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 limits=_limits(settings),
             )
         )
-        for close in (models.aclose, gateway.close, orchestrator.close):
+        for close in (gateway.close, orchestrator.close):
             stack.push_async_callback(close)
         yield Services(
             settings,
@@ -94,6 +95,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             log,
             _checks(settings, documents, gateway, log, models.writer),
         )
+
+
+async def _open_turn_log(settings: Settings, backends: Backends) -> TurnLog:
+    if backends.cosmos is None:
+        await backends.file.migrate(turn_log_sqlite.SCHEMA)
+        return SqliteTurnLog(backends.file)
+    from orc.conversations.cosmos import CosmosTurnLog
+
+    retention = settings.retention_days and settings.retention_days * DAY_SECONDS
+    return CosmosTurnLog(backends.cosmos.container("conversations"), retention_seconds=retention)
 
 
 def load_prompts() -> Prompts:
@@ -127,24 +138,50 @@ def _checks(
     counting = "exact" if documents.counter.exact else "estimated"
     advice = "" if documents.counter.exact else "`make token-ranks` obtains what exact counts need"
     return [
-        check("turn_log", "SQLite", str(settings.database_path), log.ping),
-        check("blobs", "folder", str(settings.blobs_dir), documents.stores.blobs.ping),
+        *_store_checks(settings, documents, log),
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, gateway.ping),
         check("model", model.name, describe(settings), None),
-        _search_check(documents),
+        _search_check(settings, documents),
         _ocr_check(documents),
         check("token counts", counting, advice, None),
     ]
 
 
-def _search_check(documents: Documents) -> Check:
-    if documents.embedder is None:
-        return check("search", "lexical", "name ORC_EMBEDDING_MODEL for vectors", None)
-    return check("search", "lexical and vectors", documents.embedder.name, None)
+def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> list[Check]:
+    backends, stores = documents.backends, documents.stores
+    if backends.cosmos is None:
+        checks = [check("turn_log", "SQLite", str(settings.database_path), log.ping)]
+    else:
+        where = f"{settings.azure_cosmos_endpoint} {settings.azure_cosmos_database}"
+        checks = [
+            check("turn_log", "Cosmos DB", where, log.ping),
+            check("catalog", "Cosmos DB", where, stores.catalog.ping),
+        ]
+    if backends.storage is None:
+        return [*checks, check("blobs", "folder", str(settings.blobs_dir), stores.blobs.ping)]
+    where = settings.azure_storage_account_url or ""
+    return [
+        *checks,
+        check("blobs", "Blob Storage", f"{where} {settings.azure_storage_container}", stores.blobs.ping),
+        check(
+            "queue", "Queue Storage", settings.azure_storage_queue_url or where, backends.storage.ping_queues
+        ),
+    ]
+
+
+def _search_check(settings: Settings, documents: Documents) -> Check:
+    embedder, search = documents.engines.embedder, documents.backends.search
+    where = embedder.name if embedder else "name ORC_EMBEDDING_MODEL for vectors"
+    how = "lexical and vectors" if embedder else "lexical"
+    if search is None:
+        return check("search", how, where, None)
+    index = f"{settings.azure_search_endpoint} {settings.azure_search_index}; {where}"
+    return check("search", f"AI Search, {how}", index, search.ping, needed=False)
 
 
 def _ocr_check(documents: Documents) -> Check:
-    if documents.ocr is None:
+    ocr = documents.engines.ocr
+    if ocr is None:
         advice = "scanned pages stay without text: install Tesseract, or name an Azure endpoint"
         return check("ocr", "none", advice, None)
-    return check("ocr", documents.ocr.name, "reads scanned pages", documents.ocr.ping, needed=False)
+    return check("ocr", ocr.name, "reads scanned pages", ocr.ping, needed=False)

@@ -1,4 +1,4 @@
-"""The command line: serve, worker, ask, doctor, token, mcp."""
+"""The command line: serve, worker, ask, doctor, provision, token, mcp."""
 
 import asyncio
 import subprocess
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from core.documents.names import Owner
 from core.errors import NotFound, OrcError
+from core.logs import keep_content_out
 from core.scope import Scope
 from orc.settings import Settings, child_environment, load
 
@@ -80,6 +81,14 @@ def doctor() -> None:
 
 
 @app.command()
+def provision() -> None:
+    """Make what Azure's templates cannot: containers, queues and the search index. Safe to repeat."""
+    from core.provisioning import provision as make
+
+    _run(lambda settings: make(settings, out.print))
+
+
+@app.command()
 def token(
     conversation: ConversationOption,
     document: Annotated[
@@ -127,6 +136,7 @@ def _is_file(path: Path) -> bool:
 def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
     import uvicorn
 
+    keep_content_out()
     try:
         with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
             return runner.run(command(load()))

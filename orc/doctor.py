@@ -10,9 +10,17 @@ from orc.bootstrap import open_services
 from orc.settings import Settings
 
 _ADVICE = {
-    "mcp_server": "Start it with `orc serve`, or set MCP_SERVER_URL.",
-    "turn_log": "Check that the data directory (ORC_DATA_DIR) can be written.",
-    "blobs": "Check that the data directory (ORC_DATA_DIR) can be written.",
+    "SQLite": "Check that the data directory (ORC_DATA_DIR) can be written.",
+    "folder": "Check that the data directory (ORC_DATA_DIR) can be written.",
+    "MCP over HTTP": "Start it with `orc serve`, or set MCP_SERVER_URL.",
+    "Cosmos DB": "Check AZURE_COSMOS_ENDPOINT, the role `Cosmos DB Built-in Data Contributor`, and that the"
+    " containers are there (`orc provision`).",
+    "Blob Storage": "Check AZURE_STORAGE_ACCOUNT_URL, the role `Storage Blob Data Contributor`, and that the"
+    " container is there (`orc provision`).",
+    "Queue Storage": "Check AZURE_STORAGE_QUEUE_URL, the role `Storage Queue Data Contributor`, and that the"
+    " queues are there (`orc provision`).",
+    "AI Search": "Check AZURE_SEARCH_ENDPOINT, the role `Search Index Data Contributor`, and that the index"
+    " is there (`orc provision`). Until it answers, pages are read through.",
 }
 
 
@@ -24,7 +32,7 @@ async def examine(settings: Settings, console: Console) -> bool:
         "", "what", "in use", "where", "ms", "to do", title=f"Orc on Python {platform.python_version()}"
     )
     for state in states:
-        advice = "" if state.ok else f"{state.detail} {_ADVICE.get(state.name, '')}"
+        advice = "" if state.ok else f"{state.detail} {_ADVICE.get(state.backend.partition(',')[0], '')}"
         table.add_row(
             "[green]ok[/]" if state.ok else "[red]no[/]",
             state.name,

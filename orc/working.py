@@ -1,4 +1,4 @@
-"""`orc worker`: indexes and analyses documents, beside the processes that answer."""
+"""Indexing and analysing documents beside the processes that answer: `orc worker`, and one job at a time."""
 
 import asyncio
 import contextlib
@@ -6,9 +6,11 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from core.bootstrap import open_documents
+from core.documents.azure.job_records import Notice
+from core.documents.worker import Worker
 from core.settings import CoreSettings
 from orc.child import environment_of, keep_running
 from orc.settings import Settings
@@ -53,3 +55,36 @@ async def workers(settings: Settings) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class WorkerProvider:
+    """Opens a worker on first use and keeps it, for a host that hands out jobs by calling."""
+
+    def __init__(self, settings: CoreSettings) -> None:
+        self._settings = settings
+        self._stack = AsyncExitStack()
+        self._lock = asyncio.Lock()
+        self._worker: Worker | None = None
+
+    async def work_on(self, notice: bytes) -> None:
+        """Do the job that a message of the job queue speaks of, unless it is done or somebody is at it.
+
+        Raises whatever nobody foresaw, and ValueError where the message speaks of no job.
+        """
+        job = Notice.model_validate_json(notice)
+        await (await self._get()).work_on(job.path, job.kind)
+
+    async def sweep(self) -> None:
+        """Find the jobs that nobody was told of, or whose notice was lost."""
+        await (await self._get()).sweep()
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        await self._stack.aclose()
+
+    async def _get(self) -> Worker:
+        async with self._lock:
+            if self._worker is None:
+                opening = open_documents(self._settings, analyser=True)
+                self._worker = (await self._stack.enter_async_context(opening)).worker
+            return self._worker

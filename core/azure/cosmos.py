@@ -4,11 +4,12 @@ The SDK's types, retries and exceptions stop here. Every call is guarded: brief 
 whoever writes must be able to tell its own earlier write from somebody else's.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.credentials_async import AsyncTokenCredential
+from azure.core.pipeline.transport import AsyncHttpTransport
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import (
     CosmosAccessConditionFailedError,
@@ -16,15 +17,26 @@ from azure.cosmos.exceptions import (
     CosmosResourceExistsError,
     CosmosResourceNotFoundError,
 )
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_delay,
+    wait_random_exponential,
+)
 
-from core.azure.errors import translator
+from core.azure.cosmos_sessions import STORE, BatchTokens, SessionGuard, translate
+from core.errors import DependencyDown
 from core.outages import Guard
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
 ETAG = "_etag"
 PRECONDITION_FAILED, CONFLICT, ABSENT = 412, 409, 404
+RACING_SECONDS = 10.0
+LONGEST_WAIT_SECONDS = 0.2
 
+Result = TypeVar("Result")
 Item = dict[str, Any]
 PartitionKey = Sequence[str]
 
@@ -71,14 +83,18 @@ class Container:
     def __init__(self, proxy: ContainerProxy, guard: Guard) -> None:
         self._proxy = proxy
         self._guard = guard
+        self._tokens = BatchTokens()
 
     async def read(self, item_id: str, partition: PartitionKey) -> Item | None:
         """The item, its ETag under `_etag`; None only where the service says that there is none."""
 
         async def work() -> Item | None:
             try:
-                return dict(await self._proxy.read_item(item_id, list(partition)))
-            except CosmosResourceNotFoundError:
+                with self._tokens.reading(partition) as token:
+                    return dict(await self._proxy.read_item(item_id, list(partition), session_token=token))
+            except CosmosResourceNotFoundError as exc:
+                if not _says_that_the_item_is_absent(exc):
+                    raise
                 return None
 
         return await self._guard.call(work)
@@ -102,12 +118,15 @@ class Container:
 
         async def work() -> list[Item]:
             where: dict[str, Any] = {} if partition is None else {"partition_key": list(partition)}
-            found = self._proxy.query_items(text, parameters=named, max_item_count=page, **where)
-            if page is None:
-                return [dict(item) async for item in found]
-            async for items in found.by_page():
-                return [dict(item) async for item in items]
-            return []
+            with self._tokens.reading(partition or ()) as token:
+                found = self._proxy.query_items(
+                    text, parameters=named, max_item_count=page, session_token=token, **where
+                )
+                if page is None:
+                    return [dict(item) async for item in found]
+                async for items in found.by_page():
+                    return [dict(item) async for item in items]
+                return []
 
         return await self._guard.call(work)
 
@@ -138,7 +157,11 @@ class Container:
                     match_condition=MatchConditions.IfNotModified,
                     no_response=True,
                 )
-            except (CosmosAccessConditionFailedError, CosmosResourceNotFoundError) as exc:
+            except CosmosAccessConditionFailedError as exc:
+                raise Raced from exc
+            except CosmosResourceNotFoundError as exc:
+                if not _says_that_the_item_is_absent(exc):
+                    raise
                 raise Raced from exc
 
         await self._guard.call(work)
@@ -149,7 +172,9 @@ class Container:
         async def work() -> bool:
             try:
                 await self._proxy.delete_item(item_id, list(partition))
-            except CosmosResourceNotFoundError:
+            except CosmosResourceNotFoundError as exc:
+                if not _says_that_the_item_is_absent(exc):
+                    raise
                 return False
             return True
 
@@ -160,8 +185,12 @@ class Container:
 
         async def work() -> None:
             try:
-                await self._proxy.execute_item_batch([_wire(each) for each in operations], list(partition))
+                done = await self._proxy.execute_item_batch(
+                    [_wire(each) for each in operations], list(partition)
+                )
+                self._tokens.note(partition, done.get_response_headers())
             except CosmosBatchOperationError as exc:
+                self._tokens.note(partition, exc.headers or {})
                 if exc.status_code in {PRECONDITION_FAILED, CONFLICT, ABSENT}:
                     raise Raced from exc
                 raise
@@ -191,11 +220,53 @@ class Cosmos:
         await self._client.close()
 
 
-def open_cosmos(endpoint: str, credential: str | AsyncTokenCredential, database: str) -> Cosmos:
-    """A client for this endpoint, with a key or an identity. Connects to nothing yet."""
-    client = CosmosClient(
+async def unraced(work: Callable[[], Awaitable[Result]], *, racing_seconds: float = RACING_SECONDS) -> Result:
+    """The result of `work`, which reads, decides and writes, once nobody has written in between.
+
+    Raises DependencyDown (code `too_many_writers`) where somebody always has.
+    """
+
+    # Tenacity awaits only what is declared async, which a lambda is not.
+    async def attempt() -> Result:
+        return await work()
+
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type(Raced),
+        stop=stop_after_delay(racing_seconds),
+        wait=wait_random_exponential(multiplier=0.01, max=LONGEST_WAIT_SECONDS),
+        retry_error_callback=_give_up,
+    )
+    return await retrying(attempt)
+
+
+def open_cosmos(
+    endpoint: str,
+    credential: str | AsyncTokenCredential,
+    database: str,
+    *,
+    transport: AsyncHttpTransport[Any, Any] | None = None,
+) -> Cosmos:
+    """One database, with a key or an identity. Connects to nothing yet."""
+    client = open_client(endpoint, credential, transport=transport)
+    return Cosmos(client, database, SessionGuard(client))
+
+
+def guard_of_the_store() -> Guard:
+    """A guard that knows Cosmos DB's failures, for what needs no session."""
+    return Guard(STORE, translate)
+
+
+def open_client(
+    endpoint: str,
+    credential: str | AsyncTokenCredential,
+    *,
+    transport: AsyncHttpTransport[Any, Any] | None = None,
+) -> CosmosClient:
+    """The SDK's client, set up to fail soon and to leave retries to a guard."""
+    return CosmosClient(
         endpoint,
         credential,
+        transport=transport,
         # An emulator that answers over plain http announces addresses at which it cannot be reached.
         enable_endpoint_discovery=not endpoint.startswith("http://"),
         connection_timeout=CONNECT_SECONDS,
@@ -205,7 +276,17 @@ def open_cosmos(endpoint: str, credential: str | AsyncTokenCredential, database:
         retry_throttle_total=1,
         retry_backoff_max=1,
     )
-    return Cosmos(client, database, Guard("store", translator("store", "Cosmos DB")))
+
+
+def _says_that_the_item_is_absent(exc: CosmosResourceNotFoundError) -> bool:
+    """Not so where the container is absent, which the SDK asks about first, or the replica is behind."""
+    request = getattr(exc.response, "request", None)
+    return request is not None and "/docs/" in request.url and not exc.sub_status
+
+
+def _give_up(_: RetryCallState) -> None:
+    message = "Too many changes of the same thing at once. Try again shortly."
+    raise DependencyDown(message, dependency=STORE, code="too_many_writers")
 
 
 def _wire(operation: Operation) -> tuple[str, tuple[Any, ...], dict[str, str]]:

@@ -15,7 +15,7 @@ from core.documents.passages import split_pages
 from core.documents.ports import Progress
 from core.documents.stores import Stores
 from core.documents.texts import UNREAD, Reading, TextReader, failure
-from core.errors import DocumentRejected, LeaseLost, Unavailable
+from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
 from core.lease import held
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ class Ingestion:
         embedder: "PassageEmbedder | None" = None,
         analyser: "Analyser | None" = None,
         lease_seconds: float = LEASE_SECONDS,
+        max_bytes: int | None = None,
     ) -> None:
         self._stores = stores
         self._reader = reader
         self._embedder = embedder
         self._analyser = analyser
         self._lease_seconds = lease_seconds
+        self._max_bytes = max_bytes
 
     async def run(self, job: Job, progress: Progress) -> None:
         """Do a leased job. Raises LeaseLost where it is not ours, or not wanted, any more."""
@@ -161,6 +163,7 @@ class Ingestion:
 
     async def _make_readable(self, document: Document, progress: Progress) -> Document:
         try:
+            self._check_size(document)
             async with self._stores.blobs.local_copy(document.path) as source:
                 reading = await self._reader.read(document.path, source, progress, with_ocr=True)
         except DocumentRejected as exc:
@@ -172,6 +175,14 @@ class Ingestion:
             if read is None:
                 raise LeaseLost("The document with the same bytes has gone.")
             return await self._advance(read, {})
+
+    def _check_size(self, document: Document) -> None:
+        """Before the bytes are fetched: not all of them came in past whoever counts them."""
+        if self._max_bytes is not None and document.size > self._max_bytes:
+            raise DocumentTooLarge(
+                f"The file has {document.size:,} bytes; at most {self._max_bytes:,} are read."
+                " Split it into smaller files and upload those."
+            )
 
     async def _make_searchable(self, document: Document, progress: Progress) -> None:
         stores, document_id = self._stores, document.document_id

@@ -6,8 +6,17 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from core.documents.extraction.formats import named_format
 from core.documents.ingestion import Ingestion
-from core.documents.models import BlobProperties, Document, DocumentStatus, JobKind, JobProgress, Page
+from core.documents.models import (
+    BlobProperties,
+    Document,
+    DocumentStatus,
+    JobKind,
+    JobProgress,
+    Page,
+    UploadTicket,
+)
 from core.documents.names import BlobPath, Owner, missing_document, resolve_blob_name
 from core.documents.ports import Progress
 from core.documents.stores import Stores
@@ -64,6 +73,15 @@ class DocumentLibrary:
         path = BlobPath(owner, file_name)
         reading = await self._reader.read(path, source, progress)
         return await _to_the_end(self._keep(path, source, reading))
+
+    async def upload_ticket(self, owner: Owner, file_name: str, seconds: int) -> UploadTicket | None:
+        """Leave to put a file under a bare `file_name` past this process; None where that is not offered.
+
+        Once the bytes are there, the next listing or question that sees them catalogues and queues them.
+        Raises UnsupportedDocument for a name whose format nobody could read.
+        """
+        named_format(file_name)
+        return await self._stores.blobs.upload_ticket(BlobPath(owner, file_name), seconds)
 
     async def list_documents(self, owner: Owner) -> list[Document]:
         """The conversation's documents, oldest first."""

@@ -2,16 +2,18 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from core.documents.models import Document, FileRef, StoredFile
-from core.documents.ports import Catalog
+from core.documents.names import BlobPath
+from core.documents.ports import Catalog, Handed
+from core.errors import OrcError
 
 
 class LocalProviderFiles:
-    """Makes an id per document and bytes, kept in the catalog until it expires."""
+    """Makes an id per document and bytes, kept in the catalog until it expires. The model gets the text."""
 
     def __init__(self, catalog: Catalog, *, ttl_seconds: int, clock: Callable[[], datetime]) -> None:
         self._catalog = catalog
@@ -24,21 +26,38 @@ class LocalProviderFiles:
             stored = await self._live(document) or await self._make(document)
         return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
 
+    async def hand_over(self, documents: Sequence[Document]) -> list[Handed]:
+        return [Handed(document, await self.ensure(document)) for document in documents]
+
+    async def hand_over_again(self, handed: Sequence[Handed], refusal: OrcError) -> None:
+        """Text has no other form."""
+
+    async def forget(self, path: BlobPath) -> None:
+        """Nothing lies elsewhere."""
+
+    async def sweep(self) -> int:
+        return 0
+
     async def _live(self, document: Document) -> StoredFile | None:
-        files = await self._catalog.live_files([document])
-        return next((file for file in files if file.expires_at > self._clock()), None)
+        return next(iter(await self._catalog.live_files([document])), None)
 
     async def _make(self, document: Document) -> StoredFile:
-        stored = StoredFile(
-            file_id=f"file-{uuid.uuid4().hex}",
-            blob_name=document.blob_name,
-            organization_id=document.organization_id,
-            user_id=document.user_id,
-            conversation_id=document.conversation_id,
-            sha256=document.sha256,
-            document_id=document.document_id,
-            etag=document.etag,
-            expires_at=self._clock() + self._ttl,
-        )
+        stored = stored_file(document, f"file-{uuid.uuid4().hex}", self._clock() + self._ttl)
         await self._catalog.save_files([stored])
         return stored
+
+
+def stored_file(document: Document, file_id: str, expires_at: datetime, provider: str = "") -> StoredFile:
+    """A reference that is bound to the document and its present bytes."""
+    return StoredFile(
+        file_id=file_id,
+        blob_name=document.blob_name,
+        organization_id=document.organization_id,
+        user_id=document.user_id,
+        conversation_id=document.conversation_id,
+        document_id=document.document_id,
+        etag=document.etag,
+        sha256=document.sha256,
+        provider=provider,
+        expires_at=expires_at,
+    )

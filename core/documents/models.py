@@ -166,7 +166,7 @@ class Hit(Record):
 class RetrievalStep(Record):
     """One attempt of a search to find enough, in the order in which they were made."""
 
-    method: Literal["hybrid", "vector", "lexical", "widened_lexical"]
+    method: Literal["semantic", "hybrid", "vector", "lexical", "widened_lexical"]
     threshold: float | None = Field(default=None, description="the least score that counted as a hit")
     hits: int = Field(ge=0)
     note: str = ""
@@ -195,4 +195,5 @@ class StoredFile(FileRef):
     document_id: str
     etag: str
     sha256: str = Field(default="", description="of the bytes that were sent")
+    provider: str = Field(default="", description="who holds the file; empty: nobody, the id is our own")
     expires_at: datetime

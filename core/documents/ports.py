@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from core.documents.models import (
     BlobProperties,
@@ -20,6 +20,7 @@ from core.documents.models import (
     UploadTicket,
 )
 from core.documents.names import BlobPath, Owner
+from core.errors import OrcError
 
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, what is being done); total is 0 while it is not known."""
@@ -221,8 +222,25 @@ class JobQueue(Protocol):
     async def progress(self, document_id: str) -> dict[JobKind, JobProgress]:
         """How far the document's jobs have come; jobs that have ended are not in it."""
 
+    async def sweep(self) -> None:
+        """Find jobs that would not come up by themselves any more, if there can be any."""
+
     async def delete(self, document_id: str) -> None:
         """Drop the document's jobs that nobody holds; who holds one will see that the document is gone."""
+
+
+class Handed(NamedTuple):
+    """How a document that is read whole reaches the model, and under which reference it is known.
+
+    `content` is the file itself where it goes along within the request; `reason` says, for people, why a
+    PDF goes as text although files were asked for.
+    """
+
+    document: Document
+    ref: FileRef
+    sent_as: Literal["file", "base64", "text"] = "text"
+    content: bytes = b""
+    reason: str = ""
 
 
 class ProviderFiles(Protocol):
@@ -230,3 +248,16 @@ class ProviderFiles(Protocol):
 
     async def ensure(self, document: Document) -> FileRef:
         """A live reference to the document's present bytes; made anew only where there is none."""
+
+    async def hand_over(self, documents: Sequence[Document]) -> list[Handed]:
+        """How each of these, all for one request, goes to the model. Sends what its provider lacks."""
+
+    async def hand_over_again(self, handed: Sequence[Handed], refusal: OrcError) -> list[Handed] | None:
+        """What may work after the model refused these: lost files sent anew, or the text; None: nothing."""
+
+    async def forget(self, path: BlobPath) -> None:
+        """Have the provider delete a document's files. Where it cannot be reached, `sweep` does it later."""
+
+    async def sweep(self) -> int:
+        """Delete what the provider holds of ours beyond its life; how many files. Never fails, seldom works:
+        call it as often as you like."""

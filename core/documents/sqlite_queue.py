@@ -45,7 +45,9 @@ ORDER BY CASE kind WHEN 'ingest' THEN 0 WHEN 'embed' THEN 1 ELSE 2 END, queued_a
 """
 _TAKE = """
 UPDATE jobs SET lease = ?, leased_until = ?, leases = leases + 1
-WHERE document_id = ? AND kind = ? AND leased_until <= ? RETURNING *
+WHERE document_id = ? AND kind = ? AND leased_until <= ? AND NOT EXISTS (
+    SELECT 1 FROM jobs other WHERE other.sha256 != '' AND other.sha256 = jobs.sha256
+        AND other.organization_id = jobs.organization_id AND other.leased_until > ?) RETURNING *
 """
 _HELD = "WHERE document_id = ? AND kind = ? AND lease = ?"
 
@@ -112,6 +114,9 @@ class SqliteJobQueue:
         )
         return {JobKind(row["kind"]): JobProgress(**json.loads(row["progress"])) for row in rows}
 
+    async def sweep(self) -> None:
+        """Every row comes up."""
+
     async def delete(self, document_id: str) -> None:
         query = "DELETE FROM jobs WHERE document_id = ? AND leased_until <= ?"
         await self._database.write(statement(query, (document_id, self._clock())))
@@ -136,7 +141,7 @@ def _take(
     connection: sqlite3.Connection, document_id: str, kind: JobKind, now: float, seconds: float
 ) -> Job | None:
     lease = uuid.uuid4().hex
-    row = connection.execute(_TAKE, (lease, now + seconds, document_id, kind, now)).fetchone()
+    row = connection.execute(_TAKE, (lease, now + seconds, document_id, kind, now, now)).fetchone()
     return row and _job(row)
 
 

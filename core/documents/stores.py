@@ -7,7 +7,15 @@ from weakref import WeakValueDictionary
 from core.documents.analysis.ports import AnalysisStore
 from core.documents.models import BlobProperties, Document, JobKind
 from core.documents.names import BlobPath
-from core.documents.ports import BlobStore, Catalog, JobQueue, PageStore, PassageIndex, VectorIndex
+from core.documents.ports import (
+    BlobStore,
+    Catalog,
+    JobQueue,
+    PageStore,
+    PassageIndex,
+    ProviderFiles,
+    VectorIndex,
+)
 
 
 @dataclass(frozen=True)
@@ -21,6 +29,7 @@ class Stores:
     analyses: AnalysisStore
     queue: JobQueue
     vectors: VectorIndex | None = None
+    files: ProviderFiles | None = None
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def writing(self, document_id: str) -> asyncio.Lock:
@@ -66,4 +75,6 @@ class Stores:
         await self.pages.delete(path.document_id)
         await self.analyses.delete(path.document_id)
         await self.queue.delete(path.document_id)
+        if self.files is not None:
+            await self.files.forget(path)
         await self.catalog.delete(path)

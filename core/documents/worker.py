@@ -4,14 +4,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from core.documents.ingestion import Ingestion
 from core.documents.models import Job, JobKind, JobProgress
+from core.documents.names import BlobPath
 from core.documents.stores import Stores
 from core.errors import LeaseLost, NotFound, OrcError, Unavailable
 
-IDLE_SECONDS = 0.03
-SWEEP_SECONDS = 30.0
 RETRY_SECONDS = 5.0
 MAX_LEASES = 25
 """A document that takes its worker down with it must not do so for ever."""
@@ -20,16 +20,37 @@ SECONDS_BETWEEN_REPORTS = 0.25
 log = logging.getLogger(__name__)
 
 
+class Pace(NamedTuple):
+    """How often a worker looks for work: after a while without any less and less often."""
+
+    shortest_wait: float
+    longest_wait: float
+    between_sweeps: float
+
+
+LOCAL = Pace(0.03, 0.03, 30.0)
+"""A look into a local database takes a tenth of a millisecond."""
+REMOTE = Pace(0.1, 2.0, 60.0)
+"""A look into a remote queue is a request for each kind of job, and is paid for."""
+
+
 class Worker:
     """Takes jobs from the queue, `at_once` of them side by side. Any number of workers may run."""
 
     def __init__(
-        self, stores: Stores, ingestion: Ingestion, *, lease_seconds: float, at_once: int = 1
+        self,
+        stores: Stores,
+        ingestion: Ingestion,
+        *,
+        lease_seconds: float,
+        at_once: int = 1,
+        pace: Pace = LOCAL,
     ) -> None:
         self._stores = stores
         self._ingestion = ingestion
         self._lease_seconds = lease_seconds
         self._at_once = at_once
+        self._pace = pace
 
     async def run(self) -> None:
         """Work until cancelled; jobs in hand are then given back to the queue."""
@@ -45,18 +66,39 @@ class Worker:
             pass
 
     async def sweep(self) -> None:
-        """Queue what a crash left out between a record and its job."""
+        """Queue what a crash left out between a record and its job; drop what providers hold too long."""
         for document in await self._stores.catalog.unfinished():
             await self._stores.queue.enqueue(document, JobKind.INGEST)
+        await self._stores.queue.sweep()
+        if self._stores.files is not None:
+            await self._stores.files.sweep()
 
     async def work_once(self) -> bool:
         """Do the next job; whether there was one."""
         job = await self._stores.queue.lease(self._lease_seconds)
-        if job is None:
+        if job is not None:
+            await self._handle(job)
+        return job is not None
+
+    async def work_on(self, path: BlobPath, kind: JobKind) -> bool:
+        """Do this very job; False where it is not queued any more, and where somebody holds it."""
+        queue = self._stores.queue
+        if kind not in await queue.progress(path.document_id):
             return False
+        document = await self._stores.get(path)
+        if document is None:
+            await self._ingestion.settle(path)
+            await queue.delete(path.document_id)
+            return False
+        job = await queue.claim(document, kind, self._lease_seconds)
+        if job is not None:
+            await self._handle(job)
+        return job is not None
+
+    async def _handle(self, job: Job) -> None:
         if job.leases > MAX_LEASES:
             await self._give_up(job, "Processing it broke off again and again. Upload another version of it.")
-            return True
+            return
         try:
             await self._do(job)
         except asyncio.CancelledError:
@@ -74,7 +116,6 @@ class Worker:
             await self._stores.queue.release(job, RETRY_SECONDS)
         except OrcError as exc:
             await self._give_up(job, exc.message)
-        return True
 
     async def _do(self, job: Job) -> None:
         reports = _Reports(lambda progress: self._stores.queue.report(job, progress))
@@ -89,10 +130,14 @@ class Worker:
         await self._stores.queue.finish(job)
 
     async def _work_for_ever(self) -> None:
+        wait = self._pace.shortest_wait
         while True:
             try:
-                if not await self.work_once():
-                    await asyncio.sleep(IDLE_SECONDS)
+                if await self.work_once():
+                    wait = self._pace.shortest_wait
+                else:
+                    await asyncio.sleep(wait)
+                    wait = min(2 * wait, self._pace.longest_wait)
             except Exception:
                 # The outermost edge of a job: its lease runs out, and it is tried again.
                 log.exception("a job failed unexpectedly")
@@ -105,7 +150,7 @@ class Worker:
             except Exception:
                 # The outermost edge of the sweep: a record that cannot be read must not stop the worker.
                 log.exception("the queue was not looked through")
-            await asyncio.sleep(SWEEP_SECONDS)
+            await asyncio.sleep(self._pace.between_sweeps)
 
 
 class _Reports:

@@ -8,6 +8,7 @@ from core.documents.models import Record
 
 _QUOTES = {'"': "&quot;"}
 _LIVE_MARKER = re.compile(r"([\[\uff3b\u3010]\W*[Ss\uff33\uff53])(?=\W*\d)")
+_LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _FENCED = re.compile(r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)">\n(.*?)\n</source>', re.S)
 
 
@@ -21,6 +22,15 @@ class Source(Record):
     start: int
     text: str
     page_text: str
+
+
+class AttachedFile(Record):
+    """A file that the model reads itself; its pages are sources in their order, `first` being page 1."""
+
+    document_id: str
+    blob_name: str
+    first: int
+    pages: int
 
 
 class FencedSource(Record):
@@ -56,6 +66,23 @@ def read_fenced(prompt: str) -> list[FencedSource]:
     ]
 
 
+def label(file: AttachedFile) -> str:
+    """What stands before an attached file: whose pages are which sources. A name cannot break out of it."""
+    last = file.first + file.pages - 1
+    name = escape(file.blob_name, _QUOTES)
+    return f'<file document="{name}" pages="1 to {file.pages}" sources="S{file.first} to S{last}"/>'
+
+
+def read_labels(prompt: str) -> list[AttachedFile]:
+    """The files that `label` wrote into a prompt, in order; whose they are it does not tell."""
+    return [
+        AttachedFile(
+            document_id="", blob_name=unescape(name, {"&quot;": '"'}), first=int(first), pages=int(pages)
+        )
+        for name, pages, first in _LABEL.findall(prompt)
+    ]
+
+
 def without_fenced(prompt: str) -> str:
     """The prompt less its sources: the instructions and the question."""
-    return _FENCED.sub("", prompt).strip()
+    return _LABEL.sub("", _FENCED.sub("", prompt)).strip()

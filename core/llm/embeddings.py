@@ -3,17 +3,16 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from core.errors import OrcError
-from core.llm.errors import ModelMisconfigured, ModelOutputInvalid
-from core.llm.factory import Endpoint, endpoint_of, open_http
+from core.azure.credentials import Credentials
+from core.llm.errors import ModelOutputInvalid
+from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TokenCounter
+from core.outages import Guard
 from core.settings import CoreSettings
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
     from langchain_core.embeddings import Embeddings
 
 BATCH_TEXTS = 128
@@ -24,22 +23,28 @@ CONCURRENCY = 4
 
 
 def build_embedder(
-    settings: CoreSettings, counter: TokenCounter, http: "AsyncClient | None" = None
+    settings: CoreSettings,
+    counter: TokenCounter,
+    provider: Provider | None = None,
+    *,
+    credentials: Credentials | None = None,
 ) -> "OpenAIEmbedder | None":
     """The embedder where a provider is set and an embedding model is named, else None.
 
-    Connects to nothing, but imports the provider's library (0.8 s) where it is needed. A given `http`
+    Connects to nothing, but imports the provider's library (0.8 s) where it is needed. A given `provider`
     stays the caller's to close; otherwise `OpenAIEmbedder.aclose` closes the embedder's own.
     """
-    endpoint = endpoint_of(settings)
-    if endpoint is None or not settings.embedding_model:
+    if not settings.embedding_model:
         return None
-    client = http or open_http(settings)
+    shared = provider or open_provider(settings, credentials)
+    if shared is None:
+        return None
     return OpenAIEmbedder(
-        _build_model(settings, endpoint, settings.embedding_model, client),
+        _build_model(shared, settings.embedding_model),
         counter,
         name=settings.embedding_model,
-        close=None if http else client.aclose,
+        guard=shared.embeddings,
+        close=None if provider else shared.aclose,
     )
 
 
@@ -56,11 +61,13 @@ class OpenAIEmbedder:
         counter: TokenCounter,
         *,
         name: str,
+        guard: Guard,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
         self._model = model
         self._counter = counter
+        self._guard = guard
         self._close = close
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
@@ -91,7 +98,7 @@ class OpenAIEmbedder:
             return await self._embed(texts)
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
-        with _translated():
+        async with self._guard.attempt():
             vectors = await self._model.aembed_documents(texts)
         if len(vectors) != len(texts) or not _are_vectors(vectors):
             raise ModelOutputInvalid("The embedding model did not send one vector for each text.")
@@ -122,41 +129,16 @@ def _are_vectors(vectors: list[list[float]]) -> bool:
     return len(lengths) == 1 and 0 not in lengths and all(math.isfinite(sum(vector)) for vector in vectors)
 
 
-def _build_model(
-    settings: CoreSettings, endpoint: Endpoint, name: str, client: "AsyncClient"
-) -> "Embeddings":
+def _build_model(provider: Provider, name: str) -> "Embeddings":
     from langchain_openai import OpenAIEmbeddings
-
-    async def key() -> str:
-        return endpoint.key.get_secret_value()
 
     return OpenAIEmbeddings(
         model=name,
-        openai_api_base=endpoint.url,
-        openai_api_key=key,  # given as an async function, no client for blocking calls is built (0.13 s)
-        http_async_client=client,
-        request_timeout=client.timeout,
-        max_retries=settings.model_retries,
+        openai_api_base=provider.endpoint.url,
+        openai_api_key=provider.key,
+        http_async_client=provider.http,
+        request_timeout=provider.http.timeout,
+        max_retries=provider.retries,
         chunk_size=BATCH_TEXTS,
         check_embedding_ctx_length=False,  # it would send token numbers, which only OpenAI itself reads
     )
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    from core.llm.openai_errors import translate
-
-    try:
-        yield
-    except Exception as exc:  # what the provider's library raises is known to `translate` alone
-        ours = translate(exc)
-        if ours is None:
-            raise
-        raise _about_embeddings(ours) from exc
-
-
-def _about_embeddings(error: OrcError) -> OrcError:
-    if not isinstance(error, ModelMisconfigured):
-        return error
-    message = error.message.replace("ORC_CHAT_MODEL", "ORC_EMBEDDING_MODEL")
-    return ModelMisconfigured(message, code=error.code)

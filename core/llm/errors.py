@@ -6,6 +6,8 @@ InvalidInput
 DependencyDown
 ├── ModelOutputInvalid      the model answered, but not in the form that was asked for
 └── ModelMisconfigured      no request can work until a setting is changed
+    ├── FilesNotStored      the provider has no place for files
+    └── FilesNotRead        the model takes no files
 """
 
 from core.errors import DependencyDown, InvalidInput
@@ -48,6 +50,24 @@ class ModelMisconfigured(DependencyDown):
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message, dependency=MODEL, code=code)
+
+
+class FilesNotStored(ModelMisconfigured):
+    """The provider has no Files API. Never leaves `core.llm`: documents are then sent in other ways."""
+
+    code = "model_stores_no_files"
+
+    def __init__(self) -> None:
+        super().__init__("The model provider stores no files.")
+
+
+class FilesNotRead(ModelMisconfigured):
+    """The model takes text alone; the same request without files may work."""
+
+    code = "model_reads_no_files"
+
+    def __init__(self) -> None:
+        super().__init__("The model reads no files: set ORC_PROVIDER_FILES to text.")
 
 
 def model_down(message: str, code: str | None = None) -> DependencyDown:

@@ -1,65 +1,86 @@
 """Builds the chat models that the settings ask for."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import SecretStr
-
-from core.llm.errors import ModelMisconfigured
+from core.azure.credentials import Credentials
 from core.llm.extractive import ExtractiveChatModel
 from core.llm.model import ChatModel
+from core.llm.provider import Provider, endpoint_of, open_provider
 from core.llm.tokens import TokenCounter
 from core.settings import CoreSettings
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
+    from langchain_openai import ChatOpenAI
 
 Role = Literal["planner", "writer", "analyst"]
-
-OPENAI_URL = "https://api.openai.com/v1"
-CONNECT_SECONDS = 5.0
-NO_KEY = "none"
-"""Sent to a server of one's own that asks for no key: the client insists on having one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatModels:
-    """The models of one process, over one HTTP client. Close it once, when the process ends."""
+    """The models of one process, over one provider. Close it once, when the process ends.
+
+    `opened` is the provider that was opened for these models and for nobody else.
+    """
 
     planner: ChatModel
     writer: ChatModel
-    http: "AsyncClient | None" = None
+    opened: Provider | None = None
 
     async def aclose(self) -> None:
-        """Close the connections that the models share."""
-        if self.http is not None:
-            await self.http.aclose()
+        """Close the connections that were opened for the models."""
+        if self.opened is not None:
+            await self.opened.aclose()
 
 
-def build_chat_models(settings: CoreSettings, counter: TokenCounter) -> ChatModels:
+def build_chat_models(
+    settings: CoreSettings,
+    counter: TokenCounter,
+    provider: Provider | None = None,
+    *,
+    credentials: Credentials | None = None,
+) -> ChatModels:
     """The models for all roles; see `build_chat_model`."""
-    http = open_http(settings) if endpoint_of(settings) else None
+    opened = None if provider else open_provider(settings, credentials)
+    shared = provider or opened
     return ChatModels(
-        planner=build_chat_model(settings, "planner", counter, http),
-        writer=build_chat_model(settings, "writer", counter, http),
-        http=http,
+        planner=build_chat_model(settings, "planner", counter, shared),
+        writer=build_chat_model(settings, "writer", counter, shared),
+        opened=opened,
     )
 
 
 def build_chat_model(
-    settings: CoreSettings, role: Role, counter: TokenCounter, http: "AsyncClient | None" = None
+    settings: CoreSettings,
+    role: Role,
+    counter: TokenCounter,
+    provider: Provider | None = None,
+    *,
+    credentials: Credentials | None = None,
 ) -> ChatModel:
     """The model for a role: a provider's where a key or an address is set, else the offline one.
 
     Raises ModelMisconfigured where a setting is missing. Connects to nothing, but imports the
-    provider's library (0.8 s) where it is needed. A given `http` stays the caller's to close;
-    otherwise the model opens one of its own and `ChatModel.aclose` closes it.
+    provider's library (0.8 s) where it is needed. A given `provider` stays the caller's to close;
+    otherwise the model opens one of its own, with `credentials`, and `ChatModel.aclose` closes it.
     """
-    endpoint = endpoint_of(settings)
-    if endpoint is None:
+    shared = provider or open_provider(settings, credentials)
+    if shared is None:
         return ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
-    return _build_openai(settings, endpoint, _model_name(settings, role), counter, http)
+    from core.llm.openai_errors import translate
+
+    name = _model_name(settings, role)
+    return ChatModel(
+        _build_openai(shared, name, responses=settings.responses_api),
+        counter,
+        name=name,
+        # Azure takes files through its responses API alone.
+        reads_files=_build_openai(shared, name, responses=True) if shared.endpoint.is_azure else None,
+        translate=translate,
+        guard=shared.chat,
+        says_why_it_ends=True,
+        close=None if provider else shared.aclose,
+    )
 
 
 def describe(settings: CoreSettings) -> str:
@@ -68,30 +89,7 @@ def describe(settings: CoreSettings) -> str:
     if endpoint is None:
         return "offline extractive model (no OPENAI_API_KEY, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT)"
     names = {_model_name(settings, "writer"): None, _model_name(settings, "planner"): None}
-    return f"{' and '.join(names)} at {urlsplit(endpoint.url).hostname}"
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a provider answers, and the key that it asks for."""
-
-    url: str
-    key: SecretStr
-
-
-def endpoint_of(settings: CoreSettings) -> Endpoint | None:
-    """The provider that the settings name, if any. Raises ModelMisconfigured where its key is missing."""
-    if settings.azure_openai_endpoint:
-        if settings.azure_openai_api_key is None:
-            raise ModelMisconfigured(
-                "AZURE_OPENAI_ENDPOINT is set without a key: set AZURE_OPENAI_API_KEY.", code="model_auth"
-            )
-        url = f"{settings.azure_openai_endpoint.rstrip('/')}/openai/v1/"
-        return Endpoint(url, settings.azure_openai_api_key)
-    if settings.openai_api_key or settings.openai_base_url:
-        key = settings.openai_api_key or SecretStr(NO_KEY)
-        return Endpoint(settings.openai_base_url or OPENAI_URL, key)
-    return None
+    return f"{' and '.join(names)} at {endpoint.host}"
 
 
 def _model_name(settings: CoreSettings, role: Role) -> str:
@@ -99,40 +97,19 @@ def _model_name(settings: CoreSettings, role: Role) -> str:
     return named.get(role) or settings.chat_model
 
 
-def _build_openai(
-    settings: CoreSettings, endpoint: Endpoint, name: str, counter: TokenCounter, http: "AsyncClient | None"
-) -> ChatModel:
+def _build_openai(provider: Provider, name: str, *, responses: bool) -> "ChatOpenAI":
     from langchain_openai import ChatOpenAI
 
-    from core.llm.openai_errors import translate
-
-    async def key() -> str:
-        return endpoint.key.get_secret_value()
-
-    client = http or open_http(settings)
-    model = ChatOpenAI(
+    # Unless told not to, the responses API keeps what it was asked and what it answered for 30 days.
+    api: dict[str, Any] = {"use_responses_api": True, "store": False} if responses else {}
+    return ChatOpenAI(
         model=name,
-        base_url=endpoint.url,
-        api_key=key,  # given as an async function, no client for blocking calls is built (0.13 s)
-        http_async_client=client,
-        timeout=client.timeout,
-        max_retries=settings.model_retries,
+        base_url=provider.endpoint.url,
+        api_key=provider.key,
+        http_async_client=provider.http,
+        timeout=provider.http.timeout,
+        max_retries=provider.retries,
         stream_usage=True,
         stream_chunk_timeout=0,  # the read timeout bounds silence too, and costs nothing per token
+        **api,
     )
-    return ChatModel(
-        model,
-        counter,
-        name=name,
-        translate=translate,
-        says_why_it_ends=True,
-        close=None if http else client.aclose,
-    )
-
-
-def open_http(settings: CoreSettings) -> "AsyncClient":
-    """A client with the settings' timeouts and the provider library's limits; the caller closes it."""
-    from httpx2 import Timeout
-    from openai import DefaultAsyncHttpxClient
-
-    return DefaultAsyncHttpxClient(timeout=Timeout(settings.model_timeout_seconds, connect=CONNECT_SECONDS))

@@ -1,12 +1,12 @@
 """One chat model as the rest of the code uses it: text, text as it comes, a filled form, or tool calls."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
 from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call
 from langchain_core.runnables import Runnable
@@ -16,11 +16,13 @@ from core.contract import Usage
 from core.errors import BudgetExceeded, OrcError
 from core.llm.errors import ContentFiltered, ModelOutputInvalid, model_down
 from core.llm.tokens import TokenCounter
+from core.outages import Guard, Translate
 
 Form = TypeVar("Form", bound=BaseModel)
 Prompt = Sequence[BaseMessage]
-Translate = Callable[[Exception], OrcError | None]
-"""Says which error of ours a provider's exception amounts to; None: it is none of the provider's."""
+
+TOO_LONG = frozenset({"length", "max_output_tokens", "incomplete"})
+"""Why an answer ends that is not whole, as chat completions and responses say it."""
 
 
 class Meter:
@@ -44,6 +46,9 @@ class Meter:
 class ChatModel:
     """Wraps one LangChain chat model; its failures come out as OrcError. `name` is for people.
 
+    `reads_files` answers prompts with files in them, where that takes another API of the provider's.
+    `guard` is shared by all that ask the same provider; a stream concerns it until its first chunk.
+
     Every method raises BudgetExceeded before a call that `meter` does not allow, DependencyDown where
     the model does not answer, and ContextTooLong or ContentFiltered where it refuses to. Streams are
     generators: close them (`contextlib.aclosing`) and the provider's connection is closed with them.
@@ -55,21 +60,25 @@ class ChatModel:
         counter: TokenCounter,
         *,
         name: str,
+        reads_files: BaseChatModel | None = None,
         translate: Translate = lambda _: None,
+        guard: Guard | None = None,
         says_why_it_ends: bool = False,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
         self._model = model
+        self._reads_files = reads_files
         self._counter = counter
         self._translate = translate
+        self._guard = guard
         self._says_why_it_ends = says_why_it_ends
         self._close = close
         self._forms: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
     async def complete(self, messages: Prompt, *, meter: Meter) -> str:
         """The whole answer; never empty."""
-        message = await self._invoke(self._model, messages, meter)
+        message = await self._invoke(self._reader_of(messages), messages, meter)
         self._refuse_cut([message])
         if not message.text:
             raise _empty()
@@ -123,7 +132,7 @@ class ChatModel:
 
     async def _invoke(self, model: Runnable[Any, AIMessage], messages: Prompt, meter: Meter) -> AIMessage:
         meter.begin_call()
-        with self._translated():
+        async with self._attempt():
             message = await model.ainvoke(list(messages))
         _refuse_filtered(message)
         calls = json.dumps([call["args"] for call in message.tool_calls]) if message.tool_calls else ""
@@ -136,24 +145,30 @@ class ChatModel:
         meter.begin_call()
         received: list[AIMessageChunk] = []
         try:
-            with self._translated():
-                stream = self._model.astream(list(messages), **options)
-                async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
-                    async for chunk in chunks:
+            stream = self._reader_of(messages).astream(list(messages), **options)
+            async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
+                async with self._attempt():
+                    chunk = await anext(chunks, None)
+                with self._translated():
+                    while chunk is not None:
                         received.append(chunk)
                         _refuse_filtered(chunk)
                         yield chunk
+                        chunk = await anext(chunks, None)
         finally:
             if received:
                 meter.add(self._streamed_usage(messages, received))
         self._refuse_cut(received)
 
+    def _reader_of(self, messages: Prompt) -> BaseChatModel:
+        if self._reads_files is None or all(isinstance(message.content, str) for message in messages):
+            return self._model
+        return self._reads_files
+
     def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
         """Raise DependencyDown for an answer that is not whole: its end is missing, or over the limit."""
-        reasons = [
-            m.response_metadata["finish_reason"] for m in messages if "finish_reason" in m.response_metadata
-        ]
-        if "length" in reasons or (self._says_why_it_ends and not reasons):
+        reasons = [reason for message in messages if (reason := _why_it_ends(message))]
+        if TOO_LONG.intersection(reasons) or (self._says_why_it_ends and not reasons):
             raise model_down("The model's answer broke off before its end. Try again.", "model_reply_cut")
 
     def _filling(self, schema: type[Form]) -> Runnable[Any, AIMessage]:
@@ -173,6 +188,15 @@ class ChatModel:
         given = sum(self._counter.count(message.text) for message in messages)
         return Usage(input_tokens=given, output_tokens=self._counter.count(said), estimated=True)
 
+    @asynccontextmanager
+    async def _attempt(self) -> AsyncIterator[None]:
+        if self._guard is not None:
+            async with self._guard.attempt():
+                yield
+        else:
+            with self._translated():
+                yield
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
@@ -188,8 +212,16 @@ def _empty() -> OrcError:
 
 
 def _refuse_filtered(message: AIMessage) -> None:
-    if message.response_metadata.get("finish_reason") == "content_filter":
+    if _why_it_ends(message) == "content_filter":
         raise ContentFiltered
+
+
+def _why_it_ends(message: AIMessage) -> str | None:
+    """The provider's reason, in the words of either of its APIs; None where it does not end yet."""
+    metadata = message.response_metadata
+    if (reason := metadata.get("finish_reason")) or metadata.get("status") != "incomplete":
+        return cast("str | None", reason or metadata.get("status"))
+    return cast(str, (metadata.get("incomplete_details") or {}).get("reason", "incomplete"))
 
 
 def _arguments(chunk: AIMessageChunk) -> str:
@@ -199,8 +231,10 @@ def _arguments(chunk: AIMessageChunk) -> str:
 def _whole(chunks: list[AIMessageChunk]) -> AIMessage:
     """The chunks as one message. LangChain mends broken arguments while streaming; here they stay broken."""
     merged = add_ai_message_chunks(chunks[0], *chunks[1:])
-    message = cast(AIMessage, message_chunk_to_message(merged))
-    message.tool_calls, message.invalid_tool_calls = [], []
+    # As text: the responses API's blocks name items of an earlier answer, which it does not keep for us.
+    message = AIMessage(
+        str(merged.text), usage_metadata=merged.usage_metadata, response_metadata=merged.response_metadata
+    )
     for call in merged.tool_call_chunks:
         _add_call(message, call)
     return message

@@ -1,5 +1,7 @@
 """Failures of OpenAI-compatible providers, in our words. Importing this imports openai (0.8 s)."""
 
+import re
+
 import httpx2
 import openai
 from langchain_core.exceptions import ContextOverflowError
@@ -8,13 +10,19 @@ from core.errors import OrcError
 from core.llm.errors import (
     ContentFiltered,
     ContextTooLong,
+    FilesNotRead,
+    FilesNotStored,
     ModelMisconfigured,
     ModelOutputInvalid,
     model_down,
 )
 
 MALFORMED = (KeyError, IndexError, TypeError, ValueError)
-"""What langchain-openai raises for a reply without choices, or that is not JSON."""
+"""What langchain-openai raises for a reply without choices, that is not JSON, or that says it failed."""
+NO_FILES_API = (404, 405, 501)
+TOO_LARGE = 413
+_CONTENT_TYPE = re.compile(r"\.content\[\d+\]\.type$")
+_CODE = re.compile(r"context_length_exceeded|content_filter|insufficient_quota|rate_limit_exceeded")
 
 
 def translate(exc: Exception) -> OrcError | None:
@@ -22,7 +30,7 @@ def translate(exc: Exception) -> OrcError | None:
     if isinstance(exc, ContextOverflowError):
         return ContextTooLong()
     if isinstance(exc, openai.APIError):
-        return _by_code(exc) or _by_class(exc)
+        return _by_code(exc.code) or _by_class(exc)
     if isinstance(exc, openai.ContentFilterFinishReasonError):
         return ContentFiltered()
     if isinstance(exc, openai.LengthFinishReasonError):
@@ -34,18 +42,46 @@ def translate(exc: Exception) -> OrcError | None:
     if isinstance(exc, httpx2.InvalidURL | openai.InvalidWebhookSignatureError):
         return ModelMisconfigured("The model's address is not usable: check OPENAI_BASE_URL.")
     if isinstance(exc, MALFORMED):
-        return model_down("The model sent a reply that cannot be read. Try again.", "model_reply_malformed")
+        return _by_code(_code_in(exc)) or model_down(
+            "The model sent a reply that cannot be read. Try again.", "model_reply_malformed"
+        )
     return None
 
 
-def _by_code(exc: openai.APIError) -> OrcError | None:
-    match exc.code:
+def translate_about_embeddings(exc: Exception) -> OrcError | None:
+    """As `translate`, for requests to the embedding model."""
+    error = translate(exc)
+    if not isinstance(error, ModelMisconfigured):
+        return error
+    return ModelMisconfigured(error.message.replace("ORC_CHAT_MODEL", "ORC_EMBEDDING_MODEL"), code=error.code)
+
+
+def translate_about_files(exc: Exception) -> OrcError | None:
+    """As `translate`, for requests to the Files API, which not every provider has."""
+    if isinstance(exc, openai.APIStatusError) and exc.status_code in NO_FILES_API:
+        return FilesNotStored()
+    error = translate(exc)
+    if isinstance(error, ModelMisconfigured) and error.code == "model_refused_request":
+        return ModelMisconfigured("The model provider refused a file.", code="model_refused_file")
+    return error
+
+
+def _code_in(exc: Exception) -> str | None:
+    """The code in a failure that langchain-openai made a text of."""
+    found = _CODE.search(str(exc))
+    return found[0] if found else None
+
+
+def _by_code(code: str | None) -> OrcError | None:
+    match code:
         case "context_length_exceeded" | "string_above_max_length":
             return ContextTooLong()
         case "content_filter" | "content_policy_violation":
             return ContentFiltered()
         case "insufficient_quota":
             return model_down("The model account's quota is used up.", "model_quota")
+        case "rate_limit_exceeded":
+            return _busy()
         case "invalid_api_key":
             return _refused()
         case _:
@@ -61,7 +97,11 @@ def _by_class(exc: openai.APIError) -> OrcError:
                 "The provider has no such model: check ORC_CHAT_MODEL and the endpoint.", code="model_unknown"
             )
         case openai.RateLimitError():
-            return model_down("The model is handling too many requests. Try again shortly.", "model_busy")
+            return _busy()
+        case openai.APIStatusError() if exc.status_code == TOO_LARGE:
+            return ContextTooLong()
+        case openai.BadRequestError() if _CONTENT_TYPE.search(exc.param or ""):
+            return FilesNotRead()
         case openai.APITimeoutError():
             return model_down("The model did not answer in time. Try again.", "model_timeout")
         case openai.APIConnectionError():
@@ -73,6 +113,10 @@ def _by_class(exc: openai.APIError) -> OrcError:
             )
         case _:
             return model_down("The model failed to answer. Try again shortly.")
+
+
+def _busy() -> OrcError:
+    return model_down("The model is handling too many requests. Try again shortly.", "model_busy")
 
 
 def _refused() -> ModelMisconfigured:

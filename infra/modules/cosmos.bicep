@@ -7,10 +7,11 @@ param toolsPrincipalId string
 
 var database = 'orc'
 var owner = ['/organization_id', '/user_id', '/conversation_id']
+var asked = ['/organization_id/?', '/user_id/?', '/conversation_id/?', '/document_id/?', '/sha256/?', '/readable/?', '/status/?', '/created_at/?']
 var containers = [
-  { name: 'conversations', paths: owner, expires: true, unindexed: [] }
-  { name: 'documents', paths: owner, expires: false, unindexed: [] }
-  { name: 'analyses', paths: ['/document_id'], expires: false, unindexed: [] }
+  { name: 'conversations', paths: owner, expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
+  { name: 'documents', paths: owner, expires: false, indexed: asked, unindexed: ['/*', '/"_etag"/?'] }
+  { name: 'analyses', paths: ['/document_id'], expires: false, indexed: ['/document_id/?'], unindexed: ['/*', '/"_etag"/?'] }
 ]
 
 // The built-in data contributor: items and queries, no keys, no settings of the account.
@@ -32,7 +33,9 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-05-15' = {
     disableLocalAuth: true
     disableKeyBasedMetadataWriteAccess: true
     minimalTlsVersion: 'Tls12'
-    consistencyPolicy: { defaultConsistencyLevel: 'Session' }
+    // A document that one process has just recorded is looked up by the other: within a region that costs reads
+    // twice, and no time.
+    consistencyPolicy: { defaultConsistencyLevel: 'Strong' }
     locations: [{ locationName: location, failoverPriority: 0, isZoneRedundant: false }]
     capabilities: [{ name: 'EnableServerless' }]
     backupPolicy: { type: 'Continuous', continuousModeProperties: { tier: 'Continuous7Days' } }
@@ -51,7 +54,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-05-15' = {
           defaultTtl: each.expires ? -1 : null
           indexingPolicy: {
             indexingMode: 'consistent'
-            includedPaths: [{ path: '/*' }]
+            includedPaths: map(each.indexed, path => { path: path })
             excludedPaths: map(each.unindexed, path => { path: path })
           }
         }

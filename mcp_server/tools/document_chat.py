@@ -1,9 +1,11 @@
 """document_chat: an answer over named documents in scope, every citation checked against its page."""
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
@@ -11,16 +13,22 @@ from core.contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, DocumentStatus, FileRef
 from core.documents.names import missing_document, resolve_blob_name
-from core.documents.ports import ProviderFiles
-from core.errors import NoReadableDocument, NotFound, Unavailable
+from core.documents.ports import Handed, ProviderFiles
+from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
 from core.grounding.highlights import ReadBoxes, with_rectangles
 from core.grounding.markers import CitationWriter
-from core.grounding.sources import Source, fence
+from core.grounding.sources import fence, label
+from core.llm.files import PDF, name_for_provider
 from core.llm.model import ChatModel, Meter
 from core.scope import Scope
-from mcp_server.tools.reading import Reader
+from mcp_server.tools.reading import Plan, Reader, Reading
 
-MODEL_CALLS = 1
+MODEL_CALLS = 2
+"""One answers. Another one is made where the model refused the files that it was given."""
+READ_FILES = (
+    "Every page of an attached file is a source. The label before the file says which: its pages and its"
+    " sources run side by side, so that the page after that of S7 is S8."
+)
 
 
 class Reporter(Protocol):
@@ -31,6 +39,19 @@ class Reporter(Protocol):
 
     async def text(self, delta: str) -> None:
         """Pass on text of the answer."""
+
+
+@dataclass
+class _Answering:
+    """One call: what is read, how it is handed over, and what has come of it so far."""
+
+    question: str
+    plan: Plan
+    handed: list[Handed]
+    reporter: Reporter
+    stream: bool
+    meter: Meter
+    shown: str = ""
 
 
 class DocumentChat:
@@ -73,22 +94,23 @@ class DocumentChat:
         readable = [document for document in ready if document.readable]
         if not readable:
             raise NoReadableDocument(_all_failed(ready))
-        refs = [await self._files.ensure(document) for document in readable]
-        reading = await self._reader.read(question, readable)
-        reporter.working(1, 2, f"Reading {reading.pages} pages")
-        writer, text, meter = await self._write(question, reading.sources, reporter, stream=stream)
+        plan = self._reader.plan(readable)
+        handed = await self._files.hand_over(plan.whole)
+        searched = [Handed(document, await self._files.ensure(document)) for document in plan.searched]
+        work = _Answering(question, plan, handed, reporter, stream, Meter(max_calls=MODEL_CALLS))
+        reading, writer = await self._answer(work)
         return DocumentChatResult(
-            answer=text,
-            files=refs,
+            answer=work.shown,
+            files=_in_order(readable, work.handed + searched),
             citations=await with_rectangles(writer.citations, reading.sources, self._read_boxes),
             metadata=DocumentChatMetadata(
                 mode=reading.mode,
-                reason=reading.reason,
+                reason=" ".join([reading.reason, *_how_sent(work.handed)]),
                 pages_read=reading.pages,
                 passages=len(reading.sources),
                 retrieval=reading.steps,
-                usage=meter.usage,
-                files=_statuses(ready, refs, cached),
+                usage=work.meter.usage,
+                files=_statuses(ready, work.handed + searched, cached),
                 grounding=writer.grounding,
             ),
         )
@@ -108,41 +130,92 @@ class DocumentChat:
                 raise missing_document(name)
         return await self._library.resolve(scope.owner, names)
 
-    async def _write(
-        self, question: str, sources: Sequence[Source], reporter: Reporter, *, stream: bool
-    ) -> tuple[CitationWriter, str, Meter]:
-        meter = Meter(max_calls=MODEL_CALLS)
-        writer = CitationWriter(sources)
-        messages = [SystemMessage(self._prompt), HumanMessage(f"{fence(sources)}\n\nQuestion: {question}")]
-        if not stream:
-            text = writer.feed(await self._model.complete(messages, meter=meter)) + writer.finish()
-            return writer, text.strip(), meter
-        shown: list[str] = []
-        async with aclosing(self._model.stream(messages, meter=meter)) as deltas:
+    async def _answer(self, work: _Answering) -> tuple[Reading, CitationWriter]:
+        """Ask the model; once more where it refuses the files before it has said anything."""
+        try:
+            return await self._ask(work)
+        except OrcError as exc:
+            again = None if work.shown else await self._files.hand_over_again(work.handed, exc)
+            if again is None:
+                raise
+        work.handed = again
+        return await self._ask(work)
+
+    async def _ask(self, work: _Answering) -> tuple[Reading, CitationWriter]:
+        files = {each.document.document_id: each for each in work.handed if each.sent_as != "text"}
+        reading = await self._reader.read(work.question, work.plan, files)
+        work.reporter.working(1, 2, f"Reading {reading.pages} pages")
+        messages = [SystemMessage(self._prompt), HumanMessage(_content(work.question, reading, files))]
+        writer = CitationWriter(reading.sources)
+        if not work.stream:
+            text = writer.feed(await self._model.complete(messages, meter=work.meter)) + writer.finish()
+            work.shown = text.strip()
+            return reading, writer
+        async with aclosing(self._model.stream(messages, meter=work.meter)) as deltas:
             async for delta in deltas:
-                await _pass_on(writer.feed(delta), shown, reporter)
-        await _pass_on(writer.finish(), shown, reporter)
-        return writer, "".join(shown), meter
+                await _pass_on(writer.feed(delta), work)
+        await _pass_on(writer.finish(), work)
+        return reading, writer
 
 
-async def _pass_on(text: str, shown: list[str], reporter: Reporter) -> None:
+async def _pass_on(text: str, work: _Answering) -> None:
     if text:
-        shown.append(text)
-        await reporter.text(text)
+        work.shown += text
+        await work.reporter.text(text)
+
+
+def _content(question: str, reading: Reading, files: dict[str, Handed]) -> str | list[str | dict[Any, Any]]:
+    fenced = [source for source in reading.sources if source.document_id not in files]
+    asked = f"{fence(fenced)}\n\nQuestion: {question}"
+    if not files:
+        return asked
+    content: list[str | dict[Any, Any]] = []
+    for file in reading.files:
+        content += [{"type": "text", "text": label(file)}, _block(files[file.document_id])]
+    return [*content, {"type": "text", "text": f"{READ_FILES}\n\n{asked}"}]
+
+
+def _block(handed: Handed) -> dict[Any, Any]:
+    if handed.sent_as == "file":
+        return {"type": "file", "file_id": handed.ref.file_id}
+    return {
+        "type": "file",
+        "base64": base64.b64encode(handed.content).decode(),
+        "mime_type": PDF,
+        "filename": name_for_provider(handed.document),
+    }
+
+
+def _how_sent(handed: Sequence[Handed]) -> list[str]:
+    """What of the documents went as files, and why others did not."""
+    sentences = []
+    for way, how in (("file", "by file id"), ("base64", "as a file within the request"), ("text", "as text")):
+        for reason in dict.fromkeys(each.reason for each in handed if each.sent_as == way):
+            names = [
+                each.document.blob_name for each in handed if (each.sent_as, each.reason) == (way, reason)
+            ]
+            if way != "text" or reason:
+                sentences.append(f"Sent {how}: {', '.join(names)}.{' ' * bool(reason)}{reason}")
+    return sentences
+
+
+def _in_order(documents: Sequence[Document], handed: Sequence[Handed]) -> list[FileRef]:
+    refs = {each.document.document_id: each.ref for each in handed}
+    return [refs[document.document_id] for document in documents]
 
 
 def _statuses(
-    ready: Sequence[Document], refs: Sequence[FileRef], cached: Sequence[FileRef]
+    ready: Sequence[Document], handed: Sequence[Handed], cached: Sequence[FileRef]
 ) -> list[FileStatus]:
-    known = set(cached)
-    by_name = {ref.blob_name: ref for ref in refs}
-    return [_status(document, by_name.get(document.blob_name), known) for document in ready]
+    by_id = {each.document.document_id: each for each in handed}
+    return [_status(document, by_id.get(document.document_id), cached) for document in ready]
 
 
-def _status(document: Document, ref: FileRef | None, known: set[FileRef]) -> FileStatus:
+def _status(document: Document, handed: Handed | None, cached: Sequence[FileRef]) -> FileStatus:
     return FileStatus(
         blob_name=document.blob_name,
-        status="failed" if ref is None else "reused" if ref in known else "created",
+        status="failed" if handed is None else "reused" if handed.ref in cached else "created",
+        sent_as=handed.sent_as if handed else None,
         reason=document.reason,
         pages=document.pages,
         pages_without_text=document.pages_without_text,

@@ -1,13 +1,13 @@
 """What a model gets to read: whole documents where they fit, else the passages that a search found."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, DocumentStatus, Hit, Page, Record, RetrievalStep
 from core.documents.ports import Retriever
-from core.grounding.sources import Source
+from core.grounding.sources import AttachedFile, Source
 
 OPENING_PAGES = 3
 
@@ -29,11 +29,12 @@ class ReadingLimits:
 
 
 class Reading(Record):
-    """The numbered sources of a prompt, and why they were chosen."""
+    """The numbered sources of a prompt, and why they were chosen. Those of `files` the model reads itself."""
 
     mode: Mode
     reason: str
     sources: list[Source]
+    files: list[AttachedFile] = []
     pages: int
     steps: list[RetrievalStep] = []
 
@@ -78,29 +79,44 @@ class Reader:
         self._retriever = retriever
         self._limits = limits
 
-    async def read(self, question: str, documents: Sequence[Document]) -> Reading:
-        """The sources for a question over readable documents, in the order in which they are numbered."""
-        plan = plan_reading(documents, self._limits)
-        sources = await self._read_whole(plan.whole)
+    def plan(self, documents: Sequence[Document]) -> Plan:
+        """What to read of these readable documents."""
+        return plan_reading(documents, self._limits)
+
+    async def read(self, question: str, plan: Plan, attached: Collection[str] = ()) -> Reading:
+        """The sources for a question, in the order in which they are numbered.
+
+        Of the documents `attached`, by id, every page is a source, also one whose text is not known:
+        nothing that is cited from it can be verified then.
+        """
+        sources, files = await self._read_whole(plan.whole, attached)
         if not plan.searched:
-            return _reading(plan, sources, [])
+            return _reading(plan, sources, files, [])
         found = await self._retriever.search(
             question, [document.document_id for document in plan.searched], self._limits.passages
         )
         if found.hits:
             sources += await self._as_sources(plan.searched, found.hits, after=len(sources))
-            return _reading(plan, sources, found.steps)
+            return _reading(plan, sources, files, found.steps)
         sources += await self._read_openings(plan.searched, after=len(sources))
         note = "No passage matches the question, so the opening pages were read."
         plan = plan.model_copy(update={"reason": f"{plan.reason} {note}"})
-        return _reading(plan, sources, found.steps)
+        return _reading(plan, sources, files, found.steps)
 
-    async def _read_whole(self, documents: Sequence[Document]) -> list[Source]:
+    async def _read_whole(
+        self, documents: Sequence[Document], attached: Collection[str]
+    ) -> tuple[list[Source], list[AttachedFile]]:
         sources: list[Source] = []
+        files: list[AttachedFile] = []
         for document in documents:
-            pages = [page for page in await self._library.text(document) if page.text.strip()]
-            sources.extend(_whole_page(document, page, len(sources) + n) for n, page in enumerate(pages, 1))
-        return sources
+            pages, first = await self._library.text(document), len(sources) + 1
+            if document.document_id in attached:
+                pages = _every_page(document, pages)
+                files.append(_attached(document, pages, first))
+            else:
+                pages = [page for page in pages if page.text.strip()]
+            sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
+        return sources, files
 
     async def _read_openings(self, documents: Sequence[Document], after: int) -> list[Source]:
         sources: list[Source] = []
@@ -142,9 +158,23 @@ class Reader:
         return texts
 
 
-def _reading(plan: Plan, sources: list[Source], steps: list[RetrievalStep]) -> Reading:
+def _reading(
+    plan: Plan, sources: list[Source], files: list[AttachedFile], steps: list[RetrievalStep]
+) -> Reading:
     pages = len({(source.document_id, source.page) for source in sources})
-    return Reading(mode=plan.mode, reason=plan.reason, sources=sources, pages=pages, steps=steps)
+    return Reading(mode=plan.mode, reason=plan.reason, sources=sources, files=files, pages=pages, steps=steps)
+
+
+def _every_page(document: Document, pages: Sequence[Page]) -> list[Page]:
+    known = {page.number: page for page in pages}
+    last = max([document.pages, *known])
+    return [known.get(number) or Page(number=number, text="") for number in range(1, last + 1)]
+
+
+def _attached(document: Document, pages: Sequence[Page], first: int) -> AttachedFile:
+    return AttachedFile(
+        document_id=document.document_id, blob_name=document.blob_name, first=first, pages=len(pages)
+    )
 
 
 def _tokens(documents: Sequence[Document]) -> int:

@@ -1,4 +1,4 @@
-"""The port of the turn log. Adapters: SQLite here, Cosmos DB elsewhere."""
+"""The port of the turn log. Adapters: SQLite and Cosmos DB."""
 
 from typing import Protocol
 

@@ -1,15 +1,12 @@
 """The turn log in SQLite: one row per turn, one per head, each holding its item as JSON."""
 
-import base64
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime
-
-from pydantic import TypeAdapter
+from datetime import datetime
 
 from core.documents.names import Owner
-from core.errors import InvalidInput
 from core.sqlite import Database
+from orc.conversations.listing import place_of, read_cursor, utc_now, write_cursor
 from orc.conversations.models import (
     Begun,
     Failure,
@@ -28,6 +25,7 @@ from orc.conversations.transitions import (
     fail_turn,
     first_head,
     missing_conversation,
+    new_attempt,
     open_turn,
     renew_turn,
     reopen_turn,
@@ -88,14 +86,6 @@ WHERE {_OWNED} AND status = '{TurnStatus.COMMITTED}' AND seq < ? ORDER BY seq DE
 """
 _DELETE_TURNS = f"DELETE FROM conversation_turns WHERE {_OWNED}"
 
-_PLACE = TypeAdapter(tuple[str, str])
-_TOP = ("~", "")  # sorts above every timestamp
-
-
-def utc_now() -> datetime:
-    """The wall clock."""
-    return datetime.now(UTC)
-
 
 class SqliteTurnLog:
     """A TurnLog over a database that has SCHEMA. `clock` gives aware datetimes."""
@@ -122,10 +112,10 @@ class SqliteTurnLog:
                 head = first_head(owner, now)
             stored = _get_turn(connection, owner, new.key)
             if stored is None:
-                head, turn = open_turn(head, new, lease_seconds, now)
+                head, turn = open_turn(head, new, new_attempt(), lease_seconds, now)
                 _put_head(connection, head)
             else:
-                turn = reopen_turn(stored, new, lease_seconds, now)
+                turn = reopen_turn(stored, new, new_attempt(), lease_seconds, now)
             if turn.status is TurnStatus.COMMITTED:
                 return Replayed(turn=turn)
             _put_turn(connection, owner, turn)
@@ -175,7 +165,7 @@ class SqliteTurnLog:
     async def conversations(
         self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[Head], str | None]:
-        place = _TOP if cursor is None else _read_cursor(cursor)
+        place = read_cursor(cursor)
 
         def work(connection: sqlite3.Connection) -> list[Head]:
             rows = connection.execute(_LIST_HEADS, (organization_id, user_id, *place, limit + 1))
@@ -183,7 +173,7 @@ class SqliteTurnLog:
 
         heads = await self._database.read(work)
         page = heads[:limit]
-        return page, _write_cursor(page[-1]) if len(heads) > limit else None
+        return page, write_cursor(page[-1]) if len(heads) > limit else None
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         def work(connection: sqlite3.Connection) -> Head:
@@ -212,7 +202,8 @@ def _get_head(connection: sqlite3.Connection, owner: Owner) -> Head | None:
 
 
 def _put_head(connection: sqlite3.Connection, head: Head) -> Head:
-    connection.execute(_PUT_HEAD, (*_key(head.owner), _sortable(head.updated_at), head.model_dump_json()))
+    updated_at, _ = place_of(head)
+    connection.execute(_PUT_HEAD, (*_key(head.owner), updated_at, head.model_dump_json()))
     return head
 
 
@@ -230,19 +221,3 @@ def _put_turn(connection: sqlite3.Connection, owner: Owner, turn: Turn) -> Turn:
 def _history(connection: sqlite3.Connection, owner: Owner, before_seq: int, limit: int) -> list[Turn]:
     rows = connection.execute(_LIST_COMMITTED_BEFORE, (*_key(owner), before_seq, limit)).fetchall()
     return [Turn.model_validate_json(item) for (item,) in reversed(rows)]
-
-
-def _sortable(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _write_cursor(head: Head) -> str:
-    place = _PLACE.dump_json((_sortable(head.updated_at), head.conversation_id))
-    return base64.urlsafe_b64encode(place).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[str, str]:
-    try:
-        return _PLACE.validate_json(base64.urlsafe_b64decode(cursor))
-    except ValueError as exc:
-        raise InvalidInput("This cursor is not from an earlier page.", field="cursor") from exc

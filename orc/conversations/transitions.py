@@ -24,14 +24,21 @@ def first_head(owner: Owner, now: datetime) -> Head:
     )
 
 
-def open_turn(head: Head, new: NewTurn, lease_seconds: float, now: datetime) -> tuple[Head, Turn]:
+def new_attempt() -> str:
+    """Names one attempt at an answer, before anything is written: so that it knows its own writes."""
+    return uuid.uuid4().hex
+
+
+def open_turn(
+    head: Head, new: NewTurn, attempt: str, lease_seconds: float, now: datetime
+) -> tuple[Head, Turn]:
     """The next turn of a conversation, and the head that has counted it; both are written or neither."""
     seq = head.turn_count + 1
     turn = Turn(
         turn_id=new.key,
         conversation_id=head.conversation_id,
         seq=seq,
-        attempt=uuid.uuid4().hex,
+        attempt=attempt,
         request_hash=new.request_hash,
         question=new.question,
         blob_names=new.blob_names,
@@ -42,21 +49,21 @@ def open_turn(head: Head, new: NewTurn, lease_seconds: float, now: datetime) -> 
     return _next_version(head, now, turn_count=seq), turn
 
 
-def reopen_turn(turn: Turn, new: NewTurn, lease_seconds: float, now: datetime) -> Turn:
-    """The stored turn, pending again under another attempt; a committed one unchanged.
+def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, now: datetime) -> Turn:
+    """The stored turn, pending again under this attempt; unchanged if committed, or this attempt's already.
 
     Raises KeyReused for another request, TurnInFlight while the present attempt holds its lease.
     """
     if turn.request_hash != new.request_hash:
         raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
-    if turn.status is TurnStatus.COMMITTED:
+    if turn.status is TurnStatus.COMMITTED or turn.attempt == attempt:
         return turn
     if turn.status is TurnStatus.PENDING and not lease_ran_out(turn, now):
         raise TurnInFlight("This question is still being answered.")
     return turn.model_copy(
         update={
             "status": TurnStatus.PENDING,
-            "attempt": uuid.uuid4().hex,
+            "attempt": attempt,
             "failure": None,
             "finished_at": None,
             "lease_until": now + timedelta(seconds=lease_seconds),

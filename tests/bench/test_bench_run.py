@@ -25,6 +25,8 @@ TINY = Plan(
     crowd_uploads=2,
     searched_documents=8,
     searches=3,
+    azure_turns_per_round=1,
+    costed_turns=EARLY_TURN + 2,
     imports=1,
     starts=1,
 )
@@ -37,6 +39,9 @@ WITH_TARGETS = {
     "orc serve to ready",
     "the latter to the former",
     "errors",
+    "cost of turn 12 to turn 10",
+    "largest item",
+    "queries over several partitions",
     "400 passages, p95",
 }
 

@@ -9,15 +9,11 @@ import argparse
 import asyncio
 import base64
 import contextlib
-import json
-import re
 import socket
 import threading
 from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from itertools import pairwise
-from typing import Any
 
 import uvicorn
 from pydantic import BaseModel, Field
@@ -26,54 +22,46 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from core.grounding.markers import marker
-from core.grounding.sources import FencedSource, read_fenced, without_fenced
 from tests.doubles.bag_of_words import DIMENSIONS, bag_of_words
+from tests.doubles.openai_files import Shelf, file_type_refused, no_such_file
+from tests.doubles.openai_talk import ChatRequest, Json, Reply, ToolCall, default_reply, pieces_of
+from tests.doubles.openai_wires import ChatCompletions, Responses, Wire, as_chat
 
-PREFIXES = ("/v1", "/openai/v1")
-Json = dict[str, Any]
+__all__ = [
+    "ChatRequest",
+    "Failure",
+    "LoggedRequest",
+    "OpenAIDouble",
+    "Reply",
+    "Script",
+    "ToolCall",
+    "default_reply",
+    "serving",
+]
 
-
-class ToolCall(BaseModel):
-    """A call to a tool; `arguments` as text may be broken JSON on purpose."""
-
-    name: str
-    arguments: Json | str = {}
-
-    def as_json(self, index: int) -> Json:
-        arguments = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
-        function = {"name": self.name, "arguments": arguments}
-        return {"id": f"call_{index}", "type": "function", "function": function}
-
-
-class Reply(BaseModel):
-    """One answer. `choices=False` sends none at all, `usage=False` leaves out the token counts."""
-
-    text: str = ""
-    tool_calls: list[ToolCall] = []
-    finish_reason: str = ""
-    usage: bool = True
-    choices: bool = True
-
-    @property
-    def finish(self) -> str:
-        return self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
+AZURE = "/openai/v1"
+PREFIXES = ("/v1", AZURE)
 
 
 class Failure(BaseModel):
-    """One refusal. With `after_tokens` a stream breaks off there instead of failing at once."""
+    """One refusal. With `after_tokens` a stream breaks off there instead of failing at once.
+
+    `silent`: it just ends there, as when the connection is cut.
+    """
 
     status: int = 500
     code: str | None = None
     message: str = "scripted failure"
     headers: dict[str, str] = {}
     after_tokens: int | None = None
+    silent: bool = False
 
 
 class Script(BaseModel):
     """How to behave. Queued failures and replies go first; `tokens` cuts a text into so many deltas.
 
     `vectors` is how many an answer to an embeddings request holds; None: as many as there are texts.
+    `reads_files`: whether the model takes files; under Azure's prefix only the responses API does anyway.
     """
 
     failures: deque[Failure] = deque()
@@ -84,6 +72,7 @@ class Script(BaseModel):
     embedding_failures: deque[Failure] = deque()
     embedding_delay_ms: float = 0
     vectors: int | None = None
+    reads_files: bool = True
 
 
 class LoggedRequest(BaseModel):
@@ -91,39 +80,9 @@ class LoggedRequest(BaseModel):
 
     path: str
     body: Json
+    authorization: str = ""
     emitted: int = Field(default=0, description="text deltas sent so far")
     finished: bool = False
-
-
-class ChatRequest(BaseModel):
-    """What a responder may want to know of a request."""
-
-    body: Json
-
-    @property
-    def question(self) -> str:
-        """The last thing the user said, less any sources, transcript and label."""
-        texts = [_text(message) for message in self.body["messages"] if message["role"] == "user"]
-        return re.split(r"(?:^|\n)(?:Last q|Q)uestion:\s*", without_fenced(texts[-1]))[-1] if texts else ""
-
-    @property
-    def sources(self) -> list[FencedSource]:
-        return read_fenced("\n".join(_text(message) for message in self.body["messages"]))
-
-    @property
-    def forced_tool(self) -> Json | None:
-        """The function that the answer must call."""
-        choice, tools = self.body.get("tool_choice"), self.body.get("tools") or []
-        functions: list[Json] = [tool["function"] for tool in tools]
-        if isinstance(choice, dict):
-            return next(f for f in functions if f["name"] == choice["function"]["name"])
-        return functions[0] if functions and choice in ("required", "any") else None
-
-    @property
-    def schema_asked(self) -> Json | None:
-        """The JSON schema that the answer's text must have."""
-        schema: Json | None = (self.body.get("response_format") or {}).get("json_schema", {}).get("schema")
-        return schema
 
 
 Responder = Callable[[ChatRequest], Reply | None]
@@ -139,12 +98,15 @@ class OpenAIDouble:
         self.responder = responder
         self.script = script or Script()
         self.requests: list[LoggedRequest] = []
+        self.files = Shelf()
         self.embedding = threading.Semaphore(0)
         self.most_embedding_at_once = 0
         routes = [Route("/_log", self._log), Route("/_script", self._set_script, methods=["POST"])]
         for prefix in PREFIXES:
             routes.append(Route(f"{prefix}/models", self._models))
             routes.append(Route(f"{prefix}/chat/completions", self._chat, methods=["POST"]))
+            routes.append(Route(f"{prefix}/responses", self._respond, methods=["POST"]))
+            routes += self.files.routes(prefix)
             routes.append(Route(f"{prefix}/embeddings", self._embed, methods=["POST"]))
         self.app = Starlette(routes=routes)
 
@@ -162,23 +124,50 @@ class OpenAIDouble:
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
-        logged = LoggedRequest(path=request.url.path, body=body)
+        takes_files = self.script.reads_files and not request.url.path.startswith(AZURE)
+        return await self._answer(request, body, body, ChatCompletions, takes_files=takes_files)
+
+    async def _respond(self, request: Request) -> Response:
+        body = await request.json()
+        return await self._answer(
+            request, body, as_chat(body), Responses, takes_files=self.script.reads_files
+        )
+
+    async def _answer(
+        self,
+        request: Request,
+        body: Json,
+        chat: Json,
+        wire: Callable[[Json, Reply], Wire],
+        *,
+        takes_files: bool,
+    ) -> Response:
+        logged = _logged(request, body)
         self.requests.append(logged)
         failure = self.script.failures.popleft() if self.script.failures else None
         if failure and failure.after_tokens is None:
             return _refusal(failure)
-        reply = self._reply(ChatRequest(body=body))
-        pieces = _pieces(reply.text, self.script.tokens)
+        asked = ChatRequest(body=chat)
+        if asked.files and not takes_files:
+            return file_type_refused()
+        for file_id in filter(None, (file.file_id for file in asked.files)):
+            if (file := self.files.live(file_id)) is None:
+                # Both statuses are met in the wild.
+                return no_such_file(file_id, 404 if wire is ChatCompletions else 400)
+            asked.stored[file_id] = file.content
+        reply = self._reply(asked)
+        pieces = pieces_of(reply.text, self.script.tokens)
+        said = wire({**chat, "stream_options": body.get("stream_options")}, reply)
         if body.get("stream"):
-            events = self._stream(logged, reply, pieces, failure)
+            events = self._stream(logged, said, pieces, failure)
             return StreamingResponse(events, media_type="text/event-stream")
         await asyncio.sleep(len(pieces) * self.script.delay_ms / 1000)
         logged.emitted, logged.finished = len(pieces), True
-        return JSONResponse(_completion(body, reply))
+        return JSONResponse(said.whole())
 
     async def _embed(self, request: Request) -> Response:
         body = await request.json()
-        logged = LoggedRequest(path=request.url.path, body=body)
+        logged = _logged(request, body)
         self.requests.append(logged)
         self.embedding.release()
         unfinished = sum(not each.finished for each in self.requests)
@@ -196,67 +185,21 @@ class OpenAIDouble:
         return scripted or default_reply(asked, self.script.text)
 
     async def _stream(
-        self, logged: LoggedRequest, reply: Reply, pieces: list[str], failure: Failure | None
+        self, logged: LoggedRequest, wire: Wire, pieces: list[str], failure: Failure | None
     ) -> AsyncIterator[str]:
-        head = {"id": "chatcmpl-0", "object": "chat.completion.chunk", "created": 0, "model": "double"}
-
-        def event(delta: Json, finish: str | None = None) -> str:
-            choices = [{"index": 0, "delta": delta, "finish_reason": finish}] if reply.choices else []
-            return _event({**head, "choices": choices})
-
-        yield event({"role": "assistant", "content": ""})
+        yield wire.opening()
         for piece in pieces:
             if failure and failure.after_tokens == logged.emitted:
-                yield _event(
-                    {"error": {"message": failure.message, "code": failure.code, "type": "scripted"}}
-                )
+                if not failure.silent:
+                    yield wire.broken(failure.message, failure.code)
                 return
             if self.script.delay_ms:
                 await asyncio.sleep(self.script.delay_ms / 1000)
             logged.emitted += 1
-            yield event({"content": piece})
-        for index, call in enumerate(reply.tool_calls):
-            for delta in _call_deltas(index, call.as_json(index)):
-                yield event({"tool_calls": [delta]})
-        yield event({}, reply.finish)
-        if reply.usage and (logged.body.get("stream_options") or {}).get("include_usage"):
-            yield _event({**head, "choices": [], "usage": _usage(logged.body, reply)})
+            yield wire.delta(piece)
+        for event in wire.closing():
+            yield event
         logged.finished = True
-        yield "data: [DONE]\n\n"
-
-
-def default_reply(asked: ChatRequest, text: str | None = None) -> Reply:
-    """What an obliging model would say: the forced form, else `text`, else a cited quote, else an echo."""
-    if forced := asked.forced_tool:
-        arguments = example(forced["parameters"], asked.question)
-        return Reply(tool_calls=[ToolCall(name=forced["name"], arguments=arguments)])
-    if schema := asked.schema_asked:
-        return Reply(text=json.dumps(example(schema, asked.question)))
-    if text is not None:
-        return Reply(text=text)
-    if sources := asked.sources:
-        first = re.split(r"(?<=[.!?])\s", " ".join(sources[0].text.split()), maxsplit=1)[0]
-        return Reply(text=f"{first} {marker(sources[0].number)}")
-    return Reply(text=f"You said: {asked.question}")
-
-
-def example(schema: Json, text: str) -> Any:
-    """A small instance of an inlined JSON schema, with `text` for every string."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    match schema.get("type"):
-        case "object":
-            return {name: example(part, text) for name, part in schema.get("properties", {}).items()}
-        case "array":
-            return []
-        case "integer" | "number":
-            return schema.get("minimum", 0)
-        case "boolean":
-            return False
-        case "null":
-            return None
-        case _:
-            return text
 
 
 @contextlib.contextmanager
@@ -273,43 +216,9 @@ def serving(double: OpenAIDouble, prefix: str = PREFIXES[0]) -> Iterator[str]:
             thread.join()
 
 
-def _text(message: Json) -> str:
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-
-
-def _pieces(text: str, tokens: int | None) -> list[str]:
-    if not text:
-        return []
-    if tokens is None:
-        return re.findall(r"\s*\S+\s*?", text)
-    while len(text) < tokens:
-        text += " " + text
-    cuts = [len(text) * i // tokens for i in range(tokens + 1)]
-    return [text[start:end] for start, end in pairwise(cuts)]
-
-
-def _call_deltas(index: int, call: Json) -> Iterator[Json]:
-    arguments = call["function"]["arguments"]
-    yield {"index": index, **call, "function": {"name": call["function"]["name"], "arguments": ""}}
-    for start in range(0, len(arguments), 16):
-        yield {"index": index, "function": {"arguments": arguments[start : start + 16]}}
-
-
-def _usage(body: Json, reply: Reply) -> Json:
-    given = sum(len(_text(message).split()) for message in body["messages"])
-    made = len(reply.text.split()) + sum(len(call.name) for call in reply.tool_calls)
-    return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
-
-
-def _completion(body: Json, reply: Reply) -> Json:
-    message: Json = {"role": "assistant", "content": reply.text or None}
-    if reply.tool_calls:
-        message["tool_calls"] = [call.as_json(i) for i, call in enumerate(reply.tool_calls)]
-    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
-    usage = {"usage": _usage(body, reply)} if reply.usage else {}
-    head = {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "double"}
-    return {**head, "choices": [choice] if reply.choices else [], **usage}
+def _logged(request: Request, body: Json) -> LoggedRequest:
+    authorization = request.headers.get("authorization", "")
+    return LoggedRequest(path=request.url.path, body=body, authorization=authorization)
 
 
 def _embeddings(body: Json, vectors: int | None) -> Json:
@@ -332,10 +241,6 @@ def _packed(vector: list[float]) -> str:
 def _refusal(failure: Failure) -> Response:
     error = {"message": failure.message, "code": failure.code, "type": "scripted"}
     return JSONResponse({"error": error}, failure.status, failure.headers)
-
-
-def _event(data: Json) -> str:
-    return f"data: {json.dumps(data)}\n\n"
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from core.grounding.markers import marker
-from core.grounding.sources import Source, fence
+from core.grounding.sources import AttachedFile, Source, fence, label
+from tests.core.documents.extraction.samples import pdf
 from tests.doubles.openai_double import OpenAIDouble, Reply, serving
 
 ASKED = [{"role": "user", "content": "Hello there"}]
@@ -71,6 +72,43 @@ def test_queued_failures_and_replies_go_first_and_once() -> None:
     assert (first.status_code, first.json()["error"]["code"]) == (429, "busy")
     assert second.json()["choices"][0]["message"]["content"] == "one"
     assert third.json()["choices"][0]["message"]["content"] == "You said: Hello there"
+
+
+def test_a_file_that_is_attached_is_read_page_by_page() -> None:
+    double = OpenAIDouble()
+    name = AttachedFile(document_id="", blob_name="a.pdf", first=7, pages=2)
+    content = pdf("", TEXT)
+    with serving(double) as url:
+        sent = httpx2.post(
+            f"{url}/files", files={"file": ("a.pdf", content)}, data={"purpose": "user_data"}
+        ).json()
+        parts = [
+            {"type": "text", "text": label(name)},
+            {"type": "file", "file": {"file_id": sent["id"]}},
+            {"type": "text", "text": "Question: What?"},
+        ]
+        asked = [{"role": "user", "content": parts}]
+        reply = post(url, messages=asked).json()
+        httpx2.delete(f"{url}/files/{sent['id']}").raise_for_status()
+        refused = post(url, messages=asked)
+    assert reply["choices"][0]["message"]["content"] == f"The fee is $5 a month. {marker(8)}"
+    assert (refused.status_code, double.files.log) == (404, ["upload", "delete"])
+
+
+def test_files_are_listed_in_pages_until_they_expire() -> None:
+    double = OpenAIDouble()
+    with serving(double) as url:
+        for number in range(3):
+            expiry = {"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
+            given = {"purpose": "user_data", **expiry}
+            httpx2.post(f"{url}/files", files={"file": (f"{number}.pdf", b"")}, data=given)
+        first = httpx2.get(f"{url}/files", params={"limit": 2, "order": "asc"}).json()
+        last = first["data"][-1]["id"]
+        second = httpx2.get(f"{url}/files", params={"limit": 2, "order": "asc", "after": last}).json()
+        double.files.clock = lambda: time.time() + 3601
+        gone = httpx2.get(f"{url}/files/{last}")
+    assert [file["filename"] for file in first["data"] + second["data"]] == ["0.pdf", "1.pdf", "2.pdf"]
+    assert (first["has_more"], second["has_more"], gone.status_code) == (True, False, 404)
 
 
 def test_it_runs_by_itself() -> None:

@@ -1,5 +1,7 @@
 """A worker over function_app.py with the tools server and a model double behind it, once for all tests."""
 
+import asyncio
+import logging
 import os
 import socket
 import subprocess
@@ -14,7 +16,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from core.provisioning import provision
+from core.settings import CoreSettings
 from orc.tools_process import free_port
+from orc.working import WorkerProvider
+from tests.azure_targets import Target
 from tests.doubles.openai_double import OpenAIDouble, Script, serving
 from tests.functions.host import LOCAL, HostTransport
 from tests.functions.worker import Worker, running_worker
@@ -33,24 +39,39 @@ def served_model() -> Iterator[tuple[OpenAIDouble, str]]:
 
 
 @pytest.fixture(scope="session")
-def worker(
-    served_model: tuple[OpenAIDouble, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Worker]:
-    """A worker whose app has read its settings and opened its services."""
-    folder, port = tmp_path_factory.mktemp("functions"), free_port()
-    settings = {
-        "ORC_DATA_DIR": str(folder / ".orc"),
-        "MCP_SERVER_URL": f"http://127.0.0.1:{port}/mcp",
+def app_settings(
+    served_model: tuple[OpenAIDouble, str], storage_target: Target, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """What the environment of the function app says."""
+    return {
+        "ORC_DATA_DIR": str(tmp_path_factory.mktemp("functions") / ".orc"),
+        "MCP_SERVER_URL": f"http://127.0.0.1:{free_port()}/mcp",
         "OPENAI_BASE_URL": served_model[1],
         "OPENAI_API_KEY": "none",
+        "ORC_PAGE_ANALYSIS": "extractive",
+        "AZURE_STORAGE_ACCOUNT_URL": storage_target.url,
+        "AZURE_STORAGE_CONTAINER": f"functions-{uuid.uuid4().hex}",
+        **({"AZURE_STORAGE_QUEUE_URL": storage_target.queue_url} if storage_target.queue_url else {}),
+        **({"AZURE_STORAGE_KEY": storage_target.key} if storage_target.key else {}),
     }
-    with tools_server(port, settings, folder / "tools.log"), running_worker(ROOT) as worker:
-        with pytest.MonkeyPatch.context() as patch, client_of(worker, LOCAL) as first:
-            for name, value in settings.items():
-                patch.setenv(name, value)
-            assert first.get("/ready").status_code == 200
-        yield worker
-        worker.start(loaded_api().state.services.close()).result()
+
+
+@pytest.fixture(scope="session")
+def worker(app_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker whose app has read its settings and opened its services."""
+    log = tmp_path_factory.mktemp("tools") / "tools.log"
+    with tools_server(app_settings, log), pytest.MonkeyPatch.context() as patch:
+        for name, value in app_settings.items():
+            patch.setenv(name, value)
+        asyncio.run(provision(CoreSettings(), logging.getLogger(__name__).info))
+        with running_worker(ROOT) as worker:
+            with client_of(worker, LOCAL) as first:
+                assert first.get("/ready").status_code == 200
+            loaded_jobs()
+            patch.undo()
+            yield worker
+            worker.start(loaded_jobs().close()).result()
+            worker.start(loaded_api().state.services.close()).result()
 
 
 def loaded_api() -> FastAPI:
@@ -60,8 +81,17 @@ def loaded_api() -> FastAPI:
     return function_app.build_api()
 
 
+def loaded_jobs() -> WorkerProvider:
+    """What does the worker's jobs."""
+    import function_app
+
+    return function_app.build_worker()
+
+
 @contextmanager
-def tools_server(port: int, settings: dict[str, str], log: Path) -> Iterator[None]:
+def tools_server(settings: dict[str, str], log: Path) -> Iterator[None]:
+    port = httpx.URL(settings["MCP_SERVER_URL"]).port
+    assert port is not None
     environment = os.environ | settings | {"ORC_MCP_PORT": str(port)}
     with log.open("wb") as out:
         process = subprocess.Popen(

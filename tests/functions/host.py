@@ -38,7 +38,7 @@ class HostTransport(httpx.BaseTransport):
             return httpx.Response(404, text="The host has no function for this.")
         traceparent = request.headers.setdefault("traceparent", new_traceparent())
         invocation_id = str(uuid.uuid4())
-        call = self._worker.invoke(function, invocation_id, traceparent, route_values(function, path))
+        call = self._worker.forward(function, invocation_id, traceparent, route_values(function, path))
         invocation = self._worker.start(call)
         response = self._to_worker.handle_request(self._forwarded(request, invocation_id))
         invocation.result()
@@ -53,7 +53,9 @@ class HostTransport(httpx.BaseTransport):
         fitting = [
             function
             for function in self._worker.functions
-            if method in function.methods and f"{path}/".startswith(literal_part(function))
+            if function.is_http
+            and method in function.methods
+            and f"{path}/".startswith(literal_part(function))
         ]
         return max(fitting, key=lambda function: len(function.route.split("/")), default=None)
 

@@ -73,10 +73,24 @@ def test_the_host_routes_the_prefix_that_the_api_has() -> None:
     assert load("host.json")["extensions"]["http"]["routePrefix"] == "api"
 
 
-def test_the_host_outlasts_a_turn() -> None:
+def function_timeout() -> int:
     hours, minutes, seconds = map(int, load("host.json")["functionTimeout"].split(":"))
-    timeout = hours * 3600 + minutes * 60 + seconds
-    assert Settings().turn_deadline_seconds < AZURE_URL_SECONDS < timeout
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def test_the_host_outlasts_a_turn() -> None:
+    assert Settings().turn_deadline_seconds < AZURE_URL_SECONDS < function_timeout()
+
+
+def test_the_host_outlasts_the_reading_of_a_document() -> None:
+    """It would end the process, and the next one would begin anew and be ended as well."""
+    settings = Settings()
+    assert settings.extraction_seconds + settings.ocr_seconds + 600 < function_timeout()
+
+
+def test_an_instance_has_as_many_documents_in_hand_as_a_worker() -> None:
+    queues = load("host.json")["extensions"]["queues"]
+    assert queues["batchSize"] + queues["newBatchThreshold"] == Settings().ingestion_at_once
 
 
 def test_the_example_settings_are_settings_of_orc_or_of_the_host() -> None:

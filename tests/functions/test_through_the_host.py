@@ -22,19 +22,25 @@ def question(conversation: str, handbook: Path) -> dict[str, Any]:
     return {"question": QUESTION, "conversation_id": conversation, "blob_names": [handbook.name]}
 
 
-def test_both_functions_are_indexed(worker: Worker) -> None:
-    functions = {function.name: function for function in worker.functions}
-    assert {name: function.route for name, function in functions.items()} == {
-        "orc": "orc/{*rest}",
-        "api": "{*path}",
+def test_every_function_is_indexed(worker: Worker) -> None:
+    triggers = {function.name: function.trigger for function in worker.functions}
+    assert {name: trigger["type"] for name, trigger in triggers.items()} == {
+        "orc": "httpTrigger",
+        "api": "httpTrigger",
+        "ingest": "queueTrigger",
+        "embed": "queueTrigger",
+        "analyse": "queueTrigger",
+        "sweep": "timerTrigger",
     }
-    assert functions["orc"].methods == {"POST"}
-    assert functions["api"].methods >= {"GET", "POST", "DELETE"}
+    assert (triggers["orc"]["route"], triggers["api"]["route"]) == ("orc/{*rest}", "{*path}")
+    assert triggers["orc"]["methods"] == ["POST"]
+    assert {"GET", "POST", "DELETE"} <= set(triggers["api"]["methods"])
 
 
 def test_no_function_asks_for_a_key(worker: Worker) -> None:
     """Whoever calls is authenticated by the API itself, never by a secret in a URL."""
-    assert {function.auth_level for function in worker.functions} == {"ANONYMOUS"}
+    called = [function.trigger for function in worker.functions if function.is_http]
+    assert {trigger["authLevel"] for trigger in called} == {"ANONYMOUS"}
 
 
 def test_a_document_turn_answers_json_with_a_verified_citation(

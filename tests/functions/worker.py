@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+import uuid
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -25,27 +26,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Function:
-    """An HTTP function, as the worker reports it to the host."""
+    """A function, as the worker reports it to the host: its trigger's binding says what calls it."""
 
     name: str
     function_id: str
-    parameter: str
-    route: str
-    methods: frozenset[str]
-    auth_level: str
+    trigger: dict[str, Any]
 
     @classmethod
     def of(cls, metadata: Message) -> Self:
         bindings = [json.loads(binding) for binding in metadata.raw_bindings]
-        trigger = next(binding for binding in bindings if binding["type"] == "httpTrigger")
-        return cls(
-            name=metadata.name,
-            function_id=metadata.function_id,
-            parameter=trigger["name"],
-            route=trigger["route"],
-            methods=frozenset(trigger["methods"]),
-            auth_level=trigger["authLevel"],
-        )
+        trigger = next(binding for binding in bindings if binding["type"].endswith("Trigger"))
+        return cls(metadata.name, metadata.function_id, trigger)
+
+    @property
+    def is_http(self) -> bool:
+        return bool(self.trigger["type"] == "httpTrigger")
+
+    @property
+    def route(self) -> str:
+        return str(self.trigger["route"])
+
+    @property
+    def methods(self) -> frozenset[str]:
+        return frozenset(self.trigger["methods"])
 
 
 class WorkerServer(uvicorn.Server):
@@ -85,17 +88,29 @@ class Worker:
         """How many requests are being answered at this moment, streams included."""
         return len(self._server.server_state.tasks)
 
-    async def invoke(
+    async def forward(
         self, function: Function, invocation_id: str, traceparent: str, route_values: dict[str, str]
     ) -> None:
         """Call a function for a request that is forwarded beside this. Raises WorkerError if it fails."""
         http = Message(method="", url="", headers={}, query={}, params=route_values, body=Message(bytes=b""))
+        trace = Message(trace_parent=traceparent, trace_state="", attributes={})
+        await self._invoke(function, invocation_id, Message(http=http), trace_context=trace)
+
+    def call(self, name: str, **data: str) -> None:
+        """Call a function with its trigger's data, and wait for it. Raises WorkerError if it fails."""
+        function = next(function for function in self.functions if function.name == name)
+        self.start(self._invoke(function, str(uuid.uuid4()), Message(**data))).result()
+
+    async def _invoke(
+        self, function: Function, invocation_id: str, data: Message, **context: Message
+    ) -> None:
         invocation = Message(
             invocation_id=invocation_id,
             function_id=function.function_id,
-            trace_context=Message(trace_parent=traceparent, trace_state="", attributes={}),
             retry_context=Message(retry_count=0, max_retry_count=0),
-            input_data=[Message(name=function.parameter, data=Message(http=http))],
+            trigger_metadata={"DequeueCount": Message(json="1")},
+            input_data=[Message(name=function.trigger["name"], data=data)],
+            **{"trace_context": Message(trace_parent="", trace_state="", attributes={}), **context},
         )
         _check(await runtime.invocation_request(_request(invocation_request=invocation)))
 

@@ -9,7 +9,12 @@ import yaml
 
 import mcp_server.settings
 import orc.settings
-from core.azure.provisioning import CONTAINERS
+from core.azure.provisioning import (
+    CONTAINERS,
+    EXPIRING_WHERE_ITEMS_SAY_SO,
+    OWNER_KEY,
+    ContainerDefinition,
+)
 from core.settings import CoreSettings
 from scripts.describe_settings import variables
 from tests.infra.bicep import find, keys, outputs, parameters, parse, text, value
@@ -96,19 +101,29 @@ def test_roles_are_the_least_that_the_code_needs_and_are_what_they_are_called() 
     assert named == ROLES
 
 
+CONTAINER = re.compile(
+    r"name: '(\w+)', paths: (owner|\[.*?\]), expires: (\w+), indexed: (asked|\[.*?\]), unindexed: (\[.*?\]) }"
+)
+
+
 def test_the_containers_are_those_of_the_code() -> None:
-    rows = re.findall(
-        r"name: '(\w+)', paths: (\w+|\[[^]]*\]), expires: (\w+), unindexed: \[([^]]*)\]", source("cosmos")
-    )
-    owner = ["/organization_id", "/user_id", "/conversation_id"]
-    templates = {
-        name: (
-            owner if paths == "owner" else re.findall(r"'([^']+)'", paths),
-            re.findall(r"'([^']+)'", unindexed),
+    (asked,) = re.findall(r"var asked = (.*)", source("cosmos"))
+    templates = [
+        ContainerDefinition(
+            name,
+            OWNER_KEY if paths == "owner" else _strings(paths),
+            default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO if expires == "true" else None,
+            indexed=_strings(asked if indexed == "asked" else indexed),
+            unindexed=_strings(unindexed),
         )
-        for name, paths, _, unindexed in rows
-    }
-    assert templates == {each.name: (list(each.paths), list(each.unindexed)) for each in CONTAINERS}
+        for name, paths, expires, indexed, unindexed in CONTAINER.findall(source("cosmos"))
+    ]
+    assert tuple(templates) == CONTAINERS
+    assert _strings(re.findall(r"var owner = (.*)", source("cosmos"))[0]) == OWNER_KEY
+
+
+def _strings(literal: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"'([^']+)'", literal))
 
 
 def test_settings_that_are_given_exist() -> None:

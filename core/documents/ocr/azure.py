@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.azure.credentials import Credentials
 from core.documents.extraction.children import Children
 from core.documents.ocr.ports import DAMAGED, Found, OcrPage
 from core.documents.ocr.rendering import Renderer
@@ -34,13 +35,18 @@ _log = logging.getLogger(__name__)
 
 
 class AzureDocumentIntelligence:
-    """Sends files to the service, each to be read within `seconds`; the service bills each page."""
+    """Sends files to the service, each to be read within `seconds`; the service bills each page.
+
+    `identity` is a key, or what this process signs in with.
+    """
 
     name = "Azure Document Intelligence"
 
-    def __init__(self, endpoint: str, key: str, *, seconds: float, memory_bytes: int) -> None:
+    def __init__(
+        self, endpoint: str, identity: str | Credentials, *, seconds: float, memory_bytes: int
+    ) -> None:
         self._endpoint = endpoint
-        self._key = key
+        self._identity = identity
         self._seconds = seconds
         self._children = Children()
         self._renderer = Renderer(seconds=seconds, memory_bytes=memory_bytes, children=self._children)
@@ -97,9 +103,11 @@ class AzureDocumentIntelligence:
             from azure.ai.documentintelligence.aio import DocumentIntelligenceClient
             from azure.core.credentials import AzureKeyCredential
 
+            identity = self._identity
+
             self._client = DocumentIntelligenceClient(
                 self._endpoint,
-                AzureKeyCredential(self._key),
+                AzureKeyCredential(identity) if isinstance(identity, str) else identity.default,
                 api_version=API_VERSION,
                 polling_interval=POLL_SECONDS,
                 retry_total=RETRIES,

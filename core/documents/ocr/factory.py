@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from core.azure.credentials import Credentials
 from core.documents.ocr.azure import AzureDocumentIntelligence
 from core.documents.ocr.ports import Ocr
 from core.documents.ocr.tesseract import Tesseract
@@ -12,7 +13,7 @@ from core.settings import CoreSettings
 PROGRAM = "tesseract"
 
 
-def build_ocr(settings: CoreSettings) -> Ocr | None:
+def build_ocr(settings: CoreSettings, credentials: Credentials) -> Ocr | None:
     """The engine to use, or None: then pages without text stay so, and are reported.
 
     `auto` takes Azure where its endpoint is set, else Tesseract where it is installed. Raises InvalidInput
@@ -21,7 +22,7 @@ def build_ocr(settings: CoreSettings) -> Ocr | None:
     if settings.ocr == "off":
         return None
     if settings.ocr == "azure" or (settings.ocr == "auto" and settings.azure_document_intelligence_endpoint):
-        return _azure(settings)
+        return _azure(settings, credentials)
     program = shutil.which(PROGRAM)
     if program is not None:
         return _tesseract(settings, Path(program))
@@ -30,15 +31,13 @@ def build_ocr(settings: CoreSettings) -> Ocr | None:
     return None
 
 
-def _azure(settings: CoreSettings) -> Ocr:
+def _azure(settings: CoreSettings, credentials: Credentials) -> Ocr:
     endpoint, key = settings.azure_document_intelligence_endpoint, settings.azure_document_intelligence_key
-    if not endpoint or key is None:
-        raise InvalidInput(
-            "OCR by Azure needs AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT and AZURE_DOCUMENT_INTELLIGENCE_KEY."
-        )
+    if not endpoint:
+        raise InvalidInput("OCR by Azure needs AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT.")
     return AzureDocumentIntelligence(
         endpoint.rstrip("/"),
-        key.get_secret_value(),
+        key.get_secret_value() if key else credentials,
         seconds=settings.ocr_seconds,
         memory_bytes=settings.extraction_memory_bytes,
     )

@@ -1,47 +1,70 @@
 """What every catalog must do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from core.documents.azure.cosmos_catalog import CosmosCatalog
 from core.documents.models import BlobProperties, Document, DocumentStatus, StoredFile
 from core.documents.names import BlobPath, Owner
 from core.documents.ports import Catalog
 from core.documents.sqlite_catalog import SCHEMA, SqliteCatalog
 from core.errors import DependencyDown
 from core.sqlite import Database
+from tests.azure_targets import Target
+from tests.core.documents.azure.cosmos_containers import fresh_database, opened
+
+pytestmark = pytest.mark.contract("catalog")
 
 OWNER = Owner("acme", "ann", "c1")
 NEIGHBOURS = [Owner("globex", "ann", "c1"), Owner("acme", "bob", "c1"), Owner("acme", "ann", "c2")]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-Open = Callable[[Path], AbstractAsyncContextManager[Catalog]]
+Pair = tuple[Catalog, Catalog]
+
+
+@pytest.fixture(params=["sqlite", "cosmos"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @asynccontextmanager
-async def open_sqlite(folder: Path) -> AsyncIterator[Catalog]:
-    database = Database(folder / "orc.db")
-    await database.migrate(SCHEMA)
-    yield SqliteCatalog(database, clock=lambda: NOW)
-    await database.close()
+async def in_sqlite(folder: Path) -> AsyncIterator[Pair]:
+    first, second = Database(folder / "orc.db"), Database(folder / "orc.db")
+    await first.migrate(SCHEMA)
+    yield SqliteCatalog(first, clock=lambda: NOW), SqliteCatalog(second, clock=lambda: NOW)
+    for database in (first, second):
+        await database.close()
 
 
-CATALOGS: dict[str, Open] = {"sqlite": open_sqlite}
-
-
-@pytest.fixture(params=sorted(CATALOGS))
-async def pair(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[Catalog, Catalog]]:
-    """Two catalogs over the same records, as two processes hold them."""
-    opened = CATALOGS[request.param]
-    async with opened(tmp_path) as first, opened(tmp_path) as second:
-        yield first, second
+@asynccontextmanager
+async def in_cosmos(target: Target) -> AsyncIterator[Pair]:
+    async with (
+        fresh_database(target) as database,
+        opened(target, database, "documents") as first,
+        opened(target, database, "documents") as second,
+    ):
+        yield (
+            CosmosCatalog(first.container, clock=lambda: NOW),
+            CosmosCatalog(second.container, clock=lambda: NOW),
+        )
 
 
 @pytest.fixture
-def catalog(pair: tuple[Catalog, Catalog]) -> Catalog:
+async def pair(request: pytest.FixtureRequest, adapter: str, tmp_path: Path) -> AsyncIterator[Pair]:
+    """Two catalogs over the same records, as two processes hold them."""
+    opening = (
+        in_sqlite(tmp_path) if adapter == "sqlite" else in_cosmos(request.getfixturevalue("cosmos_target"))
+    )
+    async with opening as catalogs:
+        yield catalogs
+
+
+@pytest.fixture
+def catalog(pair: Pair) -> Catalog:
     return pair[0]
 
 
@@ -58,13 +81,16 @@ def stored(
         file_id=file_id,
         blob_name=document.blob_name,
         organization_id=document.organization_id,
+        user_id=document.user_id,
+        conversation_id=document.conversation_id,
+        sha256="5" * 64,
         document_id=document.document_id,
         etag=document.etag,
         expires_at=NOW + expires,
     )
 
 
-async def test_a_record_comes_back_as_it_was_saved(pair: tuple[Catalog, Catalog]) -> None:
+async def test_a_record_comes_back_as_it_was_saved(pair: Pair) -> None:
     saved = document("Bericht für März.pdf").model_copy(
         update={
             "status": DocumentStatus.FAILED,
@@ -117,6 +143,27 @@ async def test_a_record_advances_only_while_it_is_of_the_same_bytes(catalog: Cat
         assert await catalog.list_in(OWNER) == [changed]
 
 
+async def test_of_many_who_advance_a_record_at_once_none_undoes_a_fresh_start(pair: Pair) -> None:
+    await pair[0].save(document())
+    steps = [document().model_copy(update={"pages": number}) for number in range(20)]
+    fresh = document().model_copy(update={"generation": "g2"})
+    moved: list[Awaitable[object]] = [pair[n % 2].advance(step) for n, step in enumerate(steps)]
+    await asyncio.gather(*moved[:10], pair[0].save(fresh), *moved[10:])
+    assert await pair[1].list_in(OWNER) == [fresh]
+    further = fresh.model_copy(update={"pages": 3})
+    assert await asyncio.gather(*(each.advance(further) for each in pair)) == [True, True]
+    assert await pair[1].list_in(OWNER) == [further]
+
+
+async def test_a_record_of_another_owner_does_not_advance(catalog: Catalog) -> None:
+    await catalog.save(document())
+    for owner in NEIGHBOURS:
+        forged = {"document_id": document().document_id, "pages": 9}
+        assert not await catalog.advance(document(owner=owner).model_copy(update=forged))
+        assert await catalog.list_in(owner) == []
+    assert await catalog.list_in(OWNER) == [document()]
+
+
 async def test_twins_are_readable_documents_of_the_organization_with_the_same_bytes(catalog: Catalog) -> None:
     same = {"sha256": "same", "readable": True}
     mine = document().model_copy(update=same)
@@ -126,6 +173,7 @@ async def test_twins_are_readable_documents_of_the_organization_with_the_same_by
     other = document("c.pdf").model_copy(update={"sha256": "other", "readable": True})
     for each in (mine, theirs, unread, foreign, other):
         await catalog.save(each)
+    await catalog.save_files([stored(mine).model_copy(update={"sha256": "same"})])
     found = await catalog.twins("acme", "same")
     assert {each.document_id for each in found} == {mine.document_id, theirs.document_id}
 
@@ -149,6 +197,7 @@ async def test_a_listing_holds_one_conversation_oldest_first(catalog: Catalog) -
     newest, oldest, middle = document("a.pdf", minute=2), document("b.pdf"), document("c.pdf", minute=1)
     for each in (newest, oldest, middle, *(document(owner=owner) for owner in NEIGHBOURS)):
         await catalog.save(each)
+    await catalog.save_files([stored(newest)])
     assert await catalog.list_in(OWNER) == [oldest, middle, newest]
     assert await catalog.list_in(Owner("acme", "ann", "c3")) == []
 
@@ -162,6 +211,20 @@ async def test_an_owner_never_sees_or_touches_records_of_another(catalog: Catalo
     await catalog.save(theirs)
     await catalog.delete(theirs.path)
     assert await catalog.get(OWNER, [mine.document_id]) == [mine]
+
+
+async def test_documents_of_one_name_are_told_apart_by_their_owners(catalog: Catalog) -> None:
+    owners = [OWNER, *NEIGHBOURS]
+    documents = [document("a.pdf", owner, etag=str(owner)) for owner in owners]
+    for each in documents:
+        await catalog.save(each)
+        await catalog.save_files([stored(each, each.etag)])
+    every_id = [each.document_id for each in documents]
+    for owner, mine in zip(owners, documents, strict=True):
+        assert await catalog.get(owner, every_id) == await catalog.list_in(owner) == [mine]
+        assert (
+            await catalog.live_files([mine]) == await catalog.files_of(mine.path) == [stored(mine, mine.etag)]
+        )
 
 
 @pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
@@ -187,7 +250,7 @@ async def test_a_deleted_record_is_gone_with_its_files_and_deleting_twice_is_no_
     assert await catalog.live_files([kept, gone]) == [stored(kept, "file-kept.pdf")]
 
 
-async def test_file_references_come_back_in_the_order_of_the_documents(pair: tuple[Catalog, Catalog]) -> None:
+async def test_file_references_come_back_in_the_order_of_the_documents(pair: Pair) -> None:
     first, second, third = (document(name) for name in ("a.pdf", "b.pdf", "c.pdf"))
     files = [stored(first, "file-a"), stored(second, "file-b")]
     await pair[0].save_files(files)
@@ -228,7 +291,37 @@ async def test_a_reference_lives_until_it_expires(catalog: Catalog, left: int, l
     assert len(await catalog.live_files([document()])) == live
 
 
-async def test_saves_of_two_processes_at_once_are_all_kept(pair: tuple[Catalog, Catalog]) -> None:
+async def test_files_of_gives_what_has_expired_or_is_of_earlier_bytes(catalog: Catalog) -> None:
+    expired = stored(document(etag="v0"), expires=timedelta(days=-1))
+    await catalog.save(document())
+    await catalog.save_files([expired, stored(document("b.pdf"), "file-b")])
+    assert await catalog.files_of(document().path) == [expired]
+    assert await catalog.files_of(document("c.pdf").path) == []
+
+
+async def test_references_are_dropped_unless_others_have_taken_their_place(pair: Pair) -> None:
+    names = ("kept.pdf", "replaced.pdf", "dropped.pdf")
+    documents = [document(name) for name in names]
+    first = [stored(each, f"first-{each.blob_name}") for each in documents]
+    again = stored(documents[1], "again")
+    await pair[0].save_files(first)
+    await pair[1].save_files([again])
+    await pair[0].drop_files(first[1:])
+    await pair[0].drop_files([stored(document("unknown.pdf")), *first[1:]])
+    assert await pair[1].live_files(documents) == [first[0], again]
+    await pair[0].drop_files([])
+
+
+async def test_many_references_are_saved_at_once(catalog: Catalog) -> None:
+    documents = [document(f"{number}.pdf") for number in range(120)]
+    documents += [document(owner=owner) for owner in NEIGHBOURS]
+    files = [stored(each, f"file-{number}") for number, each in enumerate(documents)]
+    await catalog.save_files(files)
+    assert await catalog.live_files(documents) == files
+    await catalog.save_files([])
+
+
+async def test_saves_of_two_processes_at_once_are_all_kept(pair: Pair) -> None:
     documents = [document(f"{number:02}.pdf", minute=number) for number in range(40)]
     saves: Sequence[Awaitable[None]] = [pair[n % 2].save(each) for n, each in enumerate(documents)]
     await asyncio.gather(*saves, *(pair[n % 2].list_in(OWNER) for n in range(40)))

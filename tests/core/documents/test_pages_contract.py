@@ -1,23 +1,39 @@
 """What every page store must do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from core.documents.azure.blob_pages import BlobPageStore
 from core.documents.models import Page
 from core.documents.ports import PageStore
 from core.documents.sqlite_pages import SCHEMA, SqlitePageStore
-from core.sqlite import Database, statement
+from core.sqlite import Database
+from tests.azure_storage import fresh_container, opened
+from tests.azure_targets import Target
 
-Open = Callable[[Path], AbstractAsyncContextManager[PageStore]]
+pytestmark = pytest.mark.contract("page store")
+
 PAGES = [
     Page(number=1, text="First page.\nIt has lines.", label="Introduction", tokens=6),
     Page(number=2, text=""),
     Page(number=4, text="naïve – 日本語 😀 e\u0301 nul:\0 'quoted'; \r\n", label="Sheet 2", tokens=9),
 ]
+
+
+@pytest.fixture(params=["sqlite", "azurite"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def target(request: pytest.FixtureRequest, adapter: str) -> Target | None:
+    found: Target | None = request.getfixturevalue("storage_target") if adapter == "azurite" else None
+    return found
 
 
 @asynccontextmanager
@@ -28,15 +44,15 @@ async def open_sqlite(folder: Path) -> AsyncIterator[PageStore]:
     await database.close()
 
 
-STORES: dict[str, Open] = {"sqlite": open_sqlite}
-
-
-@pytest.fixture(params=sorted(STORES))
-async def pair(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[PageStore, PageStore]]:
+@pytest.fixture
+async def pair(target: Target | None, tmp_path: Path) -> AsyncIterator[tuple[PageStore, PageStore]]:
     """Two stores over the same pages, as two processes hold them."""
-    opened = STORES[request.param]
-    async with opened(tmp_path) as first, opened(tmp_path) as second:
-        yield first, second
+    if target is None:
+        async with open_sqlite(tmp_path) as first, open_sqlite(tmp_path) as second:
+            yield first, second
+    else:
+        async with fresh_container(target) as (storage, name), opened(target) as other:
+            yield BlobPageStore(storage, name), BlobPageStore(other, name)
 
 
 @pytest.fixture
@@ -151,14 +167,36 @@ async def test_a_copy_of_nothing_is_nothing(store: PageStore) -> None:
     assert await store.get("d2") == []
 
 
-async def test_a_database_from_before_there_were_boxes_goes_on_to_be_used(tmp_path: Path) -> None:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA.split(";")[0])
-    await database.write(statement("INSERT INTO pages VALUES ('d1', 1, '', 1, 'old')"))
-    await database.migrate(SCHEMA)
-    store = SqlitePageStore(database)
-    assert [page.text for page in await store.get("d1")] == ["old"]
-    assert await store.boxes("d1", 1) == b""
-    await store.save("d1", BOXED)
-    assert await store.boxes("d1", 1) == BOXED[0].boxes
-    await database.close()
+MANY = [
+    Page(number=n, text=f"{n} {os.urandom(40).hex()} " * 12, tokens=n, boxes=os.urandom(800))
+    for n in range(1, 3001)
+]
+"""Too much for any store to read in one piece."""
+
+
+async def test_pages_are_found_among_thousands(pair: tuple[PageStore, PageStore]) -> None:
+    plain = [page.model_copy(update={"boxes": b""}) for page in MANY]
+    await pair[0].save("d1", MANY)
+    assert await pair[1].get("d1", [3000, 1, 1500, 1501]) == [plain[0], plain[1499], plain[1500], plain[2999]]
+    assert await pair[1].get("d1", [1500]) == [plain[1499]]
+    assert await pair[1].boxes("d1", 2222) == MANY[2221].boxes
+    assert await pair[0].get("d1") == await pair[1].get("d1") == plain
+    await pair[0].copy("d1", "d2")
+    assert await pair[1].get("d2") == plain
+
+
+async def test_a_reader_who_knows_a_document_sees_it_replaced_and_deleted(
+    pair: tuple[PageStore, PageStore],
+) -> None:
+    writer, reader = pair
+    for stored in (MANY, BOXED, MANY[:2000], []):
+        await writer.save("d1", stored)
+        assert [page.number for page in await reader.get("d1", [1, 2, 2999])] == [
+            page.number for page in stored if page.number in {1, 2, 2999}
+        ]
+        assert await reader.boxes("d1", 1) == (stored[0].boxes if stored else b"")
+    await writer.save("d1", MANY)
+    assert await reader.get("d1", [2999])
+    await writer.delete("d1")
+    assert await reader.get("d1", [2999]) == await reader.get("d1") == []
+    assert await reader.boxes("d1", 2999) == b""

@@ -47,12 +47,17 @@ def base_url(double: OpenAIDouble) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
+@pytest.fixture(params=["chat completions", "responses"])
 async def model(
-    base_url: str, make_settings: MakeSettings, counter: TokenCounter
+    base_url: str, make_settings: MakeSettings, counter: TokenCounter, request: pytest.FixtureRequest
 ) -> AsyncIterator[ChatModel]:
-    """A chat model of the provider, without retries."""
-    settings = make_settings(openai_base_url=base_url, model_retries=0, model_timeout_seconds=5)
+    """A chat model of the provider, without retries, by either of its APIs."""
+    settings = make_settings(
+        openai_base_url=base_url,
+        responses_api=request.param == "responses",
+        model_retries=0,
+        model_timeout_seconds=5,
+    )
     built = build_chat_model(settings, "writer", counter)
     yield built
     await built.aclose()

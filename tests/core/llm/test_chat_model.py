@@ -1,10 +1,11 @@
 """ChatModel and Meter against a provider's double."""
 
 import asyncio
+import json
 from contextlib import aclosing
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel
 
 from core.contract import Usage
@@ -144,10 +145,29 @@ async def test_with_tools_the_whole_message_comes_last(
     assert isinstance(message, AIMessage)
     assert message.text == "Let me look."
     assert [(call["name"], call["args"]) for call in message.tool_calls] == [("documents_list", {})]
-    assert double.requests[0].body["tools"] == [LISTING]
+    [tool] = double.requests[0].body["tools"]
+    assert (tool.get("function") or tool)["name"] == "documents_list"
 
 
-@pytest.mark.parametrize("arguments", ['{"top_k": 5', '["a"]', "none"])
+async def test_the_results_of_tools_go_back_with_the_calls_that_asked_for_them(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")]))
+    *_, called = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    assert isinstance(called, AIMessage)
+    result = ToolMessage("a.pdf", tool_call_id=called.tool_calls[0]["id"])
+    *_, answer = [
+        part async for part in model.stream_with_tools([*ASKED, called, result], [LISTING], meter=meter)
+    ]
+    assert isinstance(answer, AIMessage)
+    assert answer.text == "You said: How are you today?"
+    sent = json.dumps(double.requests[1].body)
+    assert sent.count("call_0") == 2
+    assert sent.count("Let me look.") == 1
+    assert not any(kept in sent for kept in ("msg_0", "fc_0"))
+
+
+@pytest.mark.parametrize("arguments", ['{"top_k": 5', "none"])
 async def test_malformed_tool_arguments_are_not_mended(
     arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
@@ -156,6 +176,20 @@ async def test_malformed_tool_arguments_are_not_mended(
     assert isinstance(message, AIMessage)
     assert message.tool_calls == []
     assert [call["args"] for call in message.invalid_tool_calls] == [arguments]
+
+
+@pytest.mark.parametrize("arguments", ['["a"]', "5"])
+async def test_tool_arguments_that_are_no_object_are_never_passed_on(
+    arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list", arguments=arguments)]))
+    try:
+        *_, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    except DependencyDown as exc:
+        assert exc.code == "model_reply_malformed"
+    else:
+        assert isinstance(message, AIMessage)
+        assert (message.tool_calls, len(message.invalid_tool_calls)) == ([], 1)
 
 
 @pytest.mark.parametrize("reply", [Reply(choices=False), Reply(text="")])
@@ -212,6 +246,39 @@ async def test_a_stream_that_breaks_off_is_an_error_after_its_text(
             deltas.append(delta)  # noqa: PERF401 (what came before the error is what counts)
     assert len(deltas) == 2
     assert meter.usage.output_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("content_filter", ContentFiltered),
+        ("context_length_exceeded", ContextTooLong),
+        (None, DependencyDown),
+    ],
+)
+async def test_the_code_decides_in_mid_stream_too(
+    code: str | None, expected: type[OrcError], model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.failures.append(Failure(after_tokens=2, code=code))
+    with pytest.raises(expected):
+        await collect(model.stream(ASKED, meter=meter))
+
+
+async def test_a_stream_that_just_ends_is_no_answer(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.failures.append(Failure(after_tokens=2, silent=True))
+    with pytest.raises(DependencyDown) as raised:
+        await collect(model.stream(ASKED, meter=meter))
+    assert raised.value.code == "model_reply_cut"
+
+
+async def test_an_answer_that_reached_its_limit_is_no_answer(model: ChatModel, double: OpenAIDouble) -> None:
+    double.script.replies.extend([Reply(text="The beta quay has", finish_reason="length")] * 3)
+    for answer in _three_ways(model):
+        with pytest.raises(DependencyDown) as raised:
+            await answer
+        assert raised.value.code == "model_reply_cut"
 
 
 async def test_our_own_mistakes_are_not_blamed_on_the_model(model: ChatModel, meter: Meter) -> None:

@@ -11,8 +11,9 @@ from langchain_core.embeddings import Embeddings
 from core.errors import DependencyDown, OrcError
 from core.llm.embeddings import BATCH_TEXTS, CONCURRENCY, TEXT_TOKENS, OpenAIEmbedder, build_embedder
 from core.llm.errors import ContentFiltered, ModelMisconfigured, ModelOutputInvalid
-from core.llm.factory import build_chat_models
+from core.llm.provider import open_provider
 from core.llm.tokens import TokenCounter
+from core.outages import Guard
 from tests.core.llm.conftest import MakeSettings
 from tests.doubles.bag_of_words import bag_of_words
 from tests.doubles.openai_double import Failure, LoggedRequest, OpenAIDouble, Script, serving
@@ -191,21 +192,22 @@ async def test_what_cannot_be_compared_is_an_unreadable_reply(
             raise NotImplementedError
 
     with pytest.raises(ModelOutputInvalid):
-        await OpenAIEmbedder(OddModel(), counter, name="odd").embed_passages(["one", "two"])
+        guard = Guard("model", lambda _: None)
+        await OpenAIEmbedder(OddModel(), counter, name="odd", guard=guard).embed_passages(["one", "two"])
 
 
-async def test_the_connections_of_the_chat_models_are_shared_and_left_open(
+async def test_a_provider_that_is_shared_is_left_open(
     base_url: str, make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
     settings = make_settings(openai_base_url=base_url, embedding_model="small-vectors")
-    models = build_chat_models(settings, counter)
-    embedder = build_embedder(settings, counter, models.http)
+    provider = open_provider(settings)
+    assert provider is not None
+    embedder = build_embedder(settings, counter, provider)
     assert embedder is not None
     await embedder.embed_query("text")
     await embedder.aclose()
-    assert models.http is not None
-    assert not models.http.is_closed
-    await models.aclose()
+    assert not provider.http.is_closed
+    await provider.aclose()
 
 
 async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:

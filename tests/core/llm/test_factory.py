@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage
 from core.llm.errors import ModelMisconfigured
 from core.llm.factory import build_chat_model, build_chat_models, describe
 from core.llm.model import Meter
+from core.llm.provider import open_provider
 from core.llm.tokens import TokenCounter
 from tests.core.llm.conftest import MakeSettings
 from tests.doubles.openai_double import OpenAIDouble, serving
@@ -45,9 +46,9 @@ async def test_roles_have_models_of_their_own_on_one_connection_pool(
     await models.planner.complete(ASKED, meter=Meter(1))
     await models.writer.complete(ASKED, meter=Meter(1))
     assert [request.body["model"] for request in double.requests] == ["small", "big"]
-    assert models.http is not None
+    assert models.opened is not None
     await models.aclose()
-    assert models.http.is_closed
+    assert models.opened.http.is_closed
 
 
 async def test_a_model_closes_only_a_client_of_its_own(
@@ -55,8 +56,8 @@ async def test_a_model_closes_only_a_client_of_its_own(
 ) -> None:
     models = build_chat_models(make_settings(openai_base_url=base_url), counter)
     await models.writer.aclose()
-    assert models.http is not None
-    assert not models.http.is_closed
+    assert models.opened is not None
+    assert not models.opened.http.is_closed
     await models.aclose()
     alone = build_chat_model(make_settings(openai_base_url=base_url), "writer", counter)
     await alone.aclose()
@@ -72,6 +73,45 @@ async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, c
         await model.complete(ASKED, meter=Meter(1))
         await model.aclose()
     assert double.requests[0].path == "/openai/v1/chat/completions"
+
+
+async def test_a_provider_that_is_given_is_shared_and_left_open(
+    make_settings: MakeSettings, counter: TokenCounter, base_url: str
+) -> None:
+    settings = make_settings(openai_base_url=base_url)
+    provider = open_provider(settings)
+    assert provider is not None
+    models = build_chat_models(settings, counter, provider)
+    await models.writer.complete(ASKED, meter=Meter(1))
+    await models.aclose()
+    assert models.opened is None
+    assert not provider.http.is_closed
+    await provider.aclose()
+
+
+async def test_files_go_to_azure_by_its_responses_api_and_nothing_else_does(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    double = OpenAIDouble()
+    file = {"type": "file", "base64": "", "mime_type": "application/pdf", "filename": "a.pdf"}
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="secret")
+        model = build_chat_model(settings, "writer", counter)
+        await model.complete(ASKED, meter=Meter(1))
+        await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], meter=Meter(1))
+        await model.aclose()
+    paths = [request.path.rpartition("/v1/")[2] for request in double.requests]
+    assert paths == ["chat/completions", "responses"]
+
+
+async def test_the_responses_api_is_told_to_keep_nothing(
+    make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
+) -> None:
+    model = build_chat_model(make_settings(openai_base_url=base_url, responses_api=True), "writer", counter)
+    await model.complete(ASKED, meter=Meter(1))
+    await model.aclose()
+    assert double.requests[0].path == "/v1/responses"
+    assert double.requests[0].body["store"] is False
 
 
 def test_azure_without_a_key_says_which_setting_is_missing(

@@ -1,21 +1,27 @@
-"""The contract of the turn log, run over every adapter: add yours to ADAPTERS."""
+"""The contract of the turn log, run over every adapter."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from core.contract import Citation
 from core.documents.models import FileRef
 from core.documents.names import Owner
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from core.sqlite import Database
+from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import Begun, NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from tests.azure_targets import Target
+from tests.cosmos_databases import database
+
+pytestmark = pytest.mark.contract("turn log")
 
 LEASE = 60.0
 OWNER = Owner("acme", "ada", "c-1")
@@ -50,12 +56,18 @@ async def sqlite_logs(folder: Path, clock: Clock) -> AsyncIterator[OpenLog]:
         return SqliteTurnLog(databases[-1], clock)
 
     yield open_log
-    for database in databases:
-        await database.close()
+    for opened in databases:
+        await opened.close()
 
 
-Adapter = Callable[[Path, Clock], AbstractAsyncContextManager[OpenLog]]
-ADAPTERS: dict[str, Adapter] = {"sqlite": sqlite_logs}
+@asynccontextmanager
+async def cosmos_logs(target: Target, clock: Clock) -> AsyncIterator[OpenLog]:
+    async with database(target) as open_database:
+
+        async def open_log() -> TurnLog:
+            return CosmosTurnLog(open_database().container("conversations"), clock=clock)
+
+        yield open_log
 
 
 @pytest.fixture
@@ -63,9 +75,20 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=ADAPTERS)
-async def open_log(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[OpenLog]:
-    async with ADAPTERS[request.param](tmp_path, clock) as opened:
+@pytest.fixture(params=["sqlite", "cosmos"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def open_log(
+    adapter: str, request: pytest.FixtureRequest, tmp_path: Path, clock: Clock
+) -> AsyncIterator[OpenLog]:
+    if adapter == "sqlite":
+        logs = sqlite_logs(tmp_path, clock)
+    else:
+        logs = cosmos_logs(request.getfixturevalue("cosmos_target"), clock)
+    async with logs as opened:
         yield opened
 
 
@@ -138,6 +161,25 @@ async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock
     assert message.contexts == [{"type": "workspace", "id": "w-1"}]
 
 
+@pytest.mark.parametrize("said", ["the same", "something else", "nothing"])
+async def test_a_result_is_kept_as_it_is_whatever_the_message_says(log: TurnLog, said: str) -> None:
+    citation = Citation(
+        document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="é", start=1, end=4, verified=True
+    )
+    result: dict[str, JsonValue] = {"citations": [citation.model_dump(mode="json")], "n": None, "answer": "A"}
+    if said == "something else":
+        result = {"citations": [], "answer": "B", "content": "C"}
+    if said == "nothing":
+        result = {}
+    outcome = TurnOutcome(answer="A", result=result, citations=[citation])
+    assert (await ask(log, "k", outcome)).result == result
+    (turn,) = await log.turns(OWNER)
+    assert turn.result == result
+    assert list(turn.result) == list(result)
+    assert turn.assistant is not None
+    assert (turn.assistant.content, turn.assistant.citations) == ("A", [citation])
+
+
 async def test_twenty_concurrent_turns_from_several_processes_have_gapless_seq(open_log: OpenLog) -> None:
     logs = [await open_log() for _ in range(4)]
     committed = await asyncio.gather(*(ask(logs[n % 4], f"k{n}", answer(f"a{n}")) for n in range(20)))
@@ -150,6 +192,73 @@ async def test_twenty_concurrent_turns_from_several_processes_have_gapless_seq(o
     head = await logs[1].head(OWNER)
     assert head is not None
     assert (head.turn_count, head.version) == (20, 41)
+
+
+async def test_twenty_questions_at_once_from_two_processes_lose_none_and_leave_no_gap(
+    open_log: OpenLog,
+) -> None:
+    logs = [await open_log() for _ in range(2)]
+    begun = await asyncio.gather(*(begin(logs[n % 2], question(f"k{n}")) for n in range(20)))
+    assert all(isinstance(one, Started) and one.history == [] for one in begun)
+    turns = await logs[0].turns(OWNER)
+    assert [turn.seq for turn in turns] == list(range(1, 21))
+    assert {turn.turn_id for turn in turns} == {f"k{n}" for n in range(20)}
+    assert turns == sorted((one.turn for one in begun), key=lambda turn: turn.seq)
+
+
+async def test_an_answer_that_is_committed_several_times_at_once_is_stored_once(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(3)]
+    turn = await start(logs[0], "k")
+    commits = (log.commit(OWNER, "k", turn.attempt, answer(f"a{n}")) for n, log in enumerate(logs))
+    committed = await asyncio.gather(*commits)
+    assert committed == [await logs[0].turn(OWNER, "k")] * 3
+    head = await logs[0].head(OWNER)
+    assert head is not None
+    assert (head.turn_count, head.version) == (1, 3)
+
+
+async def test_a_commit_and_a_failure_at_once_end_the_turn_in_one_way(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(2)]
+    for n in range(5):
+        turn = await start(logs[0], f"k{n}")
+        ended = await asyncio.gather(
+            logs[0].commit(OWNER, turn.turn_id, turn.attempt, answer()),
+            logs[1].fail(OWNER, turn.turn_id, turn.attempt, "late", "Late."),
+            return_exceptions=True,
+        )
+        stored = await logs[0].turn(OWNER, turn.turn_id)
+        assert stored is not None
+        assert ended[1] == stored
+        if stored.status is TurnStatus.COMMITTED:
+            assert ended[0] == stored
+        else:
+            assert isinstance(ended[0], TurnInFlight)
+
+
+async def test_a_commit_and_a_deletion_at_once_leave_nothing(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(2)]
+    for n in range(5):
+        turn = await start(logs[0], f"k{n}")
+        committed, deleted = await asyncio.gather(
+            logs[0].commit(OWNER, turn.turn_id, turn.attempt, answer()),
+            logs[1].delete(OWNER),
+            return_exceptions=True,
+        )
+        assert isinstance(committed, Turn | NotFound)
+        assert deleted is True
+        assert await logs[0].head(OWNER) is None
+        assert await logs[0].turns(OWNER) == []
+        assert (await start(logs[1], "new")).seq == 1
+        assert [each.turn_id for each in await logs[0].turns(OWNER)] == ["new"]
+        await logs[0].delete(OWNER)
+
+
+@pytest.mark.parametrize("key", ["a/b?c#d%2F", "~", "..", " ", "é🦷\\'\"", "é" * 128, "k" * 128])
+async def test_a_key_may_be_any_text(log: TurnLog, key: str) -> None:
+    committed = await ask(log, key)
+    assert await log.turn(OWNER, key) == committed
+    assert await log.turns(OWNER) == [committed]
+    assert await begin(log, question(key)) == Replayed(turn=committed)
 
 
 async def test_the_same_key_again_replays_the_stored_answer(log: TurnLog) -> None:

@@ -5,13 +5,19 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from core.azure.credentials import Credentials
 from core.documents.ocr.azure import AzureDocumentIntelligence
-from core.documents.ocr.factory import build_ocr
+from core.documents.ocr.factory import build_ocr as build_ocr_with
+from core.documents.ocr.ports import Ocr
 from core.documents.ocr.tesseract import Tesseract
 from core.errors import InvalidInput
 from core.settings import CoreSettings
 
 AZURE = {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://x.test/", "AZURE_DOCUMENT_INTELLIGENCE_KEY": "k"}
+
+
+def build_ocr(settings: CoreSettings) -> Ocr | None:
+    return build_ocr_with(settings, Credentials())
 
 
 @pytest.fixture
@@ -52,12 +58,17 @@ def test_azure_goes_first_where_its_endpoint_is_set(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("absent")
+def test_azure_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://x.test"}
+    assert isinstance(build_ocr(settings(monkeypatch, **endpoint)), AzureDocumentIntelligence)
+
+
+@pytest.mark.usefixtures("absent")
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
         ({"ORC_OCR": "tesseract"}, "not installed"),
         ({"ORC_OCR": "azure"}, "AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT"),
-        ({"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://x.test"}, "AZURE_DOCUMENT_INTELLIGENCE_KEY"),
     ],
 )
 def test_what_was_asked_for_and_cannot_be_had_is_named(

@@ -1,0 +1,1 @@
+"""Passages and vectors in Azure AI Search, and the search over both in one query."""

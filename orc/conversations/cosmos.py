@@ -1,0 +1,280 @@
+"""The turn log in Cosmos DB: a conversation is a partition, its head an item, each of its turns another."""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from core.azure.cosmos import ETAG, Container, Item, Operation, create, delete, replace, unraced
+from core.documents.names import Owner
+from orc.conversations.cosmos_items import (
+    HEAD,
+    head_item,
+    head_of,
+    key_of,
+    sortable,
+    turn_id_of,
+    turn_item,
+    turn_of,
+)
+from orc.conversations.listing import place_of, read_cursor, utc_now, write_cursor
+from orc.conversations.models import (
+    Begun,
+    Failure,
+    Head,
+    NewTurn,
+    Replayed,
+    Started,
+    Turn,
+    TurnOutcome,
+    TurnStatus,
+)
+from orc.conversations.ports import HISTORY_TURNS
+from orc.conversations.transitions import (
+    as_read,
+    commit_turn,
+    fail_turn,
+    first_head,
+    missing_conversation,
+    new_attempt,
+    open_turn,
+    renew_turn,
+    reopen_turn,
+)
+
+OPERATIONS_PER_BATCH = 100
+_TURNS = "SELECT TOP @limit * FROM c WHERE c.life = @life AND c.seq > @after ORDER BY c.seq"
+_COMMITTED_BEFORE = f"""
+SELECT TOP @limit * FROM c
+WHERE c.life = @life AND c.status = '{TurnStatus.COMMITTED}' AND c.seq < @before ORDER BY c.seq DESC
+"""
+_TURNS_OF_OTHER_LIVES = f"""
+SELECT TOP {OPERATIONS_PER_BATCH} c.id, c.life, c._etag FROM c WHERE c.seq > 0 AND c.life != @life
+"""
+# The key's beginning is repeated: a query over several partitions is not bound to it by that alone.
+_HEADS = """
+SELECT TOP @limit * FROM c
+WHERE c.organization_id = @organization_id AND c.user_id = @user_id AND c.place < @place
+ORDER BY c.place DESC
+"""
+
+
+class _Conversation(NamedTuple):
+    """A head as it was read. `life` tells it from earlier conversations of the same id, since deleted."""
+
+    head: Head
+    life: str
+    etag: str | None = None
+
+
+class _Stored(NamedTuple):
+    """A turn as it was read."""
+
+    turn: Turn
+    etag: str
+
+
+class CosmosTurnLog:
+    """A TurnLog over one container with the key [organization_id, user_id, conversation_id].
+
+    Turns belong to one life of their conversation, which ends with its head: what a deletion that was
+    cut short has left behind is in nobody's sight. Any write may have been made before, its confirmation
+    lost: each is conditional, and where the condition does not hold, what is there is read and judged anew.
+    """
+
+    def __init__(
+        self,
+        container: Container,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        retention_seconds: int | None = None,
+    ) -> None:
+        self._container = container
+        self._clock = clock
+        self._retention = retention_seconds
+
+    async def begin(
+        self,
+        owner: Owner,
+        new: NewTurn,
+        *,
+        lease_seconds: float,
+        create: bool,
+        history_limit: int = HISTORY_TURNS,
+    ) -> Begun:
+        attempt = new_attempt()
+
+        async def work() -> Begun:
+            now = self._clock()
+            conversation = await self._find(owner)
+            if conversation is None:
+                if not create:
+                    raise missing_conversation()
+                conversation = _new_life(first_head(owner, now))
+            stored = await self._stored(conversation, new.key)
+            if stored is None:
+                head, turn = open_turn(conversation.head, new, attempt, lease_seconds, now)
+                await self._put(conversation, head, turn)
+            else:
+                head, turn = conversation.head, reopen_turn(stored.turn, new, attempt, lease_seconds, now)
+                await self._replace(conversation, stored, turn)
+            if turn.status is TurnStatus.COMMITTED:
+                return Replayed(turn=turn)
+            # After the write: the session then holds whatever was committed before it.
+            history = await self._history(conversation, turn.seq, history_limit)
+            return Started(turn=turn, head=head, history=history)
+
+        return await unraced(work)
+
+    async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
+        return await self._change(
+            owner, turn_id, lambda turn, now: renew_turn(turn, attempt, lease_seconds, now)
+        )
+
+    async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
+        async def work() -> Turn:
+            conversation = await self._found(owner)
+            stored = await self._stored(conversation, turn_id)
+            before = stored and stored.turn
+            head, turn = commit_turn(conversation.head, before, attempt, outcome, self._clock())
+            if turn is not before:
+                await self._put(conversation, head, turn, stored)
+            return turn
+
+        return await unraced(work)
+
+    async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
+        failure = Failure(code=code, message=message)
+        return await self._change(owner, turn_id, lambda turn, now: fail_turn(turn, attempt, failure, now))
+
+    async def head(self, owner: Owner) -> Head | None:
+        conversation = await self._find(owner)
+        return conversation and conversation.head
+
+    async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
+        conversation = await self._find(owner)
+        stored = conversation and await self._stored(conversation, turn_id)
+        return as_read(stored.turn, self._clock()) if stored else None
+
+    async def turns(self, owner: Owner, *, after_seq: int = 0, limit: int = 100) -> list[Turn]:
+        conversation = await self._find(owner)
+        if conversation is None:
+            return []
+        found = await self._query(_TURNS, owner, life=conversation.life, after=after_seq, limit=limit)
+        return [as_read(turn_of(item), self._clock()) for item in found]
+
+    async def conversations(
+        self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[Head], str | None]:
+        place = read_cursor(cursor)
+        known = {"organization_id": organization_id, "user_id": user_id}
+        parameters = {**known, "place": sortable(place), "limit": limit + 1}
+        found = await self._container.query(_HEADS, parameters, list(known.values()))
+        # Where the service keeps a user's conversations in several places, each has an order of its own.
+        heads = sorted(map(head_of, found), key=place_of, reverse=True)
+        page = heads[:limit]
+        return page, write_cursor(page[-1]) if len(heads) > limit else None
+
+    async def ensure_conversation(self, owner: Owner) -> Head:
+        async def work() -> Head:
+            conversation = await self._find(owner)
+            if conversation is None:
+                conversation = _new_life(first_head(owner, self._clock()))
+                await self._container.create(head_item(conversation.head, conversation.life, self._retention))
+            return conversation.head
+
+        return await unraced(work)
+
+    async def delete(self, owner: Owner) -> bool:
+        deleted = await self._end_life(owner)
+        await unraced(lambda: self._remove_turns_of_ended_lives(owner))
+        return deleted
+
+    async def ping(self) -> None:
+        await self._container.read(HEAD, ("-", "-", "-"))
+
+    async def _find(self, owner: Owner) -> _Conversation | None:
+        item = await self._container.read(HEAD, key_of(owner))
+        return None if item is None else _Conversation(head_of(item), item["life"], item[ETAG])
+
+    async def _found(self, owner: Owner) -> _Conversation:
+        if (conversation := await self._find(owner)) is None:
+            raise missing_conversation()
+        return conversation
+
+    async def _stored(self, conversation: _Conversation, turn_id: str) -> _Stored | None:
+        item = await self._container.read(
+            turn_id_of(conversation.life, turn_id), key_of(conversation.head.owner)
+        )
+        return None if item is None else _Stored(turn_of(item), item[ETAG])
+
+    async def _history(self, conversation: _Conversation, before: int, limit: int) -> list[Turn]:
+        owner, life = conversation.head.owner, conversation.life
+        found = await self._query(_COMMITTED_BEFORE, owner, life=life, before=before, limit=limit)
+        return [turn_of(item) for item in reversed(found)]
+
+    async def _change(
+        self, owner: Owner, turn_id: str, change: Callable[[Turn | None, datetime], Turn]
+    ) -> Turn:
+        """Write what `change` makes of the turn; only the turn changes."""
+
+        async def work() -> Turn:
+            conversation = await self._found(owner)
+            stored = await self._stored(conversation, turn_id)
+            turn = change(stored and stored.turn, self._clock())
+            if stored is not None:
+                await self._replace(conversation, stored, turn)
+            return turn
+
+        return await unraced(work)
+
+    async def _replace(self, conversation: _Conversation, stored: _Stored, turn: Turn) -> None:
+        if turn is not stored.turn:
+            await self._container.replace(self._turn_item(conversation, turn), stored.etag)
+
+    async def _put(
+        self, conversation: _Conversation, head: Head, turn: Turn, stored: _Stored | None = None
+    ) -> None:
+        """Write head and turn in one batch, over the versions that were read."""
+        await self._container.batch(
+            [
+                _over(conversation.etag, head_item(head, conversation.life, self._retention)),
+                _over(stored and stored.etag, self._turn_item(conversation, turn)),
+            ],
+            key_of(head.owner),
+        )
+
+    async def _end_life(self, owner: Owner) -> bool:
+        """Remove the head that is there now; False where there was none, whoever removed it then."""
+        ending = await self._find(owner)
+
+        async def work() -> None:
+            present = await self._find(owner)
+            if ending and present and present.life == ending.life:
+                await self._container.batch([delete(HEAD, present.etag)], key_of(owner))
+
+        await unraced(work)
+        return ending is not None
+
+    async def _remove_turns_of_ended_lives(self, owner: Owner) -> None:
+        alive = ""
+        while found := await self._query(_TURNS_OF_OTHER_LIVES, owner, life=alive):
+            # Read after them: a life that had turns by then, and has no head now, will not come back.
+            present = await self._find(owner)
+            alive = present.life if present else ""
+            if ended := [delete(item["id"], item[ETAG]) for item in found if item["life"] != alive]:
+                await self._container.batch(ended, key_of(owner))
+
+    def _turn_item(self, conversation: _Conversation, turn: Turn) -> Item:
+        return turn_item(turn, conversation.head.owner, conversation.life, self._retention)
+
+    async def _query(self, text: str, owner: Owner, **parameters: object) -> list[Item]:
+        return await self._container.query(text, parameters, key_of(owner))
+
+
+def _new_life(head: Head) -> _Conversation:
+    return _Conversation(head, uuid.uuid4().hex)
+
+
+def _over(etag: str | None, item: Item) -> Operation:
+    return create(item) if etag is None else replace(item, etag)
