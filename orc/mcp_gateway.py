@@ -1,6 +1,7 @@
 """The tools server over MCP: one connection pool per process, one short session per call."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -19,10 +20,11 @@ from mcp_types import (
     TextContent,
 )
 from pydantic import ValidationError
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
 
 from core.contract import STREAM_META_KEY, ToolFailure, tool_progress
 from core.errors import DependencyDown, OrcError, error_named
+from core.outages import CircuitOpen, Guard
 from orc.tools import OnProgress, OnRestart, ToolSchema
 
 logger = logging.getLogger(__name__)
@@ -30,8 +32,10 @@ logger = logging.getLogger(__name__)
 PROTOCOL = "2026-07-28"
 SCHEMAS_KEPT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
-RESTART_POLLS = 40
+RESTART_SECONDS = 4.0
+"""How long after the server was lost calls wait for it; later ones fail at once until it answers."""
 RESTART_POLL_SECONDS = 0.1
+_NOBODY_BEHIND_THE_PROXY = {502, 503, 504}
 
 
 class _SharedTransport(httpx2.AsyncBaseTransport):
@@ -41,7 +45,15 @@ class _SharedTransport(httpx2.AsyncBaseTransport):
         self._pool = pool
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await self._pool.handle_async_request(request)
+        try:
+            response = await self._pool.handle_async_request(request)
+        except AttributeError as exc:
+            # How anyio reports, on uvloop, a connection that was reset as soon as it was accepted.
+            raise httpx2.ConnectError("the connection was reset as it was made", request=request) from exc
+        if response.status_code in _NOBODY_BEHIND_THE_PROXY:
+            await response.aclose()
+            raise httpx2.ConnectError(f"a proxy answered with {response.status_code}", request=request)
+        return response
 
     async def aclose(self) -> None:
         return None
@@ -56,13 +68,15 @@ class McpToolGateway:
         self._pool = httpx2.AsyncHTTPTransport(
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=30)
         )
+        self._guard = Guard("mcp_server", lambda _exc: None)
+        self._lost_at: float | None = None
         self._schemas: list[ToolSchema] = []
         self._schemas_read_at = float("-inf")
 
     async def list_tools(self, token: str) -> list[ToolSchema]:
         """All tools of the server; asked again after a minute."""
         if time.monotonic() - self._schemas_read_at > SCHEMAS_KEPT_SECONDS:
-            async with self._session(token) as client:
+            async with self._attempt(token) as client:
                 listed = await client.list_tools()
             self._schemas = [
                 ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
@@ -88,7 +102,7 @@ class McpToolGateway:
                 on_restart(str(attempt.outcome and attempt.outcome.exception()))
             await self._until_back()
 
-        call = _RETRYING.copy(before_sleep=restart)
+        call = _RETRYING.copy(retry=retry_if_exception(self._may_be_restarting), before_sleep=restart)
         return _structured(name, await call(self._call_once, name, arguments, token, on_progress))
 
     async def ping(self) -> None:
@@ -104,13 +118,22 @@ class McpToolGateway:
 
     async def _until_back(self) -> None:
         """Wait for a server that is being restarted; no longer than that takes."""
-        for _ in range(RESTART_POLLS):
-            try:
-                await self.ping()
-            except DependencyDown:
-                await asyncio.sleep(RESTART_POLL_SECONDS)
-            else:
-                break
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(RESTART_SECONDS):
+                while self._lost_lately:
+                    with contextlib.suppress(DependencyDown):
+                        await self.ping()
+                        # Others may have opened the circuit; it closes with what gets through to the server.
+                        async with self._guard.attempt():
+                            return
+                    await asyncio.sleep(RESTART_POLL_SECONDS)
+
+    @property
+    def _lost_lately(self) -> bool:
+        return self._lost_at is not None and time.monotonic() < self._lost_at + RESTART_SECONDS
+
+    def _may_be_restarting(self, exc: BaseException) -> bool:
+        return isinstance(exc, (_BrokenOff, CircuitOpen)) and self._lost_lately
 
     async def close(self) -> None:
         """Close the pool."""
@@ -125,7 +148,7 @@ class McpToolGateway:
 
         meta = {STREAM_META_KEY: True} if on_progress is not None else None
         request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments, _meta=meta))
-        async with self._session(token) as client:
+        async with self._attempt(token) as client:
             # Not client.call_tool: it lists the tools on every new session to check the output schema,
             # a second round trip, and we validate against our own models anyway.
             return await client.session.send_request(
@@ -134,6 +157,18 @@ class McpToolGateway:
                 request_read_timeout_seconds=self._timeout_seconds,
                 progress_callback=forward if on_progress is not None else None,
             )
+
+    @asynccontextmanager
+    async def _attempt(self, token: str) -> AsyncIterator[Client]:
+        """A session that counts for the circuit, and for how long the server has been lost."""
+        try:
+            async with self._guard.attempt(), self._session(token) as client:
+                yield client
+        except _BrokenOff:
+            self._lost_at = self._lost_at or time.monotonic()
+            raise
+        else:
+            self._lost_at = None
 
     @asynccontextmanager
     async def _session(self, token: str) -> AsyncIterator[Client]:
@@ -159,7 +194,7 @@ class McpToolGateway:
         cause: BaseException = group
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
-        if isinstance(cause, MCPError) and cause.code == REQUEST_TIMEOUT:
+        if _is_too_slow(cause):
             message = f"The tools server did not answer within {self._timeout_seconds:.0f} s."
             return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
         if isinstance(cause, httpx2.TransportError) or getattr(cause, "code", None) == CONNECTION_CLOSED:
@@ -168,6 +203,13 @@ class McpToolGateway:
         return DependencyDown(
             "The tools server refused the call.", dependency="mcp_server", code="tool_refused"
         )
+
+
+def _is_too_slow(cause: BaseException) -> bool:
+    """Whether a server that can be reached gave no answer in time: another try would last as long."""
+    if isinstance(cause, MCPError):
+        return cause.code == REQUEST_TIMEOUT
+    return isinstance(cause, (httpx2.ReadTimeout, httpx2.WriteTimeout))
 
 
 def _ours(cause: BaseException) -> BaseException | None:
@@ -180,7 +222,6 @@ class _BrokenOff(DependencyDown):
 
 
 _RETRYING = AsyncRetrying(
-    retry=retry_if_exception_type(_BrokenOff),
     stop=stop_after_attempt(2),
     wait=wait_random(0, 0.1),
     reraise=True,

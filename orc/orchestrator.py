@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
+
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, Record
 from core.documents.names import Owner, resolve_blob_name
@@ -14,7 +16,7 @@ from core.lease import held
 from core.llm.model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope, ScopeTokens
-from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
+from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.event_log import EventLog, RecentTurns
 from orc.events import Done, Event, Failed, Telemetry, TurnResult
@@ -31,6 +33,8 @@ from orc.tools import ToolGateway
 logger = logging.getLogger(__name__)
 
 TOKEN_GRACE_SECONDS = 60
+COMMIT_SECONDS = 10.0
+"""How long the store is waited for that is to keep an answer."""
 
 
 class TurnLimits(Record):
@@ -42,6 +46,7 @@ class TurnLimits(Record):
     max_documents: int
     history_turns: int
     tool_rounds: int
+    commit_seconds: float = COMMIT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -198,8 +203,19 @@ class Orchestrator:
         result.metadata.timings_ms = {"answer": round((answered - started) * 1000, 1)}
         result.metadata.route = {"intent": intent_of(final), "model": self._parts.model_name}
         log.publish(Telemetry(usage=result.metadata.usage, timings=result.metadata.timings_ms))
-        await self._parts.log.commit(owner, begun.turn.turn_id, begun.turn.attempt, outcome_of(final, result))
+        await self._commit(owner, begun.turn, outcome_of(final, result))
         return result
+
+    async def _commit(self, owner: Owner, turn: Turn, outcome: TurnOutcome) -> None:
+        """Store the answer. It has been made and may have been shown: a store that is down is waited for."""
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception_type(Unavailable),
+            wait=wait_random(0.1, 0.5),
+            stop=stop_after_delay(self._parts.limits.commit_seconds),
+            reraise=True,
+        ):
+            with attempt:
+                await self._parts.log.commit(owner, turn.turn_id, turn.attempt, outcome)
 
     def _deps(self, request: TurnRequest, scope: Scope, meter: Meter, log: EventLog) -> Deps:
         parts = self._parts

@@ -41,11 +41,9 @@ CONTAINERS = (
         # What queries ask for; the rest would only make writes dearer.
         indexed=(
             *(f"{path}/?" for path in OWNER_KEY),
-            "/document_id/?",
             "/sha256/?",
             "/readable/?",
             "/status/?",
-            "/created_at/?",
         ),
         unindexed=(EVERYTHING, '/"_etag"/?'),
     ),

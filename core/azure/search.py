@@ -10,12 +10,14 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from azure.core.credentials import AzureKeyCredential
 from azure.core.credentials_async import AsyncTokenCredential
-from azure.core.rest import HttpRequest
+from azure.core.exceptions import HttpResponseError
+from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes.aio import SearchIndexClient
 
@@ -39,7 +41,7 @@ BATCH_BYTES = 900_000
 """The service takes 1,000 actions and 16 MB; from 1 MB on, aiohttp would hold up the event loop."""
 KEY = "key"
 SCORE, RERANKED = "@search.score", "@search.rerankerScore"
-ABSENT = 404
+BAD_REQUEST, ABSENT = 400, 404
 BUSY = PASSES | {409, 422}
 """Statuses of a single item after which the same write may work."""
 
@@ -123,7 +125,8 @@ class Search:
         address, version = self._address + operation, {"api-version": API_VERSION}
         request = HttpRequest("POST", address, params=version, headers=_HEADERS, content=body)
         response = await self._client.send_request(request, read_timeout=seconds)
-        response.raise_for_status()
+        if response.status_code >= BAD_REQUEST:
+            raise _refusal(response)
         return dict(response.json())
 
     async def _send(self, body: bytes) -> None:
@@ -194,6 +197,16 @@ def both(*filters: str) -> str:
 def portions(values: Sequence[Each], size: int) -> Iterator[Sequence[Each]]:
     """The values, in order, in pieces of at most this size."""
     return (values[start : start + size] for start in range(0, len(values), size))
+
+
+def _refusal(response: AsyncHttpResponse) -> HttpResponseError:
+    """The SDK's error without the service's words, which may repeat what was asked or stored."""
+    code = ""
+    with suppress(ValueError, KeyError, TypeError):
+        code = response.json()["error"]["code"]
+    error = HttpResponseError(f"status {response.status_code} {code}")
+    error.status_code = response.status_code
+    return error
 
 
 def _plain(value: str) -> str:

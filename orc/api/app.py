@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
+from core.logs import keep_content_out
 from orc import __version__
 from orc.api.body_limit import BodyLimit
+from orc.api.dependencies import given_once
 from orc.api.errors import add_error_handlers
 from orc.api.identity import build_authenticator
 from orc.api.openapi import DocumentedApp
@@ -22,6 +24,7 @@ DESCRIPTION = "Ask documents, get answers whose citations were checked against t
 
 def create_app(settings: Settings) -> FastAPI:
     """The app for these settings. Nothing is opened before the first request or the lifespan."""
+    keep_content_out()
     provider = ServiceProvider(settings)
 
     @asynccontextmanager
@@ -49,5 +52,5 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(TraceIds)
     add_error_handlers(app)
     for router in (turns.router, documents.router, conversations.router, health.router):
-        app.include_router(router, prefix=PREFIX)
+        app.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])
     return app

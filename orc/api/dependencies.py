@@ -1,14 +1,35 @@
 """What routes ask for: the services, who is calling, and where their conversation lies."""
 
+import re
 import uuid
+from collections import Counter
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
+from pydantic import BeforeValidator
 
 from core.documents.names import Owner
+from core.errors import InvalidInput
 from orc.api.identity import Authenticator
 from orc.bootstrap import ServiceProvider, Services
 from orc.identity import Principal
+
+
+async def given_once(request: Request) -> None:
+    """Refuse a query that gives a parameter twice: whichever value were taken, the other may be meant."""
+    for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if times > 1:
+            raise InvalidInput("The parameter may be given once only.", field=name)
+
+
+def _in_digits(value: object) -> object:
+    if isinstance(value, str) and not re.fullmatch(r"-?[0-9]+", value):
+        raise ValueError("must be a whole number")
+    return value
+
+
+DIGITS = BeforeValidator(_in_digits)
+"""For a parameter that is a whole number: `1.0`, `+1` and `1_000` are none."""
 
 
 async def services(request: Request) -> Services:

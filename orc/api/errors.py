@@ -1,6 +1,7 @@
 """Renders every error as a problem document, whoever raised it."""
 
 import logging
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -8,6 +9,7 @@ from fastapi.params import Form
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from core.errors import OrcError
 from orc.api.openapi import MEDIA_TYPE
@@ -18,6 +20,7 @@ from orc.problems import problem, problem_of
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = "2"
+METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def render(content: Problem) -> JSONResponse:
@@ -61,6 +64,8 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, HTTPException)
     response = render(problem(exc.status_code, str(exc.detail), _trace_id(request)))
     response.headers.update(exc.headers or {})
+    if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers["allow"] = ", ".join(_allowed_methods(request))
     return response
 
 
@@ -71,6 +76,18 @@ async def _unexpected(request: Request, exc: Exception) -> JSONResponse:
     # This handler alone runs outside of the middleware that sets the header.
     response.headers[TRACE_HEADER] = _trace_id(request)
     return response
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """The methods of all routes with this path; the framework names those of the first one alone."""
+    return [
+        method
+        for method in METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in request.app.routes
+        )
+    ]
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -4,7 +4,7 @@ import uuid
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StringConstraints, field_validator
 
 from core.contract import MAX_QUESTION_CHARACTERS
 from core.documents.models import Document, DocumentStatus
@@ -54,7 +54,7 @@ class AskRequest(BaseModel):
         default=[], max_length=MAX_NAMES, description="documents to ask; duplicates collapse"
     )
     contexts: list[ContextRef] = Field(default=[], max_length=20)
-    tools: dict[str, bool] = Field(default={}, description="false switches a tool off for this turn")
+    tools: dict[str, StrictBool] = Field(default={}, description="false switches a tool off for this turn")
     model: str | None = None
 
     @field_validator("question")
@@ -101,6 +101,27 @@ class UploadResponse(BaseModel):
     conversation_id: str
     documents: list[DocumentView]
     errors: list[FieldProblem] = Field(default=[], description="one per refused file; `field` is its name")
+
+
+class TicketRequest(BaseModel):
+    """A file that is to be stored without passing through here."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"file_name": "handbook.pdf", "size": 52_428_800}]}
+    )
+    file_name: str
+    size: int = Field(ge=1, description="bytes")
+
+
+class UploadTicketView(BaseModel):
+    """Where to PUT the bytes of one file, with which headers, and until when."""
+
+    blob_name: str = Field(examples=["handbook.pdf"], description="the name that the document will have")
+    url: str = Field(repr=False, description="holds a signature: whoever has it may store this file")
+    headers: dict[str, str] = Field(
+        examples=[{"x-ms-blob-type": "BlockBlob"}], description="to send with the PUT"
+    )
+    expires_at: datetime
 
 
 class DocumentsResponse(BaseModel):

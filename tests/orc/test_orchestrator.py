@@ -157,9 +157,19 @@ async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools:
 
 async def test_an_answer_that_cannot_be_stored_is_never_announced(log: Log, tools: SlowTools) -> None:
     log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
-    failed = await ending(await orchestrator(log, tools).start(asking("a.pdf"), CALLER))
+    failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(failed, Failed)
     assert (failed.problem.status, failed.problem.dependency) == (503, "store")
+
+
+async def test_an_answer_waits_for_a_store_that_is_briefly_down(log: Log, tools: SlowTools) -> None:
+    log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
+    events = await orchestrator(log, tools).start(asking("a.pdf"), CALLER)
+    await asyncio.sleep(0.1)
+    log.commit_error = None
+    assert isinstance(await ending(events), Done)
+    [turn] = await log.turns(OWNER)
+    assert turn.status is TurnStatus.COMMITTED
 
 
 @pytest.mark.parametrize("error", [OrcError("no"), RuntimeError("a bug")], ids=["ours", "a bug"])

@@ -24,7 +24,8 @@ from core.search.azure.marks import (
 
 DIGITS = 7
 """As many as a number of four bytes holds."""
-VECTORS_PER_PAGE = 200
+VECTORS_PER_PAGE = 50
+"""About 900 KB of JSON, for vectors of 1,536 numbers."""
 
 Unit = list[float]
 """A vector of length one."""

@@ -5,14 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from core.errors import NotFound
-from orc.api.dependencies import OwnerDep, PrincipalDep, ServicesDep
+from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep
 from orc.api.openapi import responses
 from orc.api.schemas import ConversationResponse, ConversationsResponse, ConversationView, TurnView
 from orc.conversations.models import history_view
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
-Limit = Annotated[int, Query(ge=1, le=200)]
+MAX_SEQ = 2**31 - 1
+Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
 
 
 @router.get("", response_model=ConversationsResponse, responses=responses())
@@ -30,7 +31,10 @@ async def list_conversations(
 
 @router.get("/{conversation_id}", response_model=ConversationResponse, responses=responses(404))
 async def get_conversation(
-    owner: OwnerDep, services: ServicesDep, after_seq: Annotated[int, Query(ge=0)] = 0, limit: Limit = 100
+    owner: OwnerDep,
+    services: ServicesDep,
+    after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ), DIGITS] = 0,
+    limit: Limit = 100,
 ) -> ConversationResponse:
     """A conversation with its turns in order; failed and pending ones are shown as such."""
     head = await services.log.head(owner)

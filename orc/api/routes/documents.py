@@ -1,8 +1,9 @@
-"""The documents of a conversation: upload, list, follow, delete."""
+"""The documents of a conversation: upload, through here or past it, list, follow, delete."""
 
 import asyncio
 import shutil
 import tempfile
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 
@@ -15,18 +16,26 @@ from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
 from orc.api.document_events import follow_document
 from orc.api.errors import render
 from orc.api.openapi import EVENTS, responses
-from orc.api.schemas import DocumentsResponse, DocumentView, UploadResponse
+from orc.api.schemas import (
+    DocumentsResponse,
+    DocumentView,
+    TicketRequest,
+    UploadResponse,
+    UploadTicketView,
+)
 from orc.api.sse import stream
 from orc.bootstrap import Services
 from orc.events import FieldProblem
 from orc.problems import problem, status_of
 
-router = APIRouter(prefix="/conversations/{conversation_id}/documents", tags=["documents"])
+router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
 
+TICKET_SECONDS = 15 * 60
+_NO_TICKETS = "Files cannot be stored directly here. Upload through POST .../documents instead."
 _FOLLOWED = {"description": "The events, as they come; the last is `done` or `error`.", "content": EVENTS}
 
 
-@router.post("", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415))
+@router.post("/documents", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415))
 async def upload(
     file: Annotated[
         list[UploadFile],
@@ -65,7 +74,28 @@ async def upload(
     )
 
 
-@router.get("", response_model=DocumentsResponse, responses=responses(404))
+@router.post(
+    "/uploads", status_code=201, response_model=UploadTicketView, responses=responses(400, 409, 413, 415)
+)
+async def ticket(
+    request: TicketRequest, owner: OwnerDep, services: ServicesDep, trace: TraceIdDep
+) -> UploadTicketView | Response:
+    """Leave to store one big file directly, with a PUT of its bytes to `url` before `expires_at`.
+
+    `url` is good for this one file and for nothing but writing it; whoever has it may, so keep it secret.
+    Send `headers` with the PUT. The document appears in the list, or can be asked by `blob_name`, once the
+    PUT has ended; it replaces one of that name. 409 where the documents are kept on the server's own disk.
+    """
+    name = name_for_upload(request.file_name)
+    _check_size(request.size, services)
+    granted = await services.library.upload_ticket(owner, name, TICKET_SECONDS)
+    if granted is None:
+        return render(problem(HTTPStatus.CONFLICT, _NO_TICKETS, trace, code="direct_upload_not_offered"))
+    await services.log.ensure_conversation(owner)
+    return UploadTicketView(blob_name=name, **granted.model_dump())
+
+
+@router.get("/documents", response_model=DocumentsResponse, responses=responses(404))
 async def list_documents(owner: OwnerDep, services: ServicesDep) -> DocumentsResponse:
     """The documents of the conversation with their status, oldest first."""
     documents = await services.library.list_documents(owner)
@@ -78,7 +108,9 @@ async def list_documents(owner: OwnerDep, services: ServicesDep) -> DocumentsRes
     )
 
 
-@router.get("/{document_id}/events", response_class=Response, responses={**responses(404), 200: _FOLLOWED})
+@router.get(
+    "/documents/{document_id}/events", response_class=Response, responses={**responses(404), 200: _FOLLOWED}
+)
 async def document_events(
     document_id: str, owner: OwnerDep, services: ServicesDep, trace: TraceIdDep
 ) -> Response:
@@ -92,7 +124,7 @@ async def document_events(
     return stream(events, ping_seconds=services.settings.ping_seconds)
 
 
-@router.delete("/{document_id}", status_code=204, responses=responses(404))
+@router.delete("/documents/{document_id}", status_code=204, responses=responses(404))
 async def delete_document(document_id: str, owner: OwnerDep, services: ServicesDep) -> None:
     """Remove a document: its bytes, its text, its index entries and its references."""
     await services.library.delete(owner, document_id)
@@ -109,13 +141,16 @@ def _new_name(item: UploadFile, stored: list[Document]) -> str:
 
 
 async def _store(item: UploadFile, name: str, owner: Owner, services: Services) -> Document:
-    limit = services.settings.max_upload_bytes
-    if item.size is not None and item.size > limit:
-        raise DocumentTooLarge(f"The file has {item.size:,} bytes; at most {limit:,} are taken.")
+    _check_size(item.size or 0, services)
     with tempfile.TemporaryDirectory(prefix="orc-upload-") as folder:
         copy = Path(folder) / "upload"
         await asyncio.to_thread(_save, item, copy)
         return await services.library.upload(owner, name, copy)
+
+
+def _check_size(size: int, services: Services) -> None:
+    if size > (limit := services.settings.max_upload_bytes):
+        raise DocumentTooLarge(f"The file has {size:,} bytes; at most {limit:,} are taken.")
 
 
 def _save(item: UploadFile, target: Path) -> None:

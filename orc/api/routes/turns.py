@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 
-from orc.api.dependencies import OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
+from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
 from orc.api.errors import render
 from orc.api.openapi import EVENT_STREAM, EVENTS, responses
 from orc.api.schemas import AskRequest
@@ -75,7 +75,7 @@ async def resume(
     owner: OwnerDep,
     services: ServicesDep,
     trace: TraceIdDep,
-    last_event_id: Annotated[int, Header(ge=0, description="the last event that arrived")] = 0,
+    last_event_id: Annotated[int, Header(ge=0, description="the last event that arrived"), DIGITS] = 0,
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
     log = await services.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
