@@ -38,6 +38,9 @@ param retentionDays int = 0
 @minValue(1)
 param concurrencyPerInstance int = 16
 
+@description('Web pages that may upload to the signed addresses that the API hands out.')
+param uploadOrigins array = []
+
 @secure()
 @description('Signs scopes between the API and the tools server. A new one with each deployment is fine: scopes live for minutes.')
 param scopeKey string = '${newGuid()}${newGuid()}'
@@ -85,6 +88,7 @@ module storage 'modules/storage.bicep' = {
     token: token
     apiPrincipalId: identities.outputs.apiPrincipalId
     toolsPrincipalId: identities.outputs.toolsPrincipalId
+    uploadOrigins: uploadOrigins
   }
 }
 
@@ -137,6 +141,8 @@ var shared = {
   ORC_CHAT_MODEL: chatModel
   ORC_EMBEDDING_MODEL: embeddingModel
   ORC_RESPONSES_API: 'true'
+  // A message per lease comes up while a long job goes on: fewer of them, for a longer wait after a crash.
+  ORC_INGESTION_LEASE_SECONDS: '30'
 }
 var retention = retentionDays == 0 ? {} : { ORC_RETENTION_DAYS: string(retentionDays) }
 

@@ -5,6 +5,9 @@ param token string
 param apiPrincipalId string
 param toolsPrincipalId string
 
+@description('Web pages that may upload to the signed addresses that the API hands out, such as https://example.com.')
+param uploadOrigins array
+
 var documentContainers = ['documents', 'documents-derived']
 var jobQueues = ['orc-ingest', 'orc-embed', 'orc-analyse']
 var packages = 'app-packages'
@@ -45,6 +48,17 @@ resource data 'Microsoft.Storage/storageAccounts@2023-05-01' = {
     properties: {
       // A deleted document can be had back for a week by whoever runs the account, and by nobody else.
       deleteRetentionPolicy: { enabled: true, days: 7 }
+      cors: {
+        corsRules: empty(uploadOrigins) ? [] : [
+          {
+            allowedOrigins: uploadOrigins
+            allowedMethods: ['PUT']
+            allowedHeaders: ['content-type', 'x-ms-blob-type']
+            exposedHeaders: ['etag']
+            maxAgeInSeconds: 3600
+          }
+        ]
+      }
     }
     resource containers 'containers' = [for name in documentContainers: { name: name }]
   }

@@ -23,7 +23,7 @@ from tests.system_tests.steps import (
 
 OPEN_ROUTES = {"/api/health", "/api/ready"}
 HARMLESS = {"limit", "cursor", "after_seq", "last-event-id", "idempotency-key"}
-HARMLESS_IN_BODY = {"question", "contexts", "tools", "model", "file"}
+HARMLESS_IN_BODY = {"question", "contexts", "tools", "model", "file", "file_name", "size"}
 SECRET = "The canary sings at noon."
 
 OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
@@ -97,6 +97,8 @@ def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tup
     fields = request_fields(operation)
     if "file" in fields:
         return [(method, url, {"files": [("file", ("own.txt", b"My own text."))]})]
+    if "file_name" in fields:
+        return [(method, url, {"json": {"file_name": "own.txt", "size": 1}})]
     if not fields:
         return [(method, url, {})] if "{" in path else []
     return [
@@ -138,7 +140,8 @@ def test_a_foreign_id_answers_like_a_missing_one(
         stranger = strangers_client(client_of, organization)
         shown = what_shows(request(stranger, of_victim), victim)
         assert shown == what_shows(request(stranger, of_nobody), nobody)
-        assert shown[0] == (201 if method == "POST" and path.endswith("/documents") else 404)
+        own = {"documents": 201, "uploads": 409} if method == "POST" else {}
+        assert shown[0] == own.get(path.rpartition("/")[2], 404)
 
 
 @each_route

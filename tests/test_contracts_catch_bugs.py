@@ -1,0 +1,34 @@
+"""The contract suites fail where one adapter breaks a rule of its port."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.doubles import azurite, cosmos_emulator
+from tests.shared_data import ROOT
+
+TURN_LOG = "tests/orc/conversations/test_turn_log.py"
+QUEUE = "tests/core/documents/test_job_queue.py"
+
+
+INSTALLED = azurite.PROGRAM.exists() and cosmos_emulator.PACKAGE.exists()
+
+
+@pytest.mark.skipif(not INSTALLED, reason="the emulators are not installed: run `npm ci`")
+@pytest.mark.parametrize(
+    ("bug", "suite", "adapter"),
+    [
+        ("ignore_etags", TURN_LOG, "cosmos"),
+        ("share_partitions", TURN_LOG, "cosmos"),
+        ("forget_keys", TURN_LOG, "cosmos"),
+        ("write_over_others", QUEUE, "azurite"),
+    ],
+)
+def test_a_broken_rule_is_caught(bug: str, suite: str, adapter: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "tests.planted_bugs", "-x", "-k", adapter, suite]
+    environment = os.environ | {"PLANTED_BUG": bug}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout
+    assert f"[{adapter}" in run.stdout.partition("short test summary")[2]
