@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 
@@ -39,16 +38,17 @@ def running(*options: str) -> Iterator[Target]:
     if not PROGRAM.is_file():
         pytest.skip("Azurite is not installed: run `npm ci`")
     command = ["node", "--import", _END_WITH_US, str(PROGRAM), *_OPTIONS, *options]
-    with tempfile.TemporaryDirectory(prefix="azurite-") as folder, _process(command, Path(folder)) as process:
+    with _process(command) as process:
         addresses = _addresses(process)
         yield Target(f"{addresses['Blob']}/{ACCOUNT}", KEY, f"{addresses['Queue']}/{ACCOUNT}")
 
 
 @contextmanager
-def _process(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
         command,
-        cwd=folder,
+        # It checks that it may write there, and writes nothing.
+        cwd=tempfile.gettempdir(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,14 +1,15 @@
 """The testing scenarios of the document chat, over HTTP: which turns reuse files and which make them anew."""
 
-import time
-from pathlib import Path
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
 
 from core.documents.names import Owner
 from tests.doubles.openai_double import OpenAIDouble, Script
-from tests.system import System, running, upload
+from tests.system import System, upload
 from tests.system_tests.conftest import MakeClient
 from tests.system_tests.steps import QUAY, Json, answered, ask, conversation, conversation_with, new_id
 
@@ -86,20 +87,27 @@ def test_documents_that_changed_get_new_files(ann: httpx.Client, conversation_id
 
 
 def test_files_that_expired_are_made_anew_without_the_callers_doing(
-    tmp_path: Path, model_settings: dict[str, str], double: OpenAIDouble
+    orc: System, ann: httpx.Client, conversation_id: str
 ) -> None:
-    with (
-        running(tmp_path, **model_settings, ORC_FILE_ID_TTL_SECONDS="1") as system,
-        system.client() as client,
-    ):
-        conversation_id = conversation_with(client, "doc1.txt")
-        first = answered(ask(client, conversation_id, "doc1.txt"))
-        time.sleep(1.1)
-        second = answered(ask(client, conversation_id, "doc1.txt"))
-        assert statuses(first) == statuses(second) == {"doc1.txt": "created"}
-        assert refs(second).keys() == {"doc1.txt"}
-        assert refs(second) != refs(first)
-        assert last_stored_refs(client, conversation_id) == refs(second)
+    first = answered(ask(ann, conversation_id, "doc2.txt"))
+    let_expire(orc, refs(first)["doc2.txt"])
+    second = answered(ask(ann, conversation_id, "doc2.txt"))
+    assert statuses(first) == statuses(second) == {"doc2.txt": "created"}
+    assert refs(second).keys() == {"doc2.txt"}
+    assert refs(second) != refs(first)
+    assert last_stored_refs(ann, conversation_id) == refs(second)
+
+
+def let_expire(system: System, file_id: str) -> None:
+    """Have our own clock say that a reference is over."""
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    with closing(sqlite3.connect(system.data_dir / "orc.db")) as database, database:
+        changed = database.execute(
+            "UPDATE stored_files SET expires_at = ?, body = json_set(body, '$.expires_at', ?)"
+            " WHERE body ->> 'file_id' = ?",
+            (past.timestamp(), past.isoformat(), file_id),
+        )
+    assert changed.rowcount == 1
 
 
 def test_references_outlast_turns_without_documents(ann: httpx.Client, conversation_id: str) -> None:

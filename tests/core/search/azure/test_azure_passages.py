@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.azure_targets import Target
 from tests.doubles.search_double import Failure, SearchDouble, serving
 
 INDEX = "passages"
+TOPICS = Embedding("topics", 3)
 PLAN = ["Introduction to the plan.", "The deductible is 500 dollars a year.", "Emergency rooms are covered."]
 REGISTER = [f"Entry {number} of the register." for number in range(BATCH_ACTIONS + 20)]
 
@@ -38,7 +40,7 @@ def target(double: SearchDouble) -> Iterator[Target]:
 @pytest.fixture
 async def search(target: Target) -> AsyncIterator[Search]:
     assert target.key is not None
-    await create_index(target.url, target.key, INDEX, [Embedding("topics", 3)])
+    await create_index(target.url, target.key, INDEX, [TOPICS])
     async with connect(target, INDEX) as search:
         yield search
 
@@ -132,6 +134,26 @@ async def test_while_it_is_written_a_document_is_not_indexed_and_never_in_part(
     assert seen <= {0, len(PLAN)}
 
 
+async def test_versions_never_mix_however_late_their_items_are_seen(
+    double: SearchDouble, index: AzurePassageIndex
+) -> None:
+    versions = [[f"Version{number} deductible {word}." for word in "abcdefgh"] for number in range(3)]
+    await save(index, "plan", versions[0])
+    double.lag = 0.2
+
+    async def rewrite() -> None:
+        for version in versions[1:]:
+            await save(index, "plan", version)
+
+    writing = asyncio.create_task(rewrite())
+    while not writing.done():
+        hits = await index.search("deductible", ["plan"], 50)
+        assert len({hit.passage.text.split()[0] for hit in hits}) <= 1
+        with suppress(DependencyDown):
+            assert await index.get("plan") in ([], *(passages("plan", version) for version in versions))
+    await writing
+
+
 async def test_a_save_that_stays_unseen_is_an_error_and_no_document(
     double: SearchDouble, index: AzurePassageIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +186,7 @@ async def test_text_and_vector_of_a_passage_are_one_item(
         await save(index, "plan", PLAN)
     assert len(double.indexes[INDEX].visible) == len(PLAN) + 2
     await vectors.delete("plan")
+    assert not any(item.get(TOPICS.field) for item in double.indexes[INDEX].stored.values())
     assert await index.get("plan") == passages("plan", PLAN)
     assert await vectors.nearest([1.0, 0.0, 0.0], ["plan"], 5) == []
 
@@ -216,6 +239,18 @@ async def test_a_service_that_is_down_fails_fast_and_is_used_again_within_two_se
         except DependencyDown:
             assert time.monotonic() - returned < 2
             await asyncio.sleep(0.05)
+
+
+async def test_what_the_service_says_of_a_refusal_is_not_repeated(
+    double: SearchDouble, search: Search
+) -> None:
+    with pytest.raises(DependencyMisconfigured) as raised:
+        await search.query("kind eq 'CANARY'", select=["document_id"])
+    cause = raised.value.__cause__
+    assert (str(cause), "CANARY" in f"{raised.value}{cause!r}") == (
+        "status 400 InvalidRequestParameter",
+        False,
+    )
 
 
 async def test_a_service_that_is_silent_is_waited_for_a_few_seconds_at_most(
