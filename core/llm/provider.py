@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -131,7 +131,15 @@ def _entra_token(credentials: Credentials) -> Key:
 
 
 def _open_http(settings: CoreSettings) -> "AsyncClient":
-    from httpx2 import Timeout
+    from httpx2 import ConnectError, Request, Response, Timeout
     from openai import DefaultAsyncHttpxClient
 
-    return DefaultAsyncHttpxClient(timeout=Timeout(settings.model_timeout_seconds, connect=CONNECT_SECONDS))
+    class Client(DefaultAsyncHttpxClient):
+        async def send(self, request: Request, **options: Any) -> Response:
+            try:
+                return await super().send(request, **options)
+            except AttributeError as exc:
+                # How anyio reports, on uvloop, a connection that was reset as soon as it was accepted.
+                raise ConnectError("the connection was reset as it was made", request=request) from exc
+
+    return Client(timeout=Timeout(settings.model_timeout_seconds, connect=CONNECT_SECONDS))

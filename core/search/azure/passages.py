@@ -35,8 +35,9 @@ from core.search.azure.marks import (
 from core.search.azure.terms import asked_terms, lexical_query, terms_of, terms_of_name
 from core.text.terms import detect_language, words
 
-READINGS = 3
-"""How often a document is read that is being replaced meanwhile."""
+READINGS = 4
+READING_PAUSE_SECONDS = 0.1
+"""How often, and how far apart, a document is read that is being replaced meanwhile."""
 
 
 class AzurePassageIndex:
@@ -77,7 +78,10 @@ class AzurePassageIndex:
         await self.save(target_id, name, taken_over)
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
-        """A document's passages at these places in its reading order, from 0 (all: None), in order."""
+        """A document's passages at these places in its reading order, from 0 (all: None), in order.
+
+        Raises DependencyDown, rather than to leave passages out, while the document is being replaced.
+        """
         for _ in range(READINGS):
             mark = (await read_marks(self._search, [document_id])).passages.get(document_id)
             if mark is None:
@@ -86,6 +90,7 @@ class AzurePassageIndex:
             found = [_passage(row) for row in await self._read(document_id, mark, wanted)]
             if len(found) == len(wanted):
                 return found
+            await asyncio.sleep(READING_PAUSE_SECONDS)
         raise DependencyDown(
             "The document is being replaced in the search. Try again shortly.", dependency="search"
         )

@@ -1,0 +1,43 @@
+"""Makes a process write all that its loggers have to say, as a host may, and fail over what it works on."""
+
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "loud"
+EARLY, LATE = "explode-early", "explode-late"
+"""A question with one of these makes its turn fail in a way that nobody foresaw: as it begins, or later."""
+
+
+def log_everything() -> None:
+    """Let every record of every logger through to standard error."""
+    logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    logging.getLogger(__name__).debug("process %s writes everything", os.getpid())
+    _explode_on_demand()
+
+
+def _explode_on_demand() -> None:
+    from mcp_server.tools.document_chat import DocumentChat
+    from orc.conversations.cosmos import CosmosTurnLog
+    from orc.conversations.sqlite import SqliteTurnLog
+
+    for log in (SqliteTurnLog, CosmosTurnLog):
+        setattr(log, "begin", _exploding(log.begin, EARLY))  # noqa: B010 - what is planted has no type
+        setattr(log, "commit", _exploding(log.commit, LATE))  # noqa: B010
+    setattr(DocumentChat, "answer", _exploding(DocumentChat.answer, LATE))  # noqa: B010
+
+
+def _exploding(work: Callable[..., Awaitable[Any]], word: str) -> Callable[..., Awaitable[Any]]:
+    """The same, but over what holds the word: then an exception tells everything there is to tell."""
+
+    @wraps(work)
+    async def guarded(*args: Any, **kwargs: Any) -> Any:
+        if word in (content := f"{args} {kwargs}"):
+            raise RuntimeError(f"{work.__qualname__} failed over {content}") from ValueError(content)
+        return await work(*args, **kwargs)
+
+    return guarded
