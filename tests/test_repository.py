@@ -27,7 +27,7 @@ FIXED_PLACES = (
     "tests/",
 )
 PYTHONS = ("3.11", "3.12", "3.13")
-MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root|home)/\w")
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root|home)/(?!site/wwwroot/)\w")  # where Azure puts code
 UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
 SECRETS = re.compile(
     r"\bsk-[A-Za-z0-9_-]{20,}"
