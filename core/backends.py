@@ -40,14 +40,13 @@ def open_backends(settings: CoreSettings, stack: AsyncExitStack) -> Backends:
     """Clients for what the settings name; `stack` closes them."""
     credentials = Credentials()
     stack.push_async_callback(credentials.close)
-    cosmos, storage, search = (
-        _open_cosmos(settings, credentials),
-        _open_storage(settings, credentials),
-        _open_search(settings, credentials),
-    )
-    for client in (cosmos, storage, search):
-        if client is not None:
-            stack.push_async_callback(client.close)
+    # Each is to be closed, even where the next cannot be opened.
+    if (cosmos := _open_cosmos(settings, credentials)) is not None:
+        stack.push_async_callback(cosmos.close)
+    if (storage := _open_storage(settings, credentials)) is not None:
+        stack.push_async_callback(storage.close)
+    if (search := _open_search(settings, credentials)) is not None:
+        stack.push_async_callback(search.close)
     database = None if cosmos and storage and search else Database(settings.database_path)
     if database is not None:
         stack.push_async_callback(database.close)

@@ -17,10 +17,11 @@ async def held(renew: Callable[[], Awaitable[object]], *, seconds: float) -> Asy
     """Call `renew` often enough for as long as the context is open.
 
     A renewal that fails as Unavailable is tried again; after any other OrcError the lease is lost: the
-    work inside is cancelled and the context raises that error.
+    work inside is cancelled and the context raises that error, unless somebody else cancels it too.
     """
     holder = asyncio.current_task()
     assert holder is not None
+    cancelled_before = holder.cancelling()
     lost: list[OrcError] = []
 
     async def keep() -> None:
@@ -33,14 +34,16 @@ async def held(renew: Callable[[], Awaitable[object]], *, seconds: float) -> Asy
             except OrcError as exc:
                 lost.append(exc)
                 holder.cancel()
+            except Exception:
+                # The outermost edge of this task, which nobody looks at while the work goes on.
+                logger.exception("a lease was not renewed; trying again")
 
     renewing = asyncio.create_task(keep())
     try:
         yield
     except asyncio.CancelledError:
-        if not lost:
+        if not lost or holder.uncancel() > cancelled_before:
             raise
-        holder.uncancel()
         raise lost[0] from None
     finally:
         renewing.cancel()

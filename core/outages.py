@@ -1,11 +1,10 @@
 """Calls to what may be down: what fails briefly is tried again, what fails lastingly is spared a moment."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
-from purgatory import AsyncCircuitBreakerFactory
-from purgatory.domain.model import OpenedState
+from purgatory.domain.model import Context, OpenedState
 from tenacity import (
     AsyncRetrying,
     retry_if_exception,
@@ -32,17 +31,13 @@ class Guard:
     """Stands between an adapter and one dependency; one per process and dependency.
 
     After five failures in a row every call fails at once for a second, then the next ones try again.
-    Cancelling a call is no failure, nor is an answer that the caller does not like.
+    An answer that the caller does not like is an answer. Cancelling a call tells nothing of the dependency.
     """
 
     def __init__(self, dependency: str, translate: Translate) -> None:
         self._dependency = dependency
         self._translate = translate
-        self._breakers = AsyncCircuitBreakerFactory(
-            default_threshold=FAILURES_IN_A_ROW,
-            default_ttl=OPEN_SECONDS,
-            exclude=[(BaseException, lambda exc: not self._is_outage(exc))],
-        )
+        self._circuit = Context(dependency, FAILURES_IN_A_ROW, OPEN_SECONDS)
         self._retrying = AsyncRetrying(
             retry=retry_if_exception(self._is_brief),
             stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(ATTEMPT_SECONDS),
@@ -66,17 +61,42 @@ class Guard:
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:
         """One attempt, for what must not be repeated or repeats itself. Raises as `call` does."""
-        breaker = await self._breakers.get_breaker(self._dependency)
+        self._refuse_while_open()
+        with self._reporting():
+            try:
+                yield
+            except Exception as exc:  # the vendor's exceptions are known to `translate` alone
+                if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
+                    raise
+                raise ours from exc
+
+    def _refuse_while_open(self) -> None:
         try:
-            async with breaker:
-                try:
-                    yield
-                except Exception as exc:  # the vendor's exceptions are known to `translate` alone
-                    if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
-                        raise
-                    raise ours from exc
+            self._circuit.handle_new_request()
         except OpenedState as exc:
-            raise CircuitOpen(self._dependency) from exc
+            # The same object every time: it would keep the frames of all whom it has refused.
+            exc.with_traceback(None)
+            raise CircuitOpen(self._dependency) from None
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Tells the circuit how an attempt ended, if that says anything of the dependency.
+
+        Not by the circuit's own context manager, to which whatever is no failure is a success.
+        """
+        try:
+            yield
+        except OrcError as exc:
+            if self._is_outage(exc):
+                self._circuit.handle_exception(exc)
+            else:
+                self._circuit.handle_end_request()
+            raise
+        else:
+            self._circuit.handle_end_request()
+        finally:
+            # Events for listeners, of which there are none.
+            self._circuit.messages.clear()
 
     def _is_outage(self, exc: BaseException) -> bool:
         # What it reports of a dependency of its own, it has answered with.

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.errors import InvalidInput
@@ -176,6 +176,14 @@ class CoreSettings(BaseSettings):
         validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY"),
         description="default: the identity of this process",
     )
+
+    @field_validator("scope_key", mode="after")
+    @classmethod
+    def _is_resolved(cls, key: SecretStr | None) -> SecretStr | None:
+        # What Azure leaves in the variable where it could not read the vault: anybody can guess it.
+        if key is not None and key.get_secret_value().startswith("@Microsoft.KeyVault("):
+            raise ValueError("the reference to Key Vault was not resolved: check the identity's role")
+        return key
 
     @property
     def has_model(self) -> bool:

@@ -16,8 +16,11 @@ param modelLocation string = location
 @description('Application (client) id of the Entra app registration that people sign in with.')
 param authClientId string
 
-@description('Whoever runs azd: may make the search index, and nothing else. Empty in a pipeline that may already.')
+@description('Whoever runs azd: may make the search index, and ask the models. Empty in a pipeline that may already.')
 param principalId string = ''
+
+@description('Set by azd once it has deployed the tools server.')
+param toolsExist bool = false
 
 @allowed(['User', 'ServicePrincipal'])
 param principalType string = 'User'
@@ -42,7 +45,7 @@ param concurrencyPerInstance int = 16
 param uploadOrigins array = []
 
 @secure()
-@description('Signs scopes between the API and the tools server. A new one with each deployment is fine: scopes live for minutes.')
+@description('Signs scopes between the API and the tools server, for minutes each. A new one with each deployment.')
 param scopeKey string = '${newGuid()}${newGuid()}'
 
 var tags = { 'azd-env-name': environmentName }
@@ -65,7 +68,7 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     tags: tags
     token: token
-    publishers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
+    publishers: [identities.outputs.apiPrincipalId]
   }
 }
 
@@ -129,6 +132,8 @@ module models 'modules/models.bicep' = {
     embeddingModelVersion: embeddingModelVersion
     embeddingCapacity: embeddingCapacity
     callers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
+    deployerId: principalId
+    deployerType: principalType
   }
 }
 
@@ -146,6 +151,11 @@ var shared = {
 }
 var retention = retentionDays == 0 ? {} : { ORC_RETENTION_DAYS: string(retentionDays) }
 
+module present 'modules/present-image.bicep' = if (toolsExist) {
+  scope: group
+  params: { token: token }
+}
+
 module tools 'modules/tools.bicep' = {
   scope: group
   params: {
@@ -156,9 +166,9 @@ module tools 'modules/tools.bicep' = {
     identityClientId: identities.outputs.toolsClientId
     identityPrincipalId: identities.outputs.toolsPrincipalId
     logAnalyticsName: monitoring.outputs.logAnalyticsName
-    insightsConnectionString: monitoring.outputs.connectionString
     scopeKeyUri: vault.outputs.scopeKeyUri
     settings: shared
+    image: toolsExist ? present.outputs.image : ''
   }
 }
 

@@ -1,5 +1,6 @@
 """The MCP server over HTTP and stdio: the tools of mcp_server/registry, and what each call may reach."""
 
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from mcp.server import MCPServer
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from core.errors import DependencyDown
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import Services
 from mcp_server.registry import answering, documents, pages, searching
@@ -31,7 +33,7 @@ def build_http_app(services: Services, settings: Settings) -> Starlette:
     )
     _add_tools(server, services, request_scope)
     app = server.streamable_http_app(stateless_http=True, transport_security=_allowed_hosts(settings))
-    app.router.routes.append(_health_route(services))
+    app.router.routes.extend([_live_route(), _health_route(services)])
     return app
 
 
@@ -47,9 +49,24 @@ def _add_tools(server: MCPServer[None], services: Services, scope: CallScope) ->
         tools.register(server, services, scope)
 
 
+def _live_route() -> Route:
+    """For whoever restarts what does not answer: that a store is down is no reason to."""
+
+    async def live(_request: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    return Route("/live", live)
+
+
 def _health_route(services: Services) -> Route:
+    """For whoever sends calls here: whether they can be answered."""
+
     async def health(_request: Request) -> JSONResponse:
-        await services.ping()
+        try:
+            await services.ping()
+        except DependencyDown as exc:
+            down = {"status": "down", "dependency": exc.dependency}
+            return JSONResponse(down, HTTPStatus.SERVICE_UNAVAILABLE)
         return JSONResponse({"status": "ok"})
 
     return Route("/health", health)

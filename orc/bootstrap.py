@@ -1,9 +1,10 @@
 """Builds what the API needs, once per process, and closes it again."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from core.backends import Backends
@@ -14,6 +15,7 @@ from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
 from core.llm.factory import build_chat_models, describe
 from core.llm.model import ChatModel
+from core.scope import Scope
 from core.settings import DAY_SECONDS
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
@@ -139,8 +141,8 @@ def _checks(
     advice = "" if documents.counter.exact else "`make token-ranks` obtains what exact counts need"
     return [
         *_store_checks(settings, documents, log),
-        check("mcp_server", "MCP over HTTP", settings.mcp_server_url, gateway.ping),
-        check("model", model.name, describe(settings), None),
+        check("mcp_server", "MCP over HTTP", settings.mcp_server_url, _ping_of_tools(gateway, documents)),
+        _model_check(settings, documents, model),
         _search_check(settings, documents),
         _ocr_check(documents),
         check("token counts", counting, advice, None),
@@ -160,13 +162,38 @@ def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> lis
     if backends.storage is None:
         return [*checks, check("blobs", "folder", str(settings.blobs_dir), stores.blobs.ping)]
     where = settings.azure_storage_account_url or ""
+    containers = (settings.azure_storage_container, settings.azure_storage_derived)
+    from core.documents.azure.storage_queue import queue_names
+
+    storage = backends.storage
     return [
         *checks,
-        check("blobs", "Blob Storage", f"{where} {settings.azure_storage_container}", stores.blobs.ping),
+        check("blobs", "Blob Storage", f"{where} {' '.join(containers)}", partial(storage.ping, containers)),
         check(
-            "queue", "Queue Storage", settings.azure_storage_queue_url or where, backends.storage.ping_queues
+            "queue",
+            "Queue Storage",
+            settings.azure_storage_queue_url or where,
+            partial(storage.ping, (), queue_names().values()),
         ),
     ]
+
+
+def _ping_of_tools(gateway: McpToolGateway, documents: Documents) -> Callable[[], Awaitable[None]]:
+    nowhere = Scope(organization_id="orc", user_id="ready", conversation_id="none")
+
+    async def ping() -> None:
+        await gateway.ping()
+        # With a scope, though an empty one: both sides must sign with the same key.
+        await gateway.list_tools(documents.tokens.mint(nowhere, seconds=60))
+
+    return ping
+
+
+def _model_check(settings: Settings, documents: Documents, model: ChatModel) -> Check:
+    provider = documents.engines.provider
+    # While it is down questions fail, saying so, and all that was stored can be read.
+    ping = provider.ping if provider else None
+    return check("model", model.name, describe(settings), ping, needed=False)
 
 
 def _search_check(settings: Settings, documents: Documents) -> Check:

@@ -47,6 +47,11 @@ class EventLog:
         raise AssertionError("a log is followed up to its last event")
 
     @property
+    def ending(self) -> Event | None:
+        """The event that ended the turn, if it has ended."""
+        return self._events[-1] if self._has_ended else None
+
+    @property
     def _has_ended(self) -> bool:
         return bool(self._events) and self._events[-1].ends_turn
 
@@ -55,15 +60,16 @@ class RecentTurns:
     """The event logs of this process's latest turns, for readers that come back."""
 
     def __init__(self) -> None:
-        self._logs: OrderedDict[tuple[Owner, str], EventLog] = OrderedDict()
+        self._logs: OrderedDict[tuple[Owner, str], tuple[str, EventLog]] = OrderedDict()
 
-    def add(self, owner: Owner, turn_id: str, log: EventLog) -> None:
+    def add(self, owner: Owner, turn_id: str, attempt: str, log: EventLog) -> None:
         """Keep a log; the oldest is dropped past two hundred."""
-        self._logs[owner, turn_id] = log
+        self._logs[owner, turn_id] = attempt, log
         self._logs.move_to_end((owner, turn_id))
         while len(self._logs) > KEPT_TURNS:
             self._logs.popitem(last=False)
 
-    def find(self, owner: Owner, turn_id: str) -> EventLog | None:
-        """The owner's log of this turn, if it ran here and is still kept."""
-        return self._logs.get((owner, turn_id))
+    def find(self, owner: Owner, turn_id: str, attempt: str) -> EventLog | None:
+        """The owner's log of this attempt, if it ran here, is still kept, and no later one did since."""
+        kept, log = self._logs.get((owner, turn_id), ("", None))
+        return log if kept == attempt else None

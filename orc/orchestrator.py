@@ -90,7 +90,7 @@ class Orchestrator:
         if isinstance(begun, Replayed):
             return replay(begun.turn, after=0, trace_id=request.trace_id)
         log = EventLog()
-        self._recent.add(owner, begun.turn.turn_id, log)
+        self._recent.add(owner, begun.turn.turn_id, begun.turn.attempt, log)
         task = asyncio.create_task(self._run(request, owner, begun, documents, log))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -105,7 +105,8 @@ class Orchestrator:
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
-        if (log := self._recent.find(owner, turn_id)) is not None:
+        log = self._recent.find(owner, turn_id, turn.attempt)
+        if log is not None and not (turn.status is TurnStatus.COMMITTED and isinstance(log.ending, Failed)):
             return log
         return replay(turn, after=after, trace_id=trace_id)
 
@@ -184,8 +185,7 @@ class Orchestrator:
             else:
                 logger.exception("turn %s failed", turn.turn_id)
                 error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
-        await self._close_as_failed(owner, turn, error)
-        return Failed(problem=problem_of(error, request.trace_id))
+        return await self._failure(owner, turn, error, request.trace_id)
 
     async def _answer(
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
@@ -237,12 +237,16 @@ class Orchestrator:
             tools_off=frozenset(name for name, on in request.tools.items() if not on),
         )
 
-    async def _close_as_failed(self, owner: Owner, turn: Turn, error: OrcError) -> None:
+    async def _failure(self, owner: Owner, turn: Turn, error: OrcError, trace_id: str) -> Event:
+        """The end of a turn that failed, unless its answer was stored after all: that may not have shown."""
         try:
-            await self._parts.log.fail(owner, turn.turn_id, turn.attempt, error.code, error.message)
+            stored = await self._parts.log.fail(owner, turn.turn_id, turn.attempt, error.code, error.message)
+            if stored.status is TurnStatus.COMMITTED:
+                return Done(result=TurnResult.model_validate(stored.result))
         except Exception:
             # The outermost edge of a turn: its lease runs out, and then it reads as failed all the same.
             logger.exception("turn %s could not be closed", turn.turn_id)
+        return Failed(problem=problem_of(error, trace_id))
 
 
 def _initial_state(

@@ -69,7 +69,7 @@ class WorkerProvider:
     async def work_on(self, notice: bytes) -> None:
         """Do the job that a message of the job queue speaks of, unless it is done or somebody is at it.
 
-        Raises whatever nobody foresaw, and ValueError where the message speaks of no job.
+        Raises whatever nobody foresaw, and where the message speaks of no job, ValueError or UnsafeName.
         """
         job = Notice.model_validate_json(notice)
         await (await self._get()).work_on(job.path, job.kind)

@@ -84,6 +84,7 @@ class Container:
         self._proxy = proxy
         self._guard = guard
         self._tokens = BatchTokens()
+        self._noting: dict[str, Any] = {"response_hook": self._tokens.note_written}
 
     async def read(self, item_id: str, partition: PartitionKey) -> Item | None:
         """The item, its ETag under `_etag`; None only where the service says that there is none."""
@@ -104,10 +105,8 @@ class Container:
         text: str,
         parameters: Mapping[str, object],
         partition: PartitionKey | None = None,
-        *,
-        page: int | None = None,
     ) -> list[Item]:
-        """All results; `page` ends the query after one page of that many.
+        """All results.
 
         A partition that is a prefix of the key, or None, asks several partitions: repeat what is known
         of the key in WHERE.
@@ -119,27 +118,21 @@ class Container:
         async def work() -> list[Item]:
             where: dict[str, Any] = {} if partition is None else {"partition_key": list(partition)}
             with self._tokens.reading(partition or ()) as token:
-                found = self._proxy.query_items(
-                    text, parameters=named, max_item_count=page, session_token=token, **where
-                )
-                if page is None:
-                    return [dict(item) async for item in found]
-                async for items in found.by_page():
-                    return [dict(item) async for item in items]
-                return []
+                found = self._proxy.query_items(text, parameters=named, session_token=token, **where)
+                return [dict(item) async for item in found]
 
         return await self._guard.call(work)
 
     async def upsert(self, item: Item) -> None:
         """Write an item whatever is there."""
-        await self._guard.call(lambda: self._proxy.upsert_item(item, no_response=True))
+        await self._guard.call(lambda: self._proxy.upsert_item(item, no_response=True, **self._noting))
 
     async def create(self, item: Item) -> None:
         """Write an item that must not be there yet; Raced where it is, perhaps by this very call."""
 
         async def work() -> None:
             try:
-                await self._proxy.create_item(item, no_response=True)
+                await self._proxy.create_item(item, no_response=True, **self._noting)
             except CosmosResourceExistsError as exc:
                 raise Raced from exc
 
@@ -156,6 +149,7 @@ class Container:
                     etag=etag,
                     match_condition=MatchConditions.IfNotModified,
                     no_response=True,
+                    **self._noting,
                 )
             except CosmosAccessConditionFailedError as exc:
                 raise Raced from exc
@@ -171,7 +165,7 @@ class Container:
 
         async def work() -> bool:
             try:
-                await self._proxy.delete_item(item_id, list(partition))
+                await self._proxy.delete_item(item_id, list(partition), **self._noting)
             except CosmosResourceNotFoundError as exc:
                 if not _says_that_the_item_is_absent(exc):
                     raise
@@ -201,8 +195,7 @@ class Container:
 class Cosmos:
     """One database over one client; `close` closes both."""
 
-    def __init__(self, client: CosmosClient, database: str, guard: Guard) -> None:
-        self._client = client
+    def __init__(self, client: CosmosClient, database: str, guard: SessionGuard) -> None:
         self._database = client.get_database_client(database)
         self._guard = guard
 
@@ -210,14 +203,9 @@ class Cosmos:
         """A container of the database; asks for nothing."""
         return Container(self._database.get_container_client(name), self._guard)
 
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the database answers."""
-        async with self._guard.attempt():
-            await self._database.read()
-
     async def close(self) -> None:
         """Close the client's connections."""
-        await self._client.close()
+        await self._guard.close()
 
 
 async def unraced(work: Callable[[], Awaitable[Result]], *, racing_seconds: float = RACING_SECONDS) -> Result:

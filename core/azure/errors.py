@@ -15,7 +15,7 @@ from azure.core.exceptions import (
 
 from core.errors import DependencyDown, OrcError
 
-PASSES = frozenset({408, 429, 449, 500, 502, 503, 504})
+PASSES = frozenset({408, 410, 429, 449, 500, 502, 503, 504})
 """Statuses after which the same request may work."""
 
 
@@ -32,13 +32,18 @@ def translator(dependency: str, name: str) -> Callable[[Exception], OrcError | N
 
 
 def _translate(dependency: str, name: str, exc: Exception) -> OrcError | None:
-    if isinstance(exc, ClientAuthenticationError) or getattr(exc, "status_code", None) in {401, 403}:
+    status = getattr(exc, "status_code", None)
+    if isinstance(exc, ClientAuthenticationError) and (status is None or status in PASSES):
+        # Whoever issues tokens was not reached or is busy.
+        message = f"No identity could be had for {name}. Try again shortly."
+        return DependencyDown(message, dependency=dependency)
+    if isinstance(exc, ClientAuthenticationError) or status in {401, 403}:
         return DependencyMisconfigured(
             f"{name} refused our identity: check its role assignments, its firewall and the key.",
             dependency=dependency,
         )
-    if isinstance(exc, HttpResponseError) and exc.status_code not in PASSES and exc.status_code is not None:
-        message = f"{name} refused a request with status {exc.status_code}."
+    if isinstance(exc, HttpResponseError) and status not in PASSES and status is not None:
+        message = f"{name} refused a request with status {status}."
         return DependencyMisconfigured(message, dependency=dependency, code="dependency_refused")
     if isinstance(exc, ServiceRequestError | ServiceResponseError | AzureError | aiohttp.ClientError):
         return DependencyDown(f"{name} does not answer. Try again shortly.", dependency=dependency)

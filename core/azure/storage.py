@@ -71,17 +71,14 @@ class Storage:
         for name in queues:
             await self.queues.call(partial(_create_queue, self.queue(name)))
 
-    async def ping_blobs(self) -> None:
-        """Raise DependencyDown unless the account's blob service answers."""
-        async with self.blobs.attempt():
-            async for _ in self._blob_service.list_containers(results_per_page=1):
-                break
-
-    async def ping_queues(self) -> None:
-        """Raise DependencyDown unless the account's queue service answers."""
-        async with self.queues.attempt():
-            async for _ in self._queue_service.list_queues(results_per_page=1):
-                break
+    async def ping(self, containers: Iterable[str] = (), queues: Iterable[str] = ()) -> None:
+        """Raise DependencyDown unless each of these is there and may be used."""
+        for container in containers:
+            async with self.blobs.attempt():
+                await self.container(container).get_container_properties()
+        for queue in queues:
+            async with self.queues.attempt():
+                await self.queue(queue).get_queue_properties()
 
     async def _delegated_key(self, expires_at: datetime) -> UserDelegationKey:
         """A key to sign with that the service gave to our identity, kept for as long as it lasts."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from core.search.embedding import PassageEmbedder
 
 LEASE_SECONDS = 6.0
-WAIT_SECONDS = 0.1
+SHORTEST_WAIT, LONGEST_WAIT = 0.1, 1.0
+"""Seconds between two looks at what somebody else reads: on Azure each takes seven requests."""
 ATTEMPTS = 3
 
 log = logging.getLogger(__name__)
@@ -54,12 +55,19 @@ class Ingestion:
         self._max_bytes = max_bytes
 
     async def run(self, job: Job, progress: Progress) -> None:
-        """Do a leased job. Raises LeaseLost where it is not ours, or not wanted, any more."""
+        """Do a leased job.
+
+        Raises LeaseLost where it is not ours, or not wanted, any more, and Unavailable where it has to
+        wait: for something that is down, or for the ingestion of the document.
+        """
         document = await self._stores.get(job.path)
         if document is None or document.etag != job.etag:
             await self.settle(job.path)
         elif job.kind is JobKind.INGEST:
             await self._ingest(document, progress)
+        elif not document.status.is_final:
+            # If it ended now, ingestion might have found it queued, and so not have queued it again.
+            raise Unavailable(f'"{document.blob_name}" has not been read yet.')
         else:
             if job.kind is JobKind.EMBED:
                 await self._embed(document, await self._stores.index.get(document.document_id), progress)
@@ -131,6 +139,7 @@ class Ingestion:
         return stored
 
     async def _until_readable(self, path: BlobPath, progress: Progress) -> Document:
+        wait = SHORTEST_WAIT
         while True:
             document = await self._stores.get(path)
             if document is None:
@@ -147,7 +156,8 @@ class Ingestion:
             told = (await self._stores.queue.progress(path.document_id)).get(JobKind.INGEST)
             if told is not None:
                 progress(told.done, told.total, told.what)
-            await asyncio.sleep(WAIT_SECONDS)
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
 
     async def _ingest(self, document: Document, progress: Progress) -> None:
         if not document.status.is_final:
@@ -186,10 +196,13 @@ class Ingestion:
 
     async def _make_searchable(self, document: Document, progress: Progress) -> None:
         stores, document_id = self._stores, document.document_id
+        pages = await stores.pages.get(document_id)
+        if not self._reader.is_text_of(document, pages):
+            log.warning("pages are not those of the record document_id=%s", document_id)
+            await self._start_over(document.path)
         twin = await self._finished_twin(document)
         if twin is not None and await self._copy(twin, document):
             return
-        pages = await stores.pages.get(document_id)
         progress(0, len(pages), "Making the text searchable")
         passages = await asyncio.to_thread(split_pages, document_id, pages)
         await self._embed_or_put_off(document, passages, progress)

@@ -76,7 +76,10 @@ class Catalog(Protocol):
         """The organization's readable documents with these bytes, whoever they belong to."""
 
     async def unfinished(self) -> list[Document]:
-        """Every record that is neither completed nor failed, of all owners, oldest first."""
+        """Every record that is neither completed nor failed, of all owners, oldest first.
+
+        One that is no record to this version is logged and left out: it must not hold up the others.
+        """
 
     async def delete(self, path: BlobPath) -> None:
         """Remove the record and its file references; an absent one is no error."""

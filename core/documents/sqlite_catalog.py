@@ -1,9 +1,12 @@
 """The catalog in SQLite: records of documents, and the references to their files."""
 
 import json
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+
+from pydantic import ValidationError
 
 from core.documents.models import Document, StoredFile
 from core.documents.names import BlobPath, Owner
@@ -30,6 +33,8 @@ CREATE TABLE IF NOT EXISTS stored_files (
     PRIMARY KEY (organization_id, document_id)
 ) WITHOUT ROWID
 """
+
+log = logging.getLogger(__name__)
 
 _OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
 
@@ -81,10 +86,11 @@ class SqliteCatalog:
 
     async def unfinished(self) -> list[Document]:
         query = (
-            "SELECT body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
+            "SELECT document_id, body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
             " ORDER BY body ->> 'created_at'"
         )
-        return await self._documents(query, ())
+        rows = await self._database.read(lambda connection: connection.execute(query).fetchall())
+        return [document for row in rows if (document := _document_if_valid(row)) is not None]
 
     async def delete(self, path: BlobPath) -> None:
         def work(connection: sqlite3.Connection) -> None:
@@ -147,6 +153,14 @@ class SqliteCatalog:
     async def _documents(self, query: str, parameters: Sequence[str]) -> list[Document]:
         rows = await self._database.read(lambda connection: connection.execute(query, parameters).fetchall())
         return [Document.model_validate_json(row["body"]) for row in rows]
+
+
+def _document_if_valid(row: sqlite3.Row) -> Document | None:
+    try:
+        return Document.model_validate_json(row["body"])
+    except ValidationError:
+        log.error("a record cannot be read document_id=%s", row["document_id"])
+        return None
 
 
 def _key(owner: Owner) -> tuple[str, str, str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -69,7 +70,7 @@ class TextReader:
         """
         sha256 = await asyncio.to_thread(_sha256, source)
         for twin in await self.twins(path, sha256):
-            if self.is_whole(twin) and await self._stores.is_current(twin):
+            if self.is_whole(twin) and await self._stores.is_current(twin) and await self._has_text(twin):
                 return Reading(_shared_facts(twin, path), None, twin)
         extraction = await self._extractor.extract(source, path.file, progress)
         outcome = OcrOutcome(extraction=extraction)
@@ -78,6 +79,15 @@ class TextReader:
             if outcome.retryable and not outcome.extraction.has_text:
                 raise DependencyDown(outcome.reason, dependency="ocr")
         return await asyncio.to_thread(self._weigh, outcome, may_improve=not with_ocr)
+
+    @staticmethod
+    def is_text_of(document: Document, pages: Sequence[Page]) -> bool:
+        """Whether these can be the pages that were read from the bytes of the record.
+
+        Pages know no version: another process, at work on earlier bytes, may have saved its own last.
+        """
+        counted = len(pages), sum(page.tokens for page in pages)
+        return counted == (document.pages, document.tokens)
 
     async def twins(self, path: BlobPath, sha256: str) -> list[Document]:
         """The organization's readable documents with these bytes and the same kind of name.
@@ -103,6 +113,9 @@ class TextReader:
         elif not await self._take_over(twin, document, replaced):
             return None
         return reading.describe(document)
+
+    async def _has_text(self, document: Document) -> bool:
+        return self.is_text_of(document, await self._stores.pages.get(document.document_id))
 
     async def _take_over(self, twin: Document, document: Document, replaced: BlobProperties | None) -> bool:
         """Have the pages of a document with the same bytes, if it still has them."""

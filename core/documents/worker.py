@@ -13,6 +13,8 @@ from core.documents.stores import Stores
 from core.errors import LeaseLost, NotFound, OrcError, Unavailable
 
 RETRY_SECONDS = 5.0
+REPAIR_SECONDS = 300.0
+"""After that, what only a change of the settings can mend is tried again: somebody may have made it."""
 MAX_LEASES = 25
 """A document that takes its worker down with it must not do so for ever."""
 SECONDS_BETWEEN_REPORTS = 0.25
@@ -66,12 +68,15 @@ class Worker:
             pass
 
     async def sweep(self) -> None:
-        """Queue what a crash left out between a record and its job; drop what providers hold too long."""
-        for document in await self._stores.catalog.unfinished():
-            await self._stores.queue.enqueue(document, JobKind.INGEST)
-        await self._stores.queue.sweep()
-        if self._stores.files is not None:
-            await self._stores.files.sweep()
+        """Queue what a crash left out between a record and its job; drop what providers hold too long.
+
+        What goes wrong with one of these is in the log only, and does not stop the others.
+        """
+        files = self._stores.files
+        await _attempt("documents without a job", self._queue_unfinished)
+        await _attempt("jobs without a notice", self._stores.queue.sweep)
+        if files is not None:
+            await _attempt("files of providers", files.sweep)
 
     async def work_once(self) -> bool:
         """Do the next job; whether there was one."""
@@ -95,6 +100,10 @@ class Worker:
             await self._handle(job)
         return job is not None
 
+    async def _queue_unfinished(self) -> None:
+        for document in await self._stores.catalog.unfinished():
+            await self._stores.queue.enqueue(document, JobKind.INGEST)
+
     async def _handle(self, job: Job) -> None:
         if job.leases > MAX_LEASES:
             await self._give_up(job, "Processing it broke off again and again. Upload another version of it.")
@@ -113,15 +122,17 @@ class Worker:
             await self._stores.queue.finish(job)
         except Unavailable as exc:
             log.warning("job waits kind=%s document_id=%s: %s", job.kind, job.path.document_id, exc.code)
-            await self._stores.queue.release(job, RETRY_SECONDS)
+            await self._stores.queue.release(job, RETRY_SECONDS if exc.retryable else REPAIR_SECONDS)
         except OrcError as exc:
             await self._give_up(job, exc.message)
 
     async def _do(self, job: Job) -> None:
         reports = _Reports(lambda progress: self._stores.queue.report(job, progress))
         async with self._ingestion.holding(job):
-            await self._ingestion.run(job, reports.note)
-            await reports.settle()
+            try:
+                await self._ingestion.run(job, reports.note)
+            finally:
+                await reports.settle()
         await self._stores.queue.finish(job)
 
     async def _give_up(self, job: Job, reason: str) -> None:
@@ -145,16 +156,25 @@ class Worker:
 
     async def _sweep_now_and_then(self) -> None:
         while True:
-            try:
-                await self.sweep()
-            except Exception:
-                # The outermost edge of the sweep: a record that cannot be read must not stop the worker.
-                log.exception("the queue was not looked through")
+            await self.sweep()
             await asyncio.sleep(self._pace.between_sweeps)
 
 
+async def _attempt(what: str, part: Callable[[], Awaitable[object]]) -> None:
+    try:
+        await part()
+    except Unavailable as exc:
+        log.warning("the sweep left out %s: %s", what, exc.code)
+    except Exception:
+        # The outermost edge of a part of the sweep.
+        log.exception("the sweep left out %s", what)
+
+
 class _Reports:
-    """Passes on progress without holding up the work, at most four times a second."""
+    """Passes on progress without holding up the work, at most four times a second.
+
+    A report that does not arrive is no reason to do the work again.
+    """
 
     def __init__(self, send: Callable[[JobProgress], Awaitable[None]]) -> None:
         self._send = send
@@ -166,9 +186,15 @@ class _Reports:
         if now - self._last < SECONDS_BETWEEN_REPORTS or (self._sending and not self._sending.done()):
             return
         self._last = now
-        self._sending = asyncio.ensure_future(self._send(JobProgress(done=done, total=total, what=what)))
+        self._sending = asyncio.create_task(self._report(JobProgress(done=done, total=total, what=what)))
 
     async def settle(self) -> None:
         """Wait for the report on its way."""
         if self._sending is not None:
             await self._sending
+
+    async def _report(self, progress: JobProgress) -> None:
+        try:
+            await self._send(progress)
+        except OrcError as exc:
+            log.warning("progress was not reported: %s", exc.code)

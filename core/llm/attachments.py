@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal
 
-from core.documents.local_files import LocalProviderFiles
+from core.documents.local_files import LocalProviderFiles, Locks
 from core.documents.models import Document, FileRef
 from core.documents.names import BlobPath
 from core.documents.ports import BlobStore, Catalog, Handed, ProviderFiles
@@ -37,10 +37,9 @@ def build_provider_files(
 ) -> ProviderFiles:
     """What the settings ask for: text where no provider is set, or none that is known to take files."""
     ttl = settings.file_id_ttl_seconds
-    local = LocalProviderFiles(catalog, ttl_seconds=ttl, clock=clock)
     way = way_of(settings, provider.endpoint if provider else None)
-    if provider is None or way == "text":
-        return local
+    if provider is None or (way == "text" and settings.provider_files == "auto"):
+        return LocalProviderFiles(catalog, ttl_seconds=ttl, clock=clock)
     from openai import AsyncOpenAI
 
     client = AsyncOpenAI(
@@ -50,8 +49,27 @@ def build_provider_files(
         timeout=provider.http.timeout,
         max_retries=provider.retries,
     )
-    stored = OpenAIFiles(client, provider, catalog=catalog, blobs=blobs, ttl_seconds=ttl, clock=clock)
+    locks = Locks()
+    stored = OpenAIFiles(
+        client,
+        provider,
+        catalog=catalog,
+        blobs=blobs,
+        ttl_seconds=ttl,
+        clock=clock,
+        deployment=_deployment(settings),
+        locks=locks,
+    )
+    local = LocalProviderFiles(catalog, ttl_seconds=ttl, clock=clock, locks=locks, replacing=stored.forget)
+    # Also where all goes as text by now: what was sent before has to be deleted all the same.
     return Attachments(way, stored, local, blobs)
+
+
+def _deployment(settings: CoreSettings) -> str:
+    """What tells this deployment from others: where it keeps its records."""
+    if settings.azure_cosmos_endpoint:
+        return f"{settings.azure_cosmos_endpoint} {settings.azure_cosmos_database}"
+    return str(settings.data_dir.resolve())
 
 
 def way_of(settings: CoreSettings, endpoint: Endpoint | None) -> SentAs:
@@ -73,10 +91,8 @@ class Attachments:
     What the provider turns out not to offer is not tried again in this process.
     """
 
-    def __init__(
-        self, way: Literal["file", "base64"], stored: OpenAIFiles, local: LocalProviderFiles, blobs: BlobStore
-    ) -> None:
-        self._way: SentAs = way
+    def __init__(self, way: SentAs, stored: OpenAIFiles, local: LocalProviderFiles, blobs: BlobStore) -> None:
+        self._way = way
         self._why = ""
         self._stored = stored
         self._local = local
@@ -121,7 +137,9 @@ class Attachments:
         way = self._way
         if document.media_type != PDF:
             return await self._as_text(document)
-        if way == "text" or not room.takes(document, way):
+        if way == "text":
+            return await self._as_text(document, self._why)
+        if not room.takes(document, way):
             return await self._as_text(document, self._why or "The files are too large to be sent together.")
         try:
             if way == "file":

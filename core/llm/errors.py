@@ -73,3 +73,12 @@ class FilesNotRead(ModelMisconfigured):
 def model_down(message: str, code: str | None = None) -> DependencyDown:
     """The model did not answer; trying again may help."""
     return DependencyDown(message, dependency=MODEL, code=code)
+
+
+def key_refused() -> ModelMisconfigured:
+    """The provider does not know who asks, or does not let them."""
+    return ModelMisconfigured(
+        "The model provider refused our key or identity: check OPENAI_API_KEY, AZURE_OPENAI_API_KEY or the"
+        " role `Cognitive Services OpenAI User`.",
+        code="model_auth",
+    )

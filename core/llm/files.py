@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakValueDictionary
 
-from core.documents.local_files import stored_file
+from core.documents.local_files import Locks, stored_file
 from core.documents.models import Document, FileRef, StoredFile
 from core.documents.names import BlobPath, missing_document
 from core.documents.ports import BlobStore, Catalog
@@ -28,7 +27,6 @@ SWEEP_SECONDS = 3600.0
 LISTED_AT_ONCE, LISTED, DELETED = 100, 10_000, 200
 """What one sweep looks at and deletes at most."""
 
-_OURS = re.compile(r"orc-document-[0-9a-f]{12}-.")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 log = logging.getLogger(__name__)
@@ -38,7 +36,8 @@ class OpenAIFiles:
     """Keeps PDFs with a provider, and in the catalog the ids under which they are there.
 
     An id counts for one organization, document, ETag and content, and until shortly before it expires.
-    `client` and `provider` are of one account; the methods raise what `core.llm.errors` lists.
+    `client` and `provider` are of one account; the methods raise what `core.llm.errors` lists. Files are
+    told by their names from those of other deployments that share the account.
     """
 
     def __init__(
@@ -50,6 +49,8 @@ class OpenAIFiles:
         blobs: BlobStore,
         ttl_seconds: int,
         clock: Callable[[], datetime],
+        deployment: str = "",
+        locks: Locks | None = None,
     ) -> None:
         self._client = client
         self._quick = client.with_options(timeout=QUICK_SECONDS, max_retries=0)
@@ -65,14 +66,15 @@ class OpenAIFiles:
         self._clock = clock
         self._provider_expires = True
         self._next_sweep = 0.0
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._mark = f"orc-{hashlib.sha256(deployment.encode()).hexdigest()[:8]}-"
+        self._locks = Locks() if locks is None else locks
 
     async def ensure(self, document: Document) -> FileRef:
         """The file with this document's present bytes, sent only where the provider has none.
 
         Raises NotFound where those bytes are no longer stored.
         """
-        async with self._locks.setdefault(document.document_id, asyncio.Lock()):
+        async with self._locks.of(document):
             stored = await self._live(document) or await self._send(document)
         return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
 
@@ -112,7 +114,7 @@ class OpenAIFiles:
 
     async def _send(self, document: Document) -> StoredFile:
         content = await read_pdf(self._blobs, document)
-        file_id = await self._upload(name_for_provider(document), content)
+        file_id = await self._upload(f"{self._mark}{plain_name(document)}", content)
         stored = stored_file(document, file_id, self._clock() + self._ttl - MARGIN, self._host)
         replaced = await self._catalog.files_of(document.path)
         await self._catalog.save_files([stored])
@@ -190,7 +192,7 @@ class OpenAIFiles:
             listed = self._quick.files.list(purpose=self._purpose, limit=LISTED_AT_ONCE, order="asc")
             async for file in listed:
                 seen += 1
-                if _OURS.match(file.filename) and file.created_at < born_before:
+                if file.filename.startswith(self._mark) and file.created_at < born_before:
                     found.append(file.id)
                 if seen == LISTED or len(found) == DELETED:
                     break
@@ -207,7 +209,7 @@ async def read_pdf(blobs: BlobStore, document: Document) -> bytes:
     return content
 
 
-def name_for_provider(document: Document) -> str:
-    """What the provider calls it: told from other people's files, and of plain characters only."""
+def plain_name(document: Document) -> str:
+    """What a model is told that the file is called: of plain characters only."""
     stem = _UNSAFE.sub("_", document.blob_name.removesuffix(".pdf"))[:80].strip("._-") or "document"
-    return f"orc-document-{document.document_id.replace('-', '')[:12]}-{stem}.pdf"
+    return f"{document.document_id.replace('-', '')[:12]}-{stem}.pdf"

@@ -14,6 +14,7 @@ from core.llm.errors import (
     FilesNotStored,
     ModelMisconfigured,
     ModelOutputInvalid,
+    key_refused,
     model_down,
 )
 
@@ -61,6 +62,8 @@ def translate_about_files(exc: Exception) -> OrcError | None:
     if isinstance(exc, openai.APIStatusError) and exc.status_code in NO_FILES_API:
         return FilesNotStored()
     error = translate(exc)
+    if isinstance(error, ContextTooLong):
+        return ModelMisconfigured("The file is larger than the provider takes.", code="model_refused_file")
     if isinstance(error, ModelMisconfigured) and error.code == "model_refused_request":
         return ModelMisconfigured("The model provider refused a file.", code="model_refused_file")
     return error
@@ -83,7 +86,7 @@ def _by_code(code: str | None) -> OrcError | None:
         case "rate_limit_exceeded":
             return _busy()
         case "invalid_api_key":
-            return _refused()
+            return key_refused()
         case _:
             return None
 
@@ -91,7 +94,7 @@ def _by_code(code: str | None) -> OrcError | None:
 def _by_class(exc: openai.APIError) -> OrcError:
     match exc:
         case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return _refused()
+            return key_refused()
         case openai.NotFoundError():
             return ModelMisconfigured(
                 "The provider has no such model: check ORC_CHAT_MODEL and the endpoint.", code="model_unknown"
@@ -117,9 +120,3 @@ def _by_class(exc: openai.APIError) -> OrcError:
 
 def _busy() -> OrcError:
     return model_down("The model is handling too many requests. Try again shortly.", "model_busy")
-
-
-def _refused() -> ModelMisconfigured:
-    return ModelMisconfigured(
-        "The model provider refused our key: check OPENAI_API_KEY or AZURE_OPENAI_API_KEY.", code="model_auth"
-    )

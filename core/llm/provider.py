@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from core.azure.credentials import Credentials
 from core.errors import OrcError
-from core.llm.errors import MODEL, ModelMisconfigured
+from core.llm.errors import MODEL, ModelMisconfigured, key_refused, model_down
 from core.outages import Guard
 from core.settings import CoreSettings
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
 OPENAI_URL = "https://api.openai.com/v1"
+REFUSED = frozenset({401, 403})
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"
 CONNECT_SECONDS = 5.0
 NO_KEY = "none"
@@ -55,6 +56,20 @@ class Provider:
     chat: Guard
     embeddings: Guard
     files: Guard
+
+    async def ping(self) -> None:
+        """Raise DependencyDown unless the provider answers and takes our key. Costs nothing."""
+        from httpx2 import HTTPError
+
+        headers = {"authorization": f"Bearer {await self.key()}"}
+        try:
+            response = await self.http.get(f"{self.endpoint.url.rstrip('/')}/models", headers=headers)
+        except HTTPError as exc:
+            raise model_down("The model cannot be reached. Try again shortly.") from exc
+        if response.status_code in REFUSED:
+            raise key_refused()
+        if response.is_server_error:
+            raise model_down("The model failed to answer. Try again shortly.")
 
     async def aclose(self) -> None:
         """Close the connections."""

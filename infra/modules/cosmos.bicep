@@ -71,7 +71,7 @@ resource grant 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-05
     roleDefinitionId: dataContributor
     scope: '${account.id}${each.scope}'
   }
-  dependsOn: [account::orc]
+  dependsOn: [account::orc::items]
 }]
 
 output endpoint string = account.properties.documentEndpoint

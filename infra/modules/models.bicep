@@ -9,9 +9,13 @@ param embeddingModel string
 param embeddingModelVersion string
 param embeddingCapacity int
 param callers array
+param deployerId string
+param deployerType string
 
 // Not the lesser `Cognitive Services OpenAI User`: documents are sent, and taken back, through the Files API.
 var openAiContributor = 'a001fd3d-188f-4b5d-821b-7da978bf7442'
+// How long a vector is, `orc provision` asks the model.
+var openAiUser = '5e0bd9bd-7b93-4f28-af87-19fc36ad61bd'
 
 resource account 'Microsoft.CognitiveServices/accounts@2024-10-01' = {
   name: 'oai-${token}'
@@ -53,5 +57,15 @@ resource call 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for caller
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', openAiContributor)
   }
 }]
+
+resource look 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(deployerId)) {
+  name: guid(account.id, deployerId, openAiUser)
+  scope: account
+  properties: {
+    principalId: deployerId
+    principalType: deployerType
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', openAiUser)
+  }
+}
 
 output endpoint string = account.properties.endpoint

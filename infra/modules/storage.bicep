@@ -34,7 +34,7 @@ resource data 'Microsoft.Storage/storageAccounts@2023-05-01' = {
   location: location
   tags: tags
   kind: 'StorageV2'
-  sku: { name: 'Standard_ZRS' }
+  sku: { name: 'Standard_LRS' }
   properties: {
     allowSharedKeyAccess: false
     allowBlobPublicAccess: false

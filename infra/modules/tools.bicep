@@ -6,9 +6,11 @@ param identityId string
 param identityClientId string
 param identityPrincipalId string
 param logAnalyticsName string
-param insightsConnectionString string
 param scopeKeyUri string
 param settings object
+
+@description('The image that azd deployed; empty before it has.')
+param image string
 
 var port = 8080
 var name = 'ca-tools-${token}'
@@ -73,21 +75,21 @@ resource app 'Microsoft.App/containerApps@2024-03-01' = {
       containers: [
         {
           name: 'tools'
-          // Until azd has deployed the first image.
-          image: 'mcr.microsoft.com/k8se/quickstart:latest'
+          image: empty(image) ? 'mcr.microsoft.com/k8se/quickstart:latest' : image
           resources: { cpu: json('1.0'), memory: '2Gi' }
           env: concat(
             map(items(settings), setting => { name: setting.key, value: setting.value }),
             [
               { name: 'AZURE_CLIENT_ID', value: identityClientId }
-              { name: 'APPLICATIONINSIGHTS_CONNECTION_STRING', value: insightsConnectionString }
               { name: 'ORC_MCP_PUBLIC_URL', value: 'https://${name}.${environment.properties.defaultDomain}/mcp' }
               { name: 'ORC_SCOPE_KEY', secretRef: 'scope-key' }
             ]
           )
-          probes: [
-            { type: 'Readiness', httpGet: { path: '/health', port: port }, periodSeconds: 5 }
-            { type: 'Liveness', httpGet: { path: '/health', port: port }, periodSeconds: 10, failureThreshold: 3 }
+          // What stands in for the first image knows nothing of these.
+          probes: empty(image) ? [] : [
+            { type: 'Readiness', httpGet: { path: '/health', port: port }, periodSeconds: 5, timeoutSeconds: 5 }
+            // A store that is down is no reason to restart.
+            { type: 'Liveness', httpGet: { path: '/live', port: port }, periodSeconds: 10, failureThreshold: 3 }
           ]
         }
       ]

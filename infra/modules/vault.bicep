@@ -37,4 +37,5 @@ resource read 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for reader
   }
 }]
 
-output scopeKeyUri string = secret.properties.secretUri
+// With its version: both halves then change over to a new key with their settings, not when they next look.
+output scopeKeyUri string = secret.properties.secretUriWithVersion

@@ -18,7 +18,7 @@ from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
 from core.grounding.highlights import ReadBoxes, with_rectangles
 from core.grounding.markers import CitationWriter
 from core.grounding.sources import fence, label
-from core.llm.files import PDF, name_for_provider
+from core.llm.files import PDF, plain_name
 from core.llm.model import ChatModel, Meter
 from core.scope import Scope
 from mcp_server.tools.reading import Plan, Reader, Reading
@@ -182,7 +182,7 @@ def _block(handed: Handed) -> dict[Any, Any]:
         "type": "file",
         "base64": base64.b64encode(handed.content).decode(),
         "mime_type": PDF,
-        "filename": name_for_provider(handed.document),
+        "filename": plain_name(handed.document),
     }
 
 

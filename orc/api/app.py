@@ -7,8 +7,8 @@ from fastapi import Depends, FastAPI
 
 from core.logs import keep_content_out
 from orc import __version__
-from orc.api.body_limit import BodyLimit
 from orc.api.dependencies import given_once
+from orc.api.door import Door
 from orc.api.errors import add_error_handlers
 from orc.api.identity import build_authenticator
 from orc.api.openapi import DocumentedApp
@@ -47,8 +47,13 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.services = provider
     app.state.authenticator = build_authenticator(settings)
     upload_bytes = settings.max_upload_bytes * settings.max_files_per_upload
-    app.add_middleware(BodyLimit, path=f"{PREFIX}/orc", max_bytes=MAX_QUESTION_BYTES)
-    app.add_middleware(BodyLimit, path=f"{PREFIX}/conversations", max_bytes=upload_bytes)
+    app.add_middleware(
+        Door,
+        authenticator=app.state.authenticator,
+        prefixes=(f"{PREFIX}/orc", f"{PREFIX}/conversations"),
+        max_bytes=MAX_QUESTION_BYTES,
+        max_upload_bytes=upload_bytes,
+    )
     app.add_middleware(TraceIds)
     add_error_handlers(app)
     for router in (turns.router, documents.router, conversations.router, health.router):

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from core.documents.names import Owner
 from core.errors import InvalidInput
-from orc.api.identity import Authenticator
+from orc.api.door import PRINCIPAL
 from orc.bootstrap import ServiceProvider, Services
 from orc.identity import Principal
 
@@ -39,9 +39,9 @@ async def services(request: Request) -> Services:
 
 
 async def principal(request: Request) -> Principal:
-    """The verified caller."""
-    authenticator: Authenticator = request.app.state.authenticator
-    return await authenticator.identify(request)
+    """The verified caller, whom the door has let in."""
+    known: Principal = request.scope[PRINCIPAL]
+    return known
 
 
 async def owner(

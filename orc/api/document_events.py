@@ -1,6 +1,7 @@
 """How a document comes along, as typed events: its record whenever it changes, and progress in between."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 from core.documents.library import DocumentLibrary
@@ -10,7 +11,9 @@ from orc.api.schemas import DocumentView
 from orc.events import Event, Failed
 from orc.problems import problem_of
 
-LOOK_SECONDS = 0.2
+FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.2, 2.0
+"""A look costs a few requests where services keep documents: after a while without news there are fewer."""
+FOLLOWED_SECONDS = 1800.0
 
 
 class DocumentChanged(Event):
@@ -41,7 +44,10 @@ class DocumentProgress(Event):
 async def follow_document(
     library: DocumentLibrary, document: Document, trace_id: str
 ) -> AsyncIterator[tuple[int, Event]]:
-    """The events of a document from now on, numbered from 1; the last is `done`, or `error`."""
+    """The events of a document from now on, numbered from 1; the last is `done`, or `error`.
+
+    After half an hour they end without either: whoever still waits can come back.
+    """
     number = 0
     try:
         async for event in _changes(library, document):
@@ -54,7 +60,11 @@ async def follow_document(
 async def _changes(library: DocumentLibrary, document: Document) -> AsyncIterator[Event]:
     shown: Document | None = None
     told: JobProgress | None = None
+    wait, end = FIRST_LOOK_SECONDS, time.monotonic() + FOLLOWED_SECONDS
     while not document.status.is_final:
+        if time.monotonic() > end:
+            return
+        before = (shown, told)
         if document != shown:
             shown = document
             yield DocumentChanged(document=DocumentView.of(document))
@@ -62,6 +72,7 @@ async def _changes(library: DocumentLibrary, document: Document) -> AsyncIterato
         if progress is not None and progress != told and progress.what:
             told = progress
             yield DocumentProgress(done=progress.done, total=progress.total, message=progress.what)
-        await asyncio.sleep(LOOK_SECONDS)
+        wait = FIRST_LOOK_SECONDS if (shown, told) != before else min(1.5 * wait, LONGEST_LOOK_SECONDS)
+        await asyncio.sleep(wait)
         document = await library.find(document.owner, document.document_id)
     yield DocumentReady(document=DocumentView.of(document))

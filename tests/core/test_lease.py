@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from core.errors import DependencyDown, OrcError, TurnInFlight
+from core.errors import DependencyDown, TurnInFlight
 from core.lease import held
 
 
 class Renewals:
     """Renews: raises what it is given, in order, then agrees."""
 
-    def __init__(self, *errors: OrcError) -> None:
+    def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
         self.count = 0
         self.agreed = asyncio.Event()
@@ -64,3 +64,53 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_a_cancellation_from_outside_counts_for_more_than_a_lease_that_is_lost() -> None:
+    stopping = asyncio.Event()
+
+    async def work() -> None:
+        async with hold(Renewals(TurnInFlight("taken over"))):
+            try:
+                await asyncio.sleep(30)
+            finally:
+                stopping.set()
+                await asyncio.sleep(30)
+
+    task = asyncio.create_task(work())
+    await stopping.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_lease_that_is_lost_while_a_cancelled_task_cleans_up_is_told() -> None:
+    told: list[Exception] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            try:
+                async with hold(Renewals(TurnInFlight("taken over"))):
+                    await asyncio.sleep(30)
+            except TurnInFlight as exc:
+                told.append(exc)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(told) == 1
+
+
+async def test_an_error_that_nobody_foresaw_is_logged_and_renewing_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = Renewals(ValueError("unforeseen"))
+    async with asyncio.timeout(5), hold(log):
+        await log.agreed.wait()
+    [record] = caplog.records
+    assert record.exc_info is not None
+    assert record.exc_info[0] is ValueError

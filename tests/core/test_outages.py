@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import traceback
 from collections.abc import Callable
 
 import pytest
@@ -158,14 +159,53 @@ async def test_many_failures_at_the_same_time_open_the_circuit_once(guard: Guard
     assert await recovers(guard) < 2
 
 
+async def cancel_a_call(guard: Guard) -> None:
+    call = asyncio.create_task(guard.call(lambda: asyncio.sleep(60)))
+    await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
 async def test_cancelling_is_no_failure(guard: Guard) -> None:
     for _ in range(2 * FAILURES_IN_A_ROW):
-        call = asyncio.create_task(guard.call(lambda: asyncio.sleep(60)))
-        await asyncio.sleep(0)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
+        await cancel_a_call(guard)
     assert await guard.call(Store()) == "answer"
+
+
+async def test_cancelling_does_not_make_failures_forgotten(guard: Guard) -> None:
+    for _ in range(FAILURES_IN_A_ROW):
+        await cancel_a_call(guard)
+        with pytest.raises(DependencyDown):
+            await fail_once(guard)
+    with pytest.raises(CircuitOpen):
+        await guard.call(Store())
+
+
+async def test_a_cancelled_trial_leaves_the_answer_to_the_next(guard: Guard) -> None:
+    await open_circuit(guard)
+    await asyncio.sleep(OPEN_SECONDS + 0.1)
+    await cancel_a_call(guard)
+    with pytest.raises(DependencyDown):
+        await fail_once(guard)
+    with pytest.raises(CircuitOpen):
+        await guard.call(Store())
+    await asyncio.sleep(OPEN_SECONDS + 0.1)
+    await cancel_a_call(guard)
+    assert await guard.call(Store()) == "answer"
+    with pytest.raises(DependencyDown):
+        await fail_once(guard)
+    assert await guard.call(Store()) == "answer"
+
+
+async def test_refusing_many_keeps_nothing_of_them(guard: Guard) -> None:
+    await open_circuit(guard)
+    for _ in range(50):
+        with pytest.raises(CircuitOpen) as caught:
+            await fail_once(guard)
+    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is not None
+    assert list(traceback.walk_tb(caught.value.__context__.__traceback__)) == []
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ ROLES = {
     "queueSender": "c6a89b2d-59bc-44d0-9896-0f6e12d7b80a",
     "indexContributor": "8ebe5a00-799e-43f5-93ac-243d3dce84a7",
     "serviceContributor": "7ca78c08-252a-4471-8644-bb5ff32d4ba0",
+    "openAiUser": "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd",
     "openAiContributor": "a001fd3d-188f-4b5d-821b-7da978bf7442",
     "secretsUser": "4633458b-17de-408a-b874-0445c86b69e6",
     "metricsPublisher": "3913510d-42f4-4e42-8a64-420c390055eb",

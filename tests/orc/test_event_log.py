@@ -53,7 +53,8 @@ async def test_a_reader_that_goes_away_stops_nobody() -> None:
 def test_the_oldest_logs_make_room_and_owners_are_kept_apart() -> None:
     recent, owner = RecentTurns(), Owner("o", "u", "c")
     for n in range(KEPT_TURNS + 1):
-        recent.add(owner, f"t{n}", EventLog())
-    assert recent.find(owner, "t0") is None
-    assert recent.find(owner, f"t{KEPT_TURNS}") is not None
-    assert recent.find(Owner("o", "u", "d"), f"t{KEPT_TURNS}") is None
+        recent.add(owner, f"t{n}", "first", EventLog())
+    assert recent.find(owner, "t0", "first") is None
+    assert recent.find(owner, f"t{KEPT_TURNS}", "first") is not None
+    assert recent.find(owner, f"t{KEPT_TURNS}", "second") is None
+    assert recent.find(Owner("o", "u", "d"), f"t{KEPT_TURNS}", "first") is None

@@ -59,15 +59,19 @@ class Shelf:
 
 
 class Log(SqliteTurnLog):
-    """A turn log whose writes can be made to fail."""
+    """A turn log whose writes can be made to fail, and whose confirmations can be lost."""
 
     commit_error: Exception | None = None
+    confirmation_error: Exception | None = None
     fail_error: Exception | None = None
 
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         if self.commit_error:
             raise self.commit_error
-        return await super().commit(owner, turn_id, attempt, outcome)
+        committed = await super().commit(owner, turn_id, attempt, outcome)
+        if self.confirmation_error:
+            raise self.confirmation_error
+        return committed
 
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
         if self.fail_error:
@@ -170,6 +174,42 @@ async def test_an_answer_waits_for_a_store_that_is_briefly_down(log: Log, tools:
     assert isinstance(await ending(events), Done)
     [turn] = await log.turns(OWNER)
     assert turn.status is TurnStatus.COMMITTED
+
+
+DOWN = DependencyDown("The database cannot be used.", dependency="store")
+
+
+async def test_an_answer_that_was_stored_is_never_called_a_failure(log: Log, tools: SlowTools) -> None:
+    log.confirmation_error = DOWN
+    done = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    assert isinstance(done, Done)
+    [turn] = await log.turns(OWNER)
+    assert turn.result == done.data()
+
+
+async def test_whoever_comes_back_gets_the_stored_answer_not_the_failure_that_was_told(
+    log: Log, tools: SlowTools
+) -> None:
+    log.confirmation_error = log.fail_error = DOWN
+    here = orchestrator(log, tools, commit_seconds=0.1)
+    assert isinstance(await ending(await here.start(asking("a.pdf"), CALLER)), Failed)
+    [turn] = await log.turns(OWNER)
+    again = await here.events_of(OWNER, turn.turn_id, after=0, trace_id="trace")
+    assert isinstance(await ending(again), Done)
+
+
+async def test_an_answer_given_elsewhere_takes_the_place_of_a_failure_here(
+    log: Log, tools: SlowTools
+) -> None:
+    request = asking("a.pdf").model_copy(update={"idempotency_key": "key"})
+    log.commit_error = DOWN
+    here, there = orchestrator(log, tools, commit_seconds=0.1), orchestrator(log, tools)
+    assert isinstance(await ending(await here.start(request, CALLER)), Failed)
+    log.commit_error = None
+    done = await ending(await there.start(request, CALLER))
+    assert isinstance(done, Done)
+    again = await here.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
+    assert isinstance(await ending(again), Done)
 
 
 @pytest.mark.parametrize("error", [OrcError("no"), RuntimeError("a bug")], ids=["ours", "a bug"])

@@ -1,9 +1,12 @@
 """The catalog in Cosmos DB: a conversation is a partition, each record and each file reference an item."""
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+
+from pydantic import ValidationError
 
 from core.azure.cosmos import ETAG, Container, Item, delete, unraced, upsert
 from core.documents.azure.items import portions, read_some
@@ -11,6 +14,8 @@ from core.documents.models import Document, StoredFile
 from core.documents.names import BlobPath, Owner
 
 OPERATIONS_PER_BATCH = 100
+
+log = logging.getLogger(__name__)
 
 _LISTING = "SELECT * FROM c WHERE STARTSWITH(c.id, 'document:')"
 _UNFINISHED = "SELECT * FROM c WHERE c.status IN ('uploaded', 'processing')"
@@ -69,7 +74,8 @@ class CosmosCatalog:
         return await self._documents(_TWINS, asked, [organization_id])
 
     async def unfinished(self) -> list[Document]:
-        found = await self._documents(_UNFINISHED, {}, None)
+        items = await self._container.query(_UNFINISHED, {}, None)
+        found = [document for item in items if (document := _document_if_valid(item)) is not None]
         return sorted(found, key=lambda document: document.created_at)
 
     async def delete(self, path: BlobPath) -> None:
@@ -130,6 +136,14 @@ class CosmosCatalog:
     ) -> list[Document]:
         found = await self._container.query(query, parameters, partition)
         return [Document.model_validate(item) for item in found]
+
+
+def _document_if_valid(item: Item) -> Document | None:
+    try:
+        return Document.model_validate(item)
+    except ValidationError:
+        log.error("a record cannot be read id=%s", item["id"])
+        return None
 
 
 def _partition(owner: Owner) -> tuple[str, str, str]:

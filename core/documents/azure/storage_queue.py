@@ -6,19 +6,25 @@ anew. While somebody holds a job there is a notice on its way that comes up when
 """
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping
+
+from pydantic import ValidationError
 
 from core.azure.storage import Storage
 from core.documents.azure.job_records import JOBS, BytesHolder, JobRecord, Notice, record_name
 from core.documents.azure.json_blobs import JsonBlobs, Version
 from core.documents.azure.notices import Notices, Received
 from core.documents.models import Document, Job, JobKind, JobProgress
-from core.errors import LeaseLost
+from core.errors import LeaseLost, UnsafeName
 
 SAME_BYTES_SECONDS = 1.0
 """After that a job is tried again whose bytes another one was at work on."""
+
+
+log = logging.getLogger(__name__)
 
 
 def queue_names(prefix: str = "orc") -> dict[JobKind, str]:
@@ -109,9 +115,14 @@ class StorageJobQueue:
     async def sweep(self) -> None:
         """Send another notice of every job whose last one must have been lost."""
         async for name in self._records.names(JOBS):
-            found, now = await self._records.read(name), self._clock()
-            if found is None or not found.value.is_overdue(now):
-                continue
+            try:
+                await self._announce_again(name)
+            except (ValidationError, UnsafeName):
+                log.error("a job cannot be read name=%s", name)
+
+    async def _announce_again(self, name: str) -> None:
+        found, now = await self._records.read(name), self._clock()
+        if found is not None and found.value.is_overdue(now):
             record = found.value.announced(now)
             if await self._records.write(name, record, found):
                 await self._send(record)

@@ -158,9 +158,9 @@ class _Asked(NamedTuple):
     depth: int
 
     def options(self) -> dict[str, Any]:
+        words = {"search": " ".join(self.terms), "searchFields": LEXICAL_FIELDS} if self.terms else {}
         return {
-            "search": " ".join(self.terms),
-            "searchFields": LEXICAL_FIELDS,
+            **words,
             "select": PASSAGE_FIELDS,
             "top": min(self.depth, PAGE),
             **self.vector,

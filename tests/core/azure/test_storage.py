@@ -32,6 +32,7 @@ from tests.azure_targets import Target
 from tests.doubles.azurite import KEY, running
 
 NOBODY = "http://127.0.0.1:9/devstoreaccount1"
+ANY = "documents"
 TENANT, IDENTITY = "a-tenant", "an-identity"
 
 
@@ -76,18 +77,24 @@ async def test_many_processes_may_make_it_at_once(storage_target: Target, name: 
         await storage.queue(name).delete_queue()
 
 
-async def test_pings_pass_where_the_account_answers(storage_target: Target) -> None:
+async def test_pings_pass_where_everything_is_there(storage_target: Target, name: str) -> None:
     async with opened(storage_target) as storage:
-        await storage.ping_blobs()
-        await storage.ping_queues()
+        await storage.create_missing([name], [name])
+        await storage.ping([name], [name])
+        await storage.container(name).delete_container()
+        with pytest.raises(DependencyDown):
+            await storage.ping([name], [name])
+        await storage.queue(name).delete_queue()
+        with pytest.raises(DependencyDown):
+            await storage.ping([], [name])
 
 
 async def test_pings_name_what_does_not_answer() -> None:
     async with opened(Target(NOBODY, KEY, NOBODY)) as storage:
         with pytest.raises(DependencyDown) as blobs:
-            await storage.ping_blobs()
+            await storage.ping([ANY], [])
         with pytest.raises(DependencyDown) as queues:
-            await storage.ping_queues()
+            await storage.ping([], [ANY])
     assert (blobs.value.dependency, queues.value.dependency) == ("blobs", "queue")
     assert blobs.value.retryable
 
@@ -96,7 +103,7 @@ async def test_a_wrong_key_is_told_apart_from_an_outage_and_never_repeated(stora
     wrong = base64.b64encode(b"not the key").decode()
     async with opened(Target(storage_target.url, wrong, storage_target.queue_url)) as storage:
         with pytest.raises(DependencyMisconfigured) as refused:
-            await storage.ping_blobs()
+            await storage.ping([ANY], [])
     assert not refused.value.retryable
     assert wrong not in str(refused.value.message)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from openai import AsyncOpenAI
 
 from core.documents.folder_blobs import FolderBlobStore
+from core.documents.local_files import LocalProviderFiles
 from core.documents.models import Document
 from core.documents.names import BlobPath, Owner
 from core.documents.sqlite_catalog import SCHEMA, SqliteCatalog
+from core.llm.attachments import Attachments, SentAs
 from core.llm.files import OpenAIFiles
 from core.llm.provider import Provider
 from core.sqlite import Database
@@ -54,6 +56,12 @@ class KeptFiles:
         return OpenAIFiles(
             client, provider, catalog=self.catalog, blobs=self.blobs, ttl_seconds=TTL, clock=self.clock
         )
+
+    def attachments(self, way: SentAs, provider: Provider) -> Attachments:
+        """What chooses how documents reach the model of this provider."""
+        stored = self.openai_files(provider)
+        local = LocalProviderFiles(self.catalog, ttl_seconds=TTL, clock=self.clock, replacing=stored.forget)
+        return Attachments(way, stored, local, self.blobs)
 
     async def put(
         self, name: str, content: bytes = PDF, *, pages: int = 1, conversation: str = "c1"

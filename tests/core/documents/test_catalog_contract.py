@@ -340,3 +340,13 @@ async def test_ping_says_that_the_catalog_is_down(tmp_path: Path) -> None:
         await SqliteCatalog(database).ping()
     assert down.value.dependency == "store"
     await database.close()
+
+
+async def test_a_record_that_cannot_be_read_does_not_hide_other_unfinished_ones(
+    catalog: Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    unreadable = document("new.pdf").model_copy(update={"size": -1})
+    await catalog.save(unreadable)
+    await catalog.save(document())
+    assert await catalog.unfinished() == [document()]
+    assert unreadable.document_id in caplog.text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.documents.analysis.analyser import Analyser
-from core.documents.models import Document, DocumentStatus, JobKind, Passage
+from core.documents.models import Document, DocumentStatus, JobKind, JobProgress, Passage
 from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, Unavailable
 from tests.fakes_documents import (
@@ -472,3 +472,60 @@ async def test_a_record_that_cannot_be_read_does_not_stop_the_worker(side: Docum
         assert not working.done()
     working.cancel()
     await asyncio.wait([working])
+
+
+async def test_pages_that_another_process_saved_of_earlier_bytes_are_not_indexed(side: DocumentSide) -> None:
+    old = await ingested(side, "Old text of Ann's.")
+    pages = await side.pages.get(old.document_id)
+    document = await side.library.upload(OWNER, PATH.file, side.file("New text."))
+    await side.pages.save(document.document_id, pages)
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+    assert await side.texts(document) == ("New text.", "New text.")
+
+
+async def test_pages_of_earlier_bytes_never_reach_who_has_the_new_ones(side: DocumentSide) -> None:
+    old = await ingested(side, "Old text of Ann's.")
+    pages = await side.pages.get(old.document_id)
+    new = await ingested(side, "New text.")
+    await side.pages.save(new.document_id, pages)
+    bob = Owner("acme", "bob", "c9")
+    mine = await side.library.upload(bob, "mine.txt", side.file("New text.", "mine"))
+    await side.worker.drain()
+    assert await side.texts(mine) == ("New text.", "New text.")
+
+
+@pytest.mark.parametrize("kind", [JobKind.ANALYSE, JobKind.EMBED])
+async def test_what_comes_after_ingestion_waits_for_it(side: DocumentSide, kind: JobKind) -> None:
+    await side.queue.enqueue(await ingested(side), kind)
+    await side.library.upload(OWNER, PATH.file, side.file("Other text."))
+    assert await side.worker.work_on(PATH, kind)
+    assert kind in await side.queue.progress(PATH.document_id)
+    side.clock.now += 60
+    await side.worker.drain()
+    assert await side.queue.progress(PATH.document_id) == {}
+
+
+async def test_nothing_comes_after_an_ingestion_that_failed(side: DocumentSide) -> None:
+    failed = await ingested(side, "DAMAGED")
+    await side.queue.enqueue(failed, JobKind.ANALYSE)
+    assert await side.worker.work_once()
+    assert await side.queue.progress(PATH.document_id) == {}
+
+
+async def test_who_waits_for_a_worker_looks_less_and_less_often(side: DocumentSide) -> None:
+    seen = await put(side)
+    assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
+    looks, progress = 0, side.queue.progress
+
+    async def counted(document_id: str) -> dict[JobKind, JobProgress]:
+        nonlocal looks
+        looks += 1
+        return await progress(document_id)
+
+    side.queue.progress = counted  # type: ignore[method-assign]
+    waiting = asyncio.create_task(read(side, seen))
+    await asyncio.sleep(1.0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert 2 <= looks <= 5

@@ -9,7 +9,6 @@ import pytest
 
 from core.documents.local_files import LocalProviderFiles
 from core.documents.ports import ProviderFiles
-from core.llm.attachments import Attachments
 from core.llm.errors import ContextTooLong
 from core.llm.files import MARGIN
 from core.llm.provider import Provider, open_provider
@@ -56,17 +55,14 @@ async def provider(base_url: str, tmp_path: Path) -> AsyncIterator[Provider]:
 def make(adapter: str, kept: KeptFiles, provider: Provider) -> Make:
     """Makes the adapter anew, as the next process would."""
 
-    def local() -> LocalProviderFiles:
-        return LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock)
-
     def make() -> ProviderFiles:
         match adapter:
             case "openai":
-                return Attachments("file", kept.openai_files(provider), local(), kept.blobs)
+                return kept.attachments("file", provider)
             case "base64":
-                return Attachments("base64", kept.openai_files(provider), local(), kept.blobs)
+                return kept.attachments("base64", provider)
             case _:
-                return local()
+                return LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock)
 
     return make
 

@@ -4,14 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from core.documents.models import Document, DocumentStatus, Job, JobKind
+from core.documents.models import Document, DocumentStatus, Job, JobKind, JobProgress
 from core.documents.names import BlobPath, Owner
+from core.documents.ports import ProviderFiles
 from core.documents.sqlite_queue import SqliteJobQueue
-from core.documents.worker import LOCAL, Pace, Worker
-from tests.fakes_documents import LEASE_SECONDS, DocumentSide, break_down, open_document_side
+from core.documents.worker import LOCAL, REPAIR_SECONDS, Pace, Worker
+from core.errors import DependencyDown
+from core.llm.errors import ModelMisconfigured
+from tests.fakes_documents import LEASE_SECONDS, DocumentSide, break_down, open_document_side, pass_by
 
 OWNER = Owner("acme", "ann", "c1")
 
@@ -120,3 +124,73 @@ async def test_a_sweep_queues_what_was_left_out_and_looks_through_the_queue(side
 
     await worker_on(side, SweptQueue(side.database, clock=side.clock), LOCAL).sweep()
     assert seen == [{JobKind.INGEST}]
+
+
+@pytest.mark.parametrize("error", [DependencyDown("down", dependency="store"), ValueError("unreadable")])
+async def test_a_part_of_the_sweep_that_fails_does_not_stop_the_others(
+    side: DocumentSide, error: Exception
+) -> None:
+    swept: list[str] = []
+
+    async def broken() -> list[Document]:
+        raise error
+
+    class BrokenQueue(SqliteJobQueue):
+        async def sweep(self) -> None:
+            swept.append("jobs")
+            raise error
+
+    class Files:
+        async def sweep(self) -> int:
+            swept.append("files")
+            return 0
+
+    side.catalog.unfinished = broken  # type: ignore[method-assign]
+    queue = BrokenQueue(side.database, clock=side.clock)
+    stores = replace(side.stores, queue=queue, files=cast("ProviderFiles", Files()))
+    await Worker(stores, side.ingestion, lease_seconds=LEASE_SECONDS).sweep()
+    assert swept == ["jobs", "files"]
+
+
+async def test_what_only_a_setting_can_mend_is_not_tried_again_for_minutes(side: DocumentSide) -> None:
+    document = await queued(side, "a.txt")
+
+    async def refuse() -> None:
+        raise ModelMisconfigured("The key is wrong.")
+
+    side.before_save("index", refuse)
+    assert await side.worker.work_once()
+    side.before_save("index", pass_by)
+    side.clock.now += REPAIR_SECONDS - 1
+    assert not await side.worker.work_once()
+    side.clock.now += 1
+    assert await side.worker.work_once()
+    assert await status(side, document) is DocumentStatus.COMPLETED
+
+
+async def test_work_that_is_done_is_done_though_its_last_report_was_lost(side: DocumentSide) -> None:
+    class MuteQueue(SqliteJobQueue):
+        async def report(self, job: Job, progress: JobProgress) -> None:
+            await break_down()
+
+    document = await queued(side, "a.txt")
+    assert await worker_on(side, MuteQueue(side.database, clock=side.clock), LOCAL).work_once()
+    assert await status(side, document) is DocumentStatus.COMPLETED
+    assert await side.queue.progress(document.document_id) == {}
+
+
+async def test_a_report_on_its_way_ends_before_its_job_is_given_back(side: DocumentSide) -> None:
+    calls: list[str] = []
+
+    class SlowQueue(SqliteJobQueue):
+        async def report(self, job: Job, progress: JobProgress) -> None:
+            await asyncio.sleep(0.1)
+            calls.append("report")
+
+        async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
+            calls.append("release")
+
+    await queued(side, "a.txt")
+    side.before_save("index", break_down)
+    await worker_on(side, SlowQueue(side.database, clock=side.clock), LOCAL).work_once()
+    assert calls == ["report", "release"]

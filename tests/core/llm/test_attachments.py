@@ -67,10 +67,13 @@ def test_the_settings_and_the_address_decide(
     assert way_of(settings, endpoint_of(settings)) == way
 
 
-async def test_where_text_is_asked_for_the_ids_are_our_own(
-    kept: KeptFiles, provider: Provider, make_settings: MakeSettings
+async def test_where_text_is_asked_for_nothing_is_sent(
+    kept: KeptFiles, provider: Provider, make_settings: MakeSettings, double: OpenAIDouble
 ) -> None:
-    assert isinstance(files_by("text", kept, provider, make_settings), LocalProviderFiles)
+    files = files_by("text", kept, provider, make_settings)
+    [handed] = await files.hand_over([await kept.put("a.pdf")])
+    assert (handed.sent_as, handed.reason, double.files.uploads) == ("text", "", 0)
+    assert isinstance(files_by("auto", kept, provider, make_settings), LocalProviderFiles)
 
 
 async def test_pdfs_go_as_files_and_everything_else_as_text(

@@ -17,7 +17,7 @@ from core.documents.stores import Stores
 from core.errors import DependencyDown, NotFound
 from core.llm.attachments import build_provider_files
 from core.llm.errors import FilesNotStored
-from core.llm.files import MARGIN, OpenAIFiles, name_for_provider
+from core.llm.files import MARGIN, OpenAIFiles, plain_name
 from core.llm.provider import Provider, open_provider
 from tests.core.documents.kept_files import PDF, TTL, KeptFiles, open_kept_files
 from tests.core.llm.conftest import MakeSettings
@@ -60,10 +60,10 @@ async def test_the_bytes_are_sent_as_a_pdf_that_expires(
 @pytest.mark.parametrize("name", ["x" * 300 + ".pdf", "手数料.pdf", "-.pdf", "a\u200db.pdf"])
 async def test_a_name_for_the_provider_is_short_and_plain(name: str, kept: KeptFiles) -> None:
     document = (await kept.put("a.pdf")).model_copy(update={"blob_name": name})
-    made = name_for_provider(document)
+    made = plain_name(document)
     assert made.isascii()
     assert len(made) < 120
-    assert made.startswith("orc-document-")
+    assert made.endswith(".pdf")
 
 
 async def test_azure_is_sent_files_for_its_assistants(
@@ -227,7 +227,7 @@ async def test_a_sweep_deletes_what_is_old_and_ours_alone(
         path = BlobPath(Owner("acme", "ann", "c1"), f"{number}.pdf")
         await files.ensure(await kept.put(path.file))
     stored = list(double.files.files.values())
-    stored[0].name = "orc-documentation.pdf"
+    stored[0].name = f"orc-00000000-{stored[0].name}"
     stored[1].purpose = "vision"
     for file in stored[:-1]:
         file.created_at -= int((LIFE + 2 * MARGIN).total_seconds())
@@ -243,3 +243,37 @@ async def test_a_sweep_is_made_once_an_hour_and_bears_a_provider_that_is_down(
     double.files.refuse = None
     assert await files.sweep() == 0
     assert double.files.log == []
+
+
+async def test_a_file_whose_document_goes_as_text_by_now_is_deleted(
+    kept: KeptFiles, provider: Provider, double: OpenAIDouble
+) -> None:
+    attachments = kept.attachments("file", provider)
+    await attachments.hand_over([await kept.put("a.pdf")])
+    replaced = await kept.put("a.pdf", PDF + b" and closes at nine")
+    await attachments.ensure(replaced)
+    assert double.files.files == {}
+
+
+async def test_files_are_forgotten_and_swept_after_the_way_was_changed_to_text(
+    kept: KeptFiles, provider: Provider, double: OpenAIDouble
+) -> None:
+    documents = [await kept.put("a.pdf"), await kept.put("b.pdf")]
+    double.files.knows_expiry = False
+    await kept.attachments("file", provider).hand_over(documents)
+    as_text = kept.attachments("text", provider)
+    await as_text.forget(documents[0].path)
+    assert len(double.files.files) == 1
+    for file in double.files.files.values():
+        file.created_at -= int((LIFE + 2 * MARGIN).total_seconds())
+    assert await as_text.sweep() == 1
+    assert double.files.files == {}
+
+
+async def test_a_document_that_was_deleted_meanwhile_gets_no_reference(
+    kept: KeptFiles, provider: Provider
+) -> None:
+    document = await kept.put("a.pdf")
+    await kept.catalog.delete(document.path)
+    await kept.attachments("text", provider).hand_over([document])
+    assert await kept.catalog.files_of(document.path) == []

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from azure.core.credentials import AccessToken
@@ -93,9 +93,21 @@ async def test_a_token_that_has_run_out_is_replaced(
     assert [request.authorization for request in double.requests] == ["Bearer token-1", "Bearer token-2"]
 
 
+def refused(message: str) -> ClientAuthenticationError:
+    """What the service said no to; without a response it could not be asked."""
+    error = ClientAuthenticationError(message)
+    error.response = cast(Any, object())
+    error.status_code = 401
+    return error
+
+
 @pytest.mark.parametrize(
     ("failure", "retryable"),
-    [(ClientAuthenticationError("no secret-canary"), False), (ServiceRequestError("down"), True)],
+    [
+        (refused("no secret-canary"), False),
+        (ClientAuthenticationError("nobody answers secret-canary"), True),
+        (ServiceRequestError("down"), True),
+    ],
 )
 async def test_an_identity_that_cannot_be_proven_is_an_error_of_ours(
     failure: Exception,

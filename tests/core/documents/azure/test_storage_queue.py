@@ -96,6 +96,23 @@ async def test_a_job_whose_message_was_lost_is_found_by_the_sweep(
     assert job.kind is kind
 
 
+async def test_jobs_that_cannot_be_read_do_not_stop_the_sweep(
+    queue: StorageJobQueue, place: Place, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    await queue.enqueue(document("a"), JobKind.INGEST)
+    await place.messages(JobKind.INGEST).clear_messages()
+    container = place.storage.container(place.container)
+    owner = {"organization_id": "acme", "user_id": "ann", "conversation_id": "c1"}
+    unsafe = json.dumps({"path": {"owner": owner, "file": ".."}})
+    unreadable = {"jobs/-1/ingest": '{"version": 2}', "jobs/-2/ingest": unsafe}
+    for name, text in unreadable.items():
+        await container.upload_blob(name, text)
+    clock.now += SILENT_SECONDS
+    await queue.sweep()
+    assert await queue.lease(SECONDS) is not None
+    assert all(name in caplog.text for name in unreadable)
+
+
 async def test_a_job_whose_message_was_lost_is_found_when_it_is_queued_again(
     queue: StorageJobQueue, place: Place, clock: FakeClock
 ) -> None:

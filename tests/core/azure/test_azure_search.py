@@ -1,0 +1,66 @@
+"""Queries of AI Search end in time, and a service that hangs counts as one that is down."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from core.azure import search as search_module
+from core.azure.search import Search, equal
+from core.errors import DependencyDown
+from core.outages import FAILURES_IN_A_ROW, CircuitOpen
+from core.search.azure.index import create_index
+from tests.azure_search import connect
+from tests.azure_targets import Target
+from tests.doubles.search_double import ADMIN_KEY, SearchDouble, serving
+
+INDEX = "passages"
+
+
+@pytest.fixture
+def double() -> SearchDouble:
+    return SearchDouble()
+
+
+@pytest.fixture
+def target(double: SearchDouble) -> Iterator[Target]:
+    with serving(double) as target:
+        yield target
+
+
+@pytest.fixture
+async def search(target: Target) -> AsyncIterator[Search]:
+    await create_index(target.url, ADMIN_KEY, INDEX)
+    async with connect(target, INDEX) as search:
+        yield search
+
+
+async def test_what_is_asked_once_counts_when_it_takes_too_long(
+    double: SearchDouble, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "READ_SECONDS", 0.1)
+    double.delay = 1.0
+    for _ in range(FAILURES_IN_A_ROW):
+        with pytest.raises(DependencyDown):
+            await search.query_once(equal("document_id", "plan"))
+    with pytest.raises(CircuitOpen):
+        await search.query_once(equal("document_id", "plan"))
+
+
+async def test_a_service_that_stays_silent_is_spared_a_moment(
+    double: SearchDouble, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(search_module, "QUERY_SECONDS", 0.75)
+    double.delay = 1.5
+    for _ in range(3):
+        with pytest.raises(DependencyDown):
+            await search.query(equal("document_id", "plan"))
+    started = time.monotonic()
+    with pytest.raises(CircuitOpen):
+        await search.query(equal("document_id", "plan"))
+    assert time.monotonic() - started < 0.2
+
+
+def test_two_attempts_end_before_a_query_is_cut_short() -> None:
+    assert search_module.QUERY_SECONDS > 2 * search_module.READ_SECONDS + 0.2
