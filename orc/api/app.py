@@ -49,7 +49,6 @@ def create_app(settings: Settings) -> FastAPI:
     upload_bytes = settings.max_upload_bytes * settings.max_files_per_upload
     app.add_middleware(
         Door,
-        authenticator=app.state.authenticator,
         prefixes=(f"{PREFIX}/orc", f"{PREFIX}/conversations"),
         max_bytes=MAX_QUESTION_BYTES,
         max_upload_bytes=upload_bytes,

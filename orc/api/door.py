@@ -24,13 +24,11 @@ class Door:
         self,
         app: ASGIApp,
         *,
-        authenticator: Authenticator,
         prefixes: tuple[str, ...],
         max_bytes: int,
         max_upload_bytes: int,
     ) -> None:
         self._app = app
-        self._authenticator = authenticator
         self._prefixes = prefixes
         self._max_bytes = max_bytes
         self._max_upload_bytes = max_upload_bytes
@@ -40,7 +38,8 @@ class Door:
             await self._app(scope, receive, send)
             return
         try:
-            scope[PRINCIPAL] = await self._authenticator.identify(Request(scope))
+            authenticator: Authenticator = scope["app"].state.authenticator
+            scope[PRINCIPAL] = await authenticator.identify(Request(scope))
         except OrcError as exc:
             refusal = render(problem_of(exc, scope["orc.trace_id"]))
             await refusal(scope, receive, send)

@@ -1,12 +1,14 @@
 """Queries of AI Search end in time, and a service that hangs counts as one that is down."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 
 import pytest
 
 from core.azure import search as search_module
-from core.azure.search import Search, equal
+from core.azure.search import Search, equal, open_search
 from core.errors import DependencyDown
 from core.outages import FAILURES_IN_A_ROW, CircuitOpen
 from core.search.azure.index import create_index
@@ -60,6 +62,31 @@ async def test_a_service_that_stays_silent_is_spared_a_moment(
     with pytest.raises(CircuitOpen):
         await search.query(equal("document_id", "plan"))
     assert time.monotonic() - started < 0.2
+
+
+async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+    with suppress(ConnectionError):
+        for _ in range(1000):
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+    writer.close()
+
+
+async def test_an_answer_that_never_ends_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_module, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(search_module, "QUERY_SECONDS", 0.5)
+    server = await asyncio.start_server(trickle, "127.0.0.1", 0)
+    search = open_search(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", "key", INDEX)
+    for _ in range(FAILURES_IN_A_ROW):
+        with pytest.raises(DependencyDown):
+            await search.query_once(equal("document_id", "plan"))
+    with pytest.raises(CircuitOpen):
+        await search.query_once(equal("document_id", "plan"))
+    await search.close()
+    server.close()
 
 
 def test_two_attempts_end_before_a_query_is_cut_short() -> None:
