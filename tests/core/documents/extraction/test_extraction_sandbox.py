@@ -8,12 +8,12 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from core.documents.extraction import Extractor
 from core.errors import DocumentRejected, Unavailable, UnreadableDocument
 from tests.core.documents.extraction.samples import pdf, raw_pdf
+from tests.processes import children
 
 DONE = json.dumps({"done": "text/plain"})
 PAGE = json.dumps({"text": "a page", "label": "", "total": 1})
@@ -44,10 +44,6 @@ def extractor_with(code: str, *, seconds: float = 20, processes: int = 2) -> Ext
     """An extractor whose child runs this code."""
     OPENED.append(Extractor(seconds=seconds, memory_bytes=2**28, processes=processes, worker=("-c", code)))
     return OPENED[-1]
-
-
-def children() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if child.is_running()]
 
 
 async def test_a_document_comes_back_with_its_pages_type_and_hash(extractor: Extractor, source: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import psutil
 import pytest
 
 from core.documents.ocr import tesseract as adapter
@@ -13,6 +12,7 @@ from core.documents.ocr.tesseract import Tesseract
 from core.errors import DeadlineExceeded, DependencyDown, Unavailable, UnreadableDocument
 from tests.core.documents.ocr.conftest import ROOMY, Extract
 from tests.core.documents.ocr.scans import LEASE, QUAY, image_file, scan
+from tests.processes import children
 
 TABLE = "level\tpage_num\n5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t88\tread\n"
 
@@ -91,10 +91,6 @@ def source(tmp_path: Path) -> Path:
     return source
 
 
-def children() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children(recursive=True) if child.is_running()]
-
-
 async def test_the_program_gets_a_picture_and_its_table_is_read(tmp_path: Path, source: Path) -> None:
     engine = pretender(
         tmp_path, f'echo "$@" > "{tmp_path}/asked" 2>/dev/null; cat >/dev/null; printf "{TABLE}"'
@@ -108,7 +104,7 @@ async def test_a_page_that_the_program_fails_on_is_one_page(tmp_path: Path, sour
     assert [page.problem for page in await read(pretender(tmp_path, does), source, 1)] == [
         "Tesseract gave up on them"
     ]
-    assert children() == []
+    assert children(recursive=True) == []
 
 
 async def test_a_page_that_takes_too_long_is_given_up(
@@ -118,7 +114,7 @@ async def test_a_page_that_takes_too_long_is_given_up(
     engine = pretender(tmp_path, "exec sleep 600")
     await engine.ping()
     assert [page.problem for page in await read(engine, source, 1)] == ["Tesseract gave up on them"]
-    assert children() == []
+    assert children(recursive=True) == []
 
 
 async def test_a_file_that_takes_too_long_keeps_the_pages_that_were_read(
@@ -130,7 +126,7 @@ async def test_a_file_that_takes_too_long_keeps_the_pages_that_were_read(
     with pytest.raises(DeadlineExceeded):
         await engine.read_pages(source, "application/pdf", [1, 2], found.append)
     assert len(found) == 1
-    assert children() == []
+    assert children(recursive=True) == []
 
 
 async def test_a_program_that_is_gone_is_a_dependency_that_is_down(tmp_path: Path, source: Path) -> None:
@@ -154,7 +150,7 @@ async def test_cancelling_and_closing_end_what_runs(tmp_path: Path, source: Path
         await engine.close()
     with pytest.raises((asyncio.CancelledError, Unavailable)):
         await task
-    assert children() == []
+    assert children(recursive=True) == []
 
 
 async def test_an_error_in_the_callers_callback_reaches_the_caller(tmp_path: Path, source: Path) -> None:
@@ -164,7 +160,7 @@ async def test_an_error_in_the_callers_callback_reaches_the_caller(tmp_path: Pat
     engine = pretender(tmp_path, f'cat >/dev/null; printf "{TABLE}"')
     with pytest.raises(ValueError, match="the caller's own"):
         await engine.read_pages(source, "application/pdf", [1, 2], fail)
-    assert children() == []
+    assert children(recursive=True) == []
 
 
 async def test_a_file_that_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
