@@ -51,10 +51,8 @@ def build_api() -> FastAPI:
 @cache
 def build_worker() -> "WorkerProvider":
     """What does jobs, built once, on the first one: on Azure, instances that do jobs serve no requests."""
-    from core.logs import keep_content_out
     from orc.working import WorkerProvider
 
-    keep_content_out()
     return WorkerProvider(load())
 
 

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from core.bootstrap import open_documents
 from core.documents.azure.job_records import Notice
 from core.documents.worker import Worker
+from core.logs import keep_content_out
 from core.settings import CoreSettings
 from orc.child import environment_of, keep_running
 from orc.settings import Settings
@@ -85,6 +86,7 @@ class WorkerProvider:
     async def _get(self) -> Worker:
         async with self._lock:
             if self._worker is None:
+                keep_content_out()
                 opening = open_documents(self._settings, analyser=True)
                 self._worker = (await self._stack.enter_async_context(opening)).worker
             return self._worker

@@ -113,6 +113,7 @@ def refuse_skip(report: Report) -> Report:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "contract(port): what every adapter of this port must do")
+    config.addinivalue_line("markers", "thorough: more of the same, for `pytest -m thorough`, not every run")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -19,7 +19,11 @@ def test_what_a_killed_api_acknowledged_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "found_by"), [("acknowledge_without_writing", ANSWERS), ("store_with_the_answer", QUESTIONS)]
+    ("bug", "found_by"),
+    [
+        ("acknowledge_without_writing", ANSWERS),
+        pytest.param("store_with_the_answer", QUESTIONS, marks=pytest.mark.thorough),
+    ],
 )
 def test_a_planted_bug_is_found(tmp_path: Path, bug: str, found_by: str) -> None:
     verdict = campaign(tmp_path, 2, QUIET, lanes=1, command=("-m", "tests.qa.planted", bug))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from qa.acts import ACTS
@@ -24,6 +25,7 @@ def test_a_planted_leak_is_found(tmp_path: Path) -> None:
     assert verdict.check(LOGGED_SECRETS).findings
 
 
+@pytest.mark.thorough
 def test_vendors_that_may_write_what_they_like_are_found(tmp_path: Path) -> None:
     verdict = campaign(tmp_path, QUIET, first=1, plant=PLANTS / "chatty")
     assert verdict.check(LOGGED_TEXTS).findings

@@ -39,9 +39,9 @@ async def test_every_answer_waits_for_who_went_away_and_nothing_is_left_over(pre
     ("bug", "found_by"),
     [
         ("stop_with_the_client", ANSWERED),
-        ("leak_a_task", TASKS),
-        ("leak_a_file", FILES),
-        ("begin_again", NUMBERED),
+        pytest.param("leak_a_task", TASKS, marks=pytest.mark.thorough),
+        pytest.param("leak_a_file", FILES, marks=pytest.mark.thorough),
+        pytest.param("begin_again", NUMBERED, marks=pytest.mark.thorough),
     ],
 )
 @pytest.mark.asyncio(loop_scope="module")

@@ -50,10 +50,15 @@ async def test_the_same_holds_on_cosmos_db() -> None:
     ("bug", "plan", "found_by"),
     [
         ("acknowledge_without_writing", SMALL, "acknowledged turns lost"),
-        ("forget_the_key", SMALL, "turns duplicated"),
-        ("swap_two_turns", SMALL, "turns out of order"),
-        ("never_let_go", IMPATIENT, "turns stuck"),
-        ("store_with_the_answer", SMALL, "questions asked before they were stored"),
+        pytest.param("forget_the_key", SMALL, "turns duplicated", marks=pytest.mark.thorough),
+        pytest.param("swap_two_turns", SMALL, "turns out of order", marks=pytest.mark.thorough),
+        pytest.param("never_let_go", IMPATIENT, "turns stuck", marks=pytest.mark.thorough),
+        pytest.param(
+            "store_with_the_answer",
+            SMALL,
+            "questions asked before they were stored",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 @pytest.mark.asyncio(loop_scope="module")

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
@@ -65,14 +65,13 @@ async def test_a_service_that_stays_silent_is_spared_a_moment(
 
 
 async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.readuntil(b"\r\n\r\n")
-    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
-    with suppress(ConnectionError):
+    with closing(writer), suppress(ConnectionError):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
         for _ in range(1000):
             writer.write(b" ")
             await writer.drain()
             await asyncio.sleep(0.02)
-    writer.close()
 
 
 async def test_an_answer_that_never_ends_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 
 import pytest
 
@@ -24,8 +25,8 @@ class SilentServer:
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        await reader.read()
-        writer.close()
+        with closing(writer):
+            await reader.read()
 
 
 @pytest.fixture
