@@ -47,7 +47,7 @@ class CoreSettings(BaseSettings):
         description="its name in the account",
     )
     retention_days: int | None = Field(
-        default=None, ge=1, description="turns this old are removed; default: never"
+        default=None, ge=1, description="in Cosmos DB turns this old are removed; default: never"
     )
     azure_storage_account_url: str | None = Field(
         default=None,
