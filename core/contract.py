@@ -37,6 +37,11 @@ class Citation(Record):
     start: int = Field(ge=0, description="characters from the start of the page's text")
     end: int = Field(ge=0)
     verified: bool
+    url: str | None = Field(
+        default=None,
+        description="of a page of the web, whose text is what the search engine quotes of it; null for a"
+        " document's page",
+    )
     rectangles: list[Rectangle] = Field(
         default=[],
         description="where the quote stands on a PDF's page, for each of its lines; empty for other files,"
@@ -111,6 +116,14 @@ class DocumentChatResult(BaseModel):
     files: list[FileRef] = []
     citations: list[Citation] = []
     metadata: DocumentChatMetadata
+
+
+class Revision(Record):
+    """What an earlier answer to the same question got wrong, for the next attempt at it."""
+
+    answer: str = Field(max_length=100_000, description="the earlier answer, which is withdrawn")
+    issues: list[str] = Field(max_length=50, description="what is wrong with it")
+    read_more: bool = Field(default=False, description="look at more of the documents than before")
 
 
 class ListedDocument(Record):

@@ -21,6 +21,7 @@ OrcError
 └── Unavailable             somebody else's fault; trying again may help
     ├── DependencyDown      a model, a store or the tools server did not answer
     │   ├── ModelOutputInvalid    not in the form that was asked for
+    │   ├── ReplyCut              an answer without its end
     │   └── ModelMisconfigured    no request can work until a setting is changed
     └── DeadlineExceeded    the turn ran out of time
 

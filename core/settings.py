@@ -1,10 +1,10 @@
 """Settings that both deployables share, read from the environment and from `.env`."""
 
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from core.errors import InvalidInput
 
@@ -111,7 +111,13 @@ class CoreSettings(BaseSettings):
         description="default: the identity of this process",
     )
     chat_model: str = Field(default="gpt-4o", description="model or deployment name")
+    models: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="further models, with commas between, that a request or a kind of question may name",
+    )
     planner_model: str | None = Field(default=None, description="default: the chat model")
+    critic_model: str | None = Field(default=None, description="default: the chat model")
+    summary_model: str | None = Field(default=None, description="default: the chat model")
     embedding_model: str | None = Field(
         default=None, description="embedding model or deployment; without it search is lexical"
     )
@@ -176,6 +182,27 @@ class CoreSettings(BaseSettings):
         validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY"),
         description="default: the identity of this process",
     )
+
+    telemetry_exporters: Annotated[list[Literal["console", "otlp", "azure"]], NoDecode] = Field(
+        default=[],
+        description="where spans and metrics go, with commas between: console, otlp (OTEL_EXPORTER_OTLP_*"
+        " say where), azure (Application Insights); default: nowhere",
+    )
+    telemetry_content: bool = Field(
+        default=False, description="have spans hold what was asked and answered, too"
+    )
+    applicationinsights_connection_string: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("APPLICATIONINSIGHTS_CONNECTION_STRING"),
+        description="the resource that `azure` exports to",
+    )
+
+    @field_validator("models", "telemetry_exporters", mode="before")
+    @classmethod
+    def _separated_by_commas(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return [part.strip() for part in value.split(",") if part.strip()]
 
     @field_validator("scope_key", mode="after")
     @classmethod

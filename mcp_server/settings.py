@@ -1,6 +1,8 @@
 """Settings of the tools server, read from the environment and from `.env`."""
 
-from pydantic import Field, SecretStr
+from typing import Literal
+
+from pydantic import AliasChoices, Field, SecretStr
 
 from core.settings import CoreSettings
 
@@ -28,6 +30,24 @@ class Settings(CoreSettings):
     analyze_largest_part_tokens: int = Field(
         default=12_000, ge=4000, description="where the calls would not suffice otherwise"
     )
+
+    web_search: Literal["auto", "google", "brave", "off"] = Field(
+        default="auto", description="who searches the web; auto: whoever there is a key of, else nobody"
+    )
+    google_search_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("GOOGLE_SEARCH_KEY"),
+        description="of Google's Programmable Search",
+    )
+    google_search_engine: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("GOOGLE_SEARCH_ENGINE"),
+        description="the id of the search engine there",
+    )
+    brave_search_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("BRAVE_SEARCH_KEY"), description="of Brave's Search API"
+    )
+    web_search_seconds: float = Field(default=8.0, gt=0, description="how long a search of the web may take")
 
     @property
     def mcp_url(self) -> str:

@@ -17,14 +17,17 @@ from core.llm.factory import build_chat_models, describe
 from core.llm.model import ChatModel
 from core.scope import Scope
 from core.settings import DAY_SECONDS
+from orc.context.keeper import NoMemory
+from orc.context.ports import Remembering
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.graphs.graph import compile_graph
-from orc.graphs.models import Prompts
+from orc.graphs.models import Policy, Prompts
 from orc.mcp_gateway import McpToolGateway
-from orc.orchestrator import Orchestrator, Parts, TurnLimits
+from orc.orchestrator import Orchestrator
 from orc.readiness import Check, check
+from orc.session import Parts, TurnLimits
 from orc.settings import Settings
 
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -39,6 +42,7 @@ class Services:
     library: DocumentLibrary
     worker: Worker
     log: TurnLog
+    memory: Remembering
     checks: list[Check]
 
 
@@ -72,18 +76,19 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         models = build_chat_models(settings, documents.counter, documents.engines.provider)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
         log = await _open_turn_log(settings, documents.backends)
+        memory = NoMemory()
         orchestrator = Orchestrator(
             Parts(
                 log=log,
                 library=documents.library,
+                memory=memory,
                 tools=gateway,
                 scope_tokens=documents.tokens,
                 graph=compile_graph(),
-                planner=models.planner,
-                writer=models.writer,
-                model_name=models.writer.name,
+                models=models,
                 counter=documents.counter,
                 prompts=load_prompts(),
+                policy=_policy(settings),
                 limits=_limits(settings),
             )
         )
@@ -95,6 +100,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             documents.library,
             documents.worker,
             log,
+            memory,
             _checks(settings, documents, gateway, log, models.writer),
         )
 
@@ -112,10 +118,11 @@ async def _open_turn_log(settings: Settings, backends: Backends) -> TurnLog:
 def load_prompts() -> Prompts:
     """The prompts that ship with the code."""
     return Prompts(
-        rewrite=(_PROMPTS / "rewrite.md").read_text(),
+        plan=(_PROMPTS / "plan.md").read_text(),
         converse=(_PROMPTS / "converse.md").read_text(),
         use_tools=_with_marker((_PROMPTS / "use_tools.md").read_text()),
         answer_from_tools=_with_marker((_PROMPTS / "answer_from_tools.md").read_text()),
+        critic=(_PROMPTS / "critic.md").read_text(),
     )
 
 
@@ -129,9 +136,11 @@ def _limits(settings: Settings) -> TurnLimits:
         lease_seconds=settings.turn_lease_seconds,
         max_model_calls=settings.max_model_calls,
         max_documents=settings.max_documents_per_request,
-        history_turns=settings.history_turns,
-        tool_rounds=settings.tool_rounds,
     )
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy.model_validate(settings.model_dump(include=set(Policy.model_fields)))
 
 
 def _checks(

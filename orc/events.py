@@ -6,8 +6,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.contract import Citation, FileStatus, Usage
 from core.documents.models import FileRef, RetrievalStep
+from orc.intents import Retriever, Step
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
+CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
 
 
 class Event(BaseModel):
@@ -22,22 +24,29 @@ class Event(BaseModel):
 
 
 class Route(Event):
-    """Where the turn goes, and with what."""
+    """What kind of question it is, and what that brings with it: the model, its cap, and how to look."""
 
     kind = "route"
-    intent: Literal["document_question", "tools", "conversation"]
+    intent: str
     model: str
-    retriever: Literal["document_chat", "tools", "none"]
+    retriever: Retriever
+    max_output_tokens: int | None = None
 
 
 class Plan(Event):
-    """What is looked up. `fallback`: why the question stays as it is, where a model should have helped."""
+    """What is done, and who decided it.
+
+    `fallback`: why the plan is not the model's, where one was asked. `escalation`: why more is looked up
+    than was planned.
+    """
 
     kind = "plan"
     rewritten_query: str
-    steps: list[str]
+    steps: list[Step]
     confidence: float = Field(ge=0, le=1)
+    decided_by: Literal["rules", "model", "fallback"] = "rules"
     fallback: str | None = None
+    escalation: str | None = None
 
 
 class Context(Event):
@@ -83,14 +92,19 @@ class Citations(Event):
 
 
 class Critique(Event):
-    """The verdict on the answer; now that of the code checks."""
+    """The verdict on one attempt at the answer: that of the code checks, or of the model after them.
+
+    `failure`: why the model that should have judged did not.
+    """
 
     kind = "critique"
     grounded: bool
     coverage: float
     issues: list[str] = []
-    action: Literal["accept", "label_unverified"]
+    action: CriticAction
     attempt: int = 1
+    by: Literal["code", "model"] = "code"
+    failure: str | None = None
 
 
 class Telemetry(Event):

@@ -1,5 +1,7 @@
 """Between a turn's state, its record in the log, and the events that tell of it."""
 
+from pydantic import JsonValue
+
 from core.contract import Usage
 from orc.conversations.models import Turn, TurnOutcome
 from orc.events import TurnMetadata, TurnResult
@@ -29,16 +31,27 @@ def result_of(state: ConversationState, turn: Turn, request: TurnRequest, usage:
         last_mcp_tool_used=state.last_mcp_tool_used,
         metadata=TurnMetadata(
             trace_id=request.trace_id,
+            route=state.route.model_dump() if state.route else {},
             plan=plan_event(state.plan).data() if state.plan else {},
             retrieval_mode=state.retrieval_mode,
             retrieval_reason=state.retrieval_reason,
             retrieval_steps=state.retrieval_steps,
             context_budget=state.context_budget,
-            critic_summary=state.grounding.model_dump() if state.grounding else {},
+            summary_selection=state.recalled.selection,
+            critic_summary=critic_summary_of(state),
             files=state.files,
             usage=usage,
         ),
     )
+
+
+def critic_summary_of(state: ConversationState) -> dict[str, JsonValue]:
+    """What the checks found in the answer that was given, and what became of the attempts before it."""
+    if state.grounding is None:
+        return {}
+    last = state.verdicts[-1].data() if state.verdicts else {}
+    earlier: list[JsonValue] = [verdict.action for verdict in state.verdicts[:-1]]
+    return {**last, **state.grounding.model_dump(mode="json"), "earlier_actions": earlier}
 
 
 def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:

@@ -2,10 +2,12 @@
 
 import os
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import AliasChoices, Field, field_validator
 
 from core.settings import CoreSettings, load_settings
+from orc.intents import Intent
 
 
 class AuthMode(StrEnum):
@@ -56,8 +58,51 @@ class Settings(CoreSettings):
     turn_lease_seconds: float = Field(
         default=15.0, description="after a crash a turn counts as failed this late"
     )
-    max_model_calls: int = Field(default=8, ge=1, description="per turn, tools not counted")
+    max_model_calls: int = Field(default=10, ge=1, description="per turn, tools not counted")
     history_turns: int = Field(default=12, ge=0, description="earlier turns that a question is understood by")
+    history_tokens: int = Field(default=4000, ge=0, description="of those turns, the newest first")
+    planner_tokens: int = Field(default=3000, ge=500, description="of a prompt that plans a turn")
+    retrieval_tokens: int = Field(
+        default=6000, ge=500, description="of what was found, in a prompt that answers from it"
+    )
+    memory_tokens: int = Field(default=800, ge=0, description="of what is remembered from older turns")
+    context_window: int | None = Field(
+        default=None, ge=2000, description="tokens that the models take; default: what is known of each"
+    )
+    intents: dict[str, Intent] = Field(
+        default={},
+        description="kinds of questions as a JSON object, by name: description, keywords, model,"
+        " max_output_tokens, retriever; they add to the four that there are, or change them",
+    )
+    planner_confidence: float = Field(
+        default=0.5, ge=0, le=1, description="a plan that is less sure looks into documents and the web"
+    )
+    lazy_retrieval: bool = Field(
+        default=False, description="look at summaries of pages first; at the pages where the critic asks"
+    )
+    critic: Literal["off", "auto", "always"] = Field(
+        default="off",
+        description="whether a model judges answers after the code checks: auto, those that do not pass them",
+    )
+    critic_max_retries: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        validation_alias=AliasChoices("CRITIC_MAX_RETRIES", "ORC_CRITIC_MAX_RETRIES"),
+        description="how often an answer is revised on the critic's advice",
+    )
+    critic_seconds: float = Field(default=20.0, gt=0, description="how long the critic may take")
+    memory: Literal["extractive", "model", "off"] = Field(
+        default="extractive",
+        description="what is remembered of older turns: the user's words and sentences of answers, or what a"
+        " model makes of them, off the turn's path",
+    )
+    summary_threshold_tokens: int = Field(
+        default=2000, ge=200, description="of turns older than the history: past it they are summarised"
+    )
+    traces: bool = Field(
+        default=True, description="keep a trace of every turn, without what was asked and answered"
+    )
     ping_seconds: int = Field(default=15, ge=1, description="between signs of life on a silent stream")
 
     @field_validator("local_organization", "local_user")

@@ -10,6 +10,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from core.contract import StatusLine, TextDelta
+from core.llm.factory import ChatModels
 from core.llm.model import ChatModel
 from orc.tools import OnProgress, OnRestart, ToolSchema
 
@@ -74,6 +75,14 @@ def scripted(script: Script) -> tuple[ChatModel, ScriptedModel]:
     """A ChatModel over a script, and the script's record of calls."""
     model = ScriptedModel(script=script, calls=[])
     return ChatModel(model, WordCounter(), name="scripted"), model
+
+
+def models_of(model: ChatModel, **others: ChatModel) -> ChatModels:
+    """One model in every role, but for those that are given by name."""
+    planner, writer, critic, summariser = (
+        others.pop(role, model) for role in ("planner", "writer", "critic", "summariser")
+    )
+    return ChatModels(planner, writer, critic, summariser, others)
 
 
 class FakeTools:

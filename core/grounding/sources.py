@@ -22,6 +22,7 @@ class Source(Record):
     start: int
     text: str
     page_text: str
+    url: str | None = None
 
 
 class AttachedFile(Record):

@@ -5,6 +5,7 @@ InvalidInput
 └── ContentFiltered         the provider's filter refused the question or the answer
 DependencyDown
 ├── ModelOutputInvalid      the model answered, but not in the form that was asked for
+├── ReplyCut                the answer broke off, or reached the length that it was allowed
 └── ModelMisconfigured      no request can work until a setting is changed
     ├── FilesNotStored      the provider has no place for files
     └── FilesNotRead        the model takes no files
@@ -40,6 +41,15 @@ class ModelOutputInvalid(DependencyDown):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, dependency=MODEL)
+
+
+class ReplyCut(DependencyDown):
+    """An answer without its end."""
+
+    code = "model_reply_cut"
+
+    def __init__(self) -> None:
+        super().__init__("The model's answer broke off before its end. Try again.", dependency=MODEL)
 
 
 class ModelMisconfigured(DependencyDown):

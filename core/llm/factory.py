@@ -1,9 +1,10 @@
 """Builds the chat models that the settings ask for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.azure.credentials import Credentials
+from core.errors import InvalidInput
 from core.llm.extractive import ExtractiveChatModel
 from core.llm.model import ChatModel
 from core.llm.provider import Provider, endpoint_of, open_provider
@@ -13,19 +14,36 @@ from core.settings import CoreSettings
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
 
-Role = Literal["planner", "writer", "analyst"]
+Role = Literal["planner", "writer", "critic", "summariser", "analyst"]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatModels:
     """The models of one process, over one provider. Close it once, when the process ends.
 
-    `opened` is the provider that was opened for these models and for nobody else.
+    `others` write too, where a request or a kind of question names them. `opened` is the provider that
+    was opened for these models and for nobody else.
     """
 
     planner: ChatModel
     writer: ChatModel
+    critic: ChatModel
+    summariser: ChatModel
+    others: dict[str, ChatModel] = field(default_factory=dict)
     opened: Provider | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The models that may write, the usual one first."""
+        return list(dict.fromkeys([self.writer.name, *self.others]))
+
+    def named(self, name: str | None) -> ChatModel:
+        """The model of this name that may write; None: the usual one. InvalidInput for any other name."""
+        if name is None or name == self.writer.name:
+            return self.writer
+        if name not in self.others:
+            raise InvalidInput(f"The configured models are: {', '.join(self.names)}.", field="model")
+        return self.others[name]
 
     async def aclose(self) -> None:
         """Close the connections that were opened for the models."""
@@ -43,9 +61,13 @@ def build_chat_models(
     """The models for all roles; see `build_chat_model`."""
     opened = None if provider else open_provider(settings, credentials)
     shared = provider or opened
+    others = settings.models if shared else []
     return ChatModels(
         planner=build_chat_model(settings, "planner", counter, shared),
         writer=build_chat_model(settings, "writer", counter, shared),
+        critic=build_chat_model(settings, "critic", counter, shared),
+        summariser=build_chat_model(settings, "summariser", counter, shared),
+        others={name: build_chat_model(settings, "writer", counter, shared, name=name) for name in others},
         opened=opened,
     )
 
@@ -56,9 +78,12 @@ def build_chat_model(
     counter: TokenCounter,
     provider: Provider | None = None,
     *,
+    name: str | None = None,
     credentials: Credentials | None = None,
 ) -> ChatModel:
     """The model for a role: a provider's where a key or an address is set, else the offline one.
+
+    `name` is that of another model than the role's own.
 
     Raises ModelMisconfigured where a setting is missing. Connects to nothing, but imports the
     provider's library (0.8 s) where it is needed. A given `provider` stays the caller's to close;
@@ -66,14 +91,15 @@ def build_chat_model(
     """
     shared = provider or open_provider(settings, credentials)
     if shared is None:
-        return ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
+        return ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive", role=role)
     from core.llm.openai_errors import translate
 
-    name = _model_name(settings, role)
+    name = name or _model_name(settings, role)
     return ChatModel(
         _build_openai(shared, name, responses=settings.responses_api),
         counter,
         name=name,
+        role=role,
         # Azure takes files through its responses API alone.
         reads_files=_build_openai(shared, name, responses=True) if shared.endpoint.is_azure else None,
         translate=translate,
@@ -93,7 +119,12 @@ def describe(settings: CoreSettings) -> str:
 
 
 def _model_name(settings: CoreSettings, role: Role) -> str:
-    named = {"planner": settings.planner_model, "analyst": settings.analysis_model}
+    named = {
+        "planner": settings.planner_model,
+        "critic": settings.critic_model,
+        "summariser": settings.summary_model,
+        "analyst": settings.analysis_model,
+    }
     return named.get(role) or settings.chat_model
 
 

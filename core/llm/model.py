@@ -1,6 +1,7 @@
 """One chat model as the rest of the code uses it: text, text as it comes, a filled form, or tool calls."""
 
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, TypeVar, cast
@@ -13,8 +14,9 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
 from core.contract import Usage
+from core.documents.models import Record
 from core.errors import BudgetExceeded, OrcError
-from core.llm.errors import ContentFiltered, ModelOutputInvalid, model_down
+from core.llm.errors import ContentFiltered, ModelOutputInvalid, ReplyCut, model_down
 from core.llm.tokens import TokenCounter
 from core.outages import Guard, Translate
 
@@ -25,12 +27,22 @@ TOO_LONG = frozenset({"length", "max_output_tokens", "incomplete"})
 """Why an answer ends that is not whole, as chat completions and responses say it."""
 
 
+class ModelCall(Record):
+    """One call of a model: for which role, what it cost, and how long it took."""
+
+    role: str
+    model: str
+    usage: Usage
+    duration_ms: float
+
+
 class Meter:
     """The model calls and tokens of one turn. Every call is counted before it is made."""
 
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
         self.usage = Usage()
+        self.calls: list[ModelCall] = []
 
     def begin_call(self) -> None:
         """Count one call; BudgetExceeded where that would be one too many."""
@@ -38,13 +50,17 @@ class Meter:
             raise BudgetExceeded(f"This turn has used all its {self.max_calls} model calls.")
         self.usage += Usage(model_calls=1)
 
-    def add(self, usage: Usage) -> None:
+    def add(self, call: ModelCall) -> None:
         """Add what a call has cost in tokens."""
-        self.usage += usage
+        self.usage += call.usage
+        self.calls.append(call)
 
 
 class ChatModel:
     """Wraps one LangChain chat model; its failures come out as OrcError. `name` is for people.
+
+    `role` is what it is used for, as the meter notes it. `max_tokens` bounds an answer's length: one that
+    reaches it raises ReplyCut, a stream after its last delta.
 
     `reads_files` answers prompts with files in them, where that takes another API of the provider's.
     `guard` is shared by all that ask the same provider; a stream concerns it until its first chunk.
@@ -60,6 +76,7 @@ class ChatModel:
         counter: TokenCounter,
         *,
         name: str,
+        role: str = "writer",
         reads_files: BaseChatModel | None = None,
         translate: Translate = lambda _: None,
         guard: Guard | None = None,
@@ -67,6 +84,7 @@ class ChatModel:
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
+        self.role = role
         self._model = model
         self._reads_files = reads_files
         self._counter = counter
@@ -76,18 +94,20 @@ class ChatModel:
         self._close = close
         self._forms: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
-    async def complete(self, messages: Prompt, *, meter: Meter) -> str:
+    async def complete(self, messages: Prompt, *, meter: Meter, max_tokens: int | None = None) -> str:
         """The whole answer; never empty."""
-        message = await self._invoke(self._reader_of(messages), messages, meter)
+        message = await self._invoke(self._reader_of(messages), messages, meter, **_capped(max_tokens))
         self._refuse_cut([message])
         if not message.text:
             raise _empty()
         return str(message.text)
 
-    async def stream(self, messages: Prompt, *, meter: Meter) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, messages: Prompt, *, meter: Meter, max_tokens: int | None = None
+    ) -> AsyncGenerator[str, None]:
         """The answer's text as it comes; at least one delta."""
         said = False
-        async with aclosing(self._chunks(messages, meter)) as chunks:
+        async with aclosing(self._chunks(messages, meter, **_capped(max_tokens))) as chunks:
             async for chunk in chunks:
                 if text := chunk.text:
                     said = True
@@ -106,7 +126,12 @@ class ChatModel:
             raise ModelOutputInvalid(f"The model's reply is not a {schema.__name__}.") from exc
 
     async def stream_with_tools(
-        self, messages: Prompt, tools: Sequence[dict[str, Any]], *, meter: Meter
+        self,
+        messages: Prompt,
+        tools: Sequence[dict[str, Any]],
+        *,
+        meter: Meter,
+        max_tokens: int | None = None,
     ) -> AsyncGenerator[str | AIMessage, None]:
         """Text as it comes and last the whole message, which may hold tool calls.
 
@@ -114,7 +139,7 @@ class ChatModel:
         the message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        options = {"tools": list(tools)} if tools else {}  # providers refuse an empty list
+        options = _capped(max_tokens) | ({"tools": list(tools)} if tools else {})  # none may be empty
         async with aclosing(self._chunks(messages, meter, **options)) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
@@ -130,19 +155,23 @@ class ChatModel:
         if self._close is not None:
             await self._close()
 
-    async def _invoke(self, model: Runnable[Any, AIMessage], messages: Prompt, meter: Meter) -> AIMessage:
+    async def _invoke(
+        self, model: Runnable[Any, AIMessage], messages: Prompt, meter: Meter, **options: Any
+    ) -> AIMessage:
         meter.begin_call()
+        started = time.perf_counter()
         async with self._attempt():
-            message = await model.ainvoke(list(messages))
+            message = await model.ainvoke(list(messages), **options)
         _refuse_filtered(message)
         calls = json.dumps([call["args"] for call in message.tool_calls]) if message.tool_calls else ""
-        meter.add(self._usage(messages, message.usage_metadata, message.text + calls))
+        meter.add(self._call(started, self._usage(messages, message.usage_metadata, message.text + calls)))
         return message
 
     async def _chunks(
         self, messages: Prompt, meter: Meter, **options: Any
     ) -> AsyncGenerator[AIMessageChunk, None]:
         meter.begin_call()
+        started = time.perf_counter()
         received: list[AIMessageChunk] = []
         try:
             stream = self._reader_of(messages).astream(list(messages), **options)
@@ -157,7 +186,7 @@ class ChatModel:
                         chunk = await anext(chunks, None)
         finally:
             if received:
-                meter.add(self._streamed_usage(messages, received))
+                meter.add(self._call(started, self._streamed_usage(messages, received)))
         self._refuse_cut(received)
 
     def _reader_of(self, messages: Prompt) -> BaseChatModel:
@@ -169,13 +198,17 @@ class ChatModel:
         """Raise DependencyDown for an answer that is not whole: its end is missing, or over the limit."""
         reasons = [reason for message in messages if (reason := _why_it_ends(message))]
         if TOO_LONG.intersection(reasons) or (self._says_why_it_ends and not reasons):
-            raise model_down("The model's answer broke off before its end. Try again.", "model_reply_cut")
+            raise ReplyCut
 
     def _filling(self, schema: type[Form]) -> Runnable[Any, AIMessage]:
         # A forced tool call: every provider has it, and it costs a third of with_structured_output.
         if schema not in self._forms:
             self._forms[schema] = self._model.bind_tools([schema], tool_choice=schema.__name__)
         return self._forms[schema]
+
+    def _call(self, started: float, usage: Usage) -> ModelCall:
+        duration = round((time.perf_counter() - started) * 1000, 1)
+        return ModelCall(role=self.role, model=self.name, usage=usage, duration_ms=duration)
 
     def _streamed_usage(self, messages: Prompt, chunks: list[AIMessageChunk]) -> Usage:
         told = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
@@ -205,6 +238,10 @@ class ChatModel:
             if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
                 raise
             raise ours from exc
+
+
+def _capped(max_tokens: int | None) -> dict[str, Any]:
+    return {} if max_tokens is None else {"max_tokens": max_tokens}
 
 
 def _empty() -> OrcError:

@@ -7,11 +7,11 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from core.grounding.highlights import with_rectangles
-from orc.events import Citations, Critique
+from orc.events import Citations
 from orc.graphs.findings import as_material
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.speaking import Speech, checked
-from orc.graphs.utils import changes, chat_messages
+from orc.graphs.utils import changes, chat_messages, writer_of
 
 
 async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -22,33 +22,25 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     system = deps.prompts.answer_from_tools if state.tool_results else deps.prompts.converse
     messages = chat_messages(system, state.history, _with_findings(state))
     speech = Speech(deps.emit, state.sources)
+    writer, cap = writer_of(state, deps)
     if deps.stream:
-        async with aclosing(deps.writer.stream(messages, meter=deps.meter)) as deltas:
+        async with aclosing(writer.stream(messages, meter=deps.meter, max_tokens=cap)) as deltas:
             async for delta in deltas:
                 speech.say(delta)
     else:
-        speech.say(await deps.writer.complete(messages, meter=deps.meter))
+        speech.say(await writer.complete(messages, meter=deps.meter, max_tokens=cap))
     answer = speech.end()
     return changes(answer=answer, **checked(speech, state.tool_results))
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Show the sources and the verdict of the checks."""
+    """Show the sources."""
     if state.grounding is None:
         return {}
     citations = state.citations
     if state.sources:
         citations = await with_rectangles(citations, state.sources, runtime.context.page_boxes)
     runtime.context.emit(Citations(citations=citations))
-    accepted = state.grounding.grounded or state.grounding.not_found
-    runtime.context.emit(
-        Critique(
-            grounded=state.grounding.grounded,
-            coverage=state.grounding.coverage,
-            issues=state.grounding.issues,
-            action="accept" if accepted else "label_unverified",
-        )
-    )
     return changes(citations=citations)
 
 

@@ -17,7 +17,13 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
         if result.name == DOCUMENT_CHAT and result.error is None:
             update = _from_document_chat(state, DocumentChatResult.model_validate(result.content))
     budget = _sizes(state, update.get("context_docs", state.context_docs), runtime.context)
-    runtime.context.emit(Context(budget=budget, history_turns=len(state.history) // 2))
+    runtime.context.emit(
+        Context(
+            budget=budget,
+            summary_selection=state.recalled.selection,
+            history_turns=len(state.history) // 2,
+        )
+    )
     return changes(context_budget=budget, **update)
 
 

@@ -7,12 +7,15 @@ from langgraph.graph.state import CompiledStateGraph
 
 from orc.graphs.answer_writer import return_state, write_answer
 from orc.graphs.context_builder import build_context
+from orc.graphs.context_recaller import recall_context
+from orc.graphs.critic import critique
 from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.query_planner import plan_query
-from orc.graphs.routing import route_decision
+from orc.graphs.routing import after_critique, route_decision
 
-RECURSION_LIMIT = 25
+RECURSION_LIMIT = 40
+"""Above what six attempts at an answer take; a bug in a route ends here, and not never."""
 
 TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
 
@@ -20,16 +23,20 @@ TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
 def compile_graph() -> TurnGraph:
     """The compiled graph; made once per process, since it holds no state of a turn."""
     graph = StateGraph(ConversationState, context_schema=Deps)
+    graph.add_node("recall_context", recall_context)
     graph.add_node("plan_query", plan_query)
     graph.add_node("call_tools", call_tools)
     graph.add_node("build_context", build_context)
     graph.add_node("write_answer", write_answer)
+    graph.add_node("critique", critique)
     graph.add_node("return_state", return_state)
 
-    graph.add_edge(START, "plan_query")
+    graph.add_edge(START, "recall_context")
+    graph.add_edge("recall_context", "plan_query")
     graph.add_conditional_edges("plan_query", route_decision, ["call_tools", "build_context"])
     graph.add_edge("call_tools", "build_context")
     graph.add_edge("build_context", "write_answer")
-    graph.add_edge("write_answer", "return_state")
+    graph.add_edge("write_answer", "critique")
+    graph.add_conditional_edges("critique", after_critique, ["return_state", "write_answer", "call_tools"])
     graph.add_edge("return_state", END)
     return graph.compile()

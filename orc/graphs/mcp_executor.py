@@ -53,7 +53,7 @@ async def _let_model_choose(state: ConversationState, deps: Deps) -> dict[str, A
     system = deps.prompts.use_tools if state.has_documents else deps.prompts.converse
     messages = chat_messages(system, state.history, state.question)
     handles, findings, results = Handles(), Findings(deps.page_text), list[ToolResult]()
-    for _ in range(deps.tool_rounds):
+    for _ in range(deps.policy.tool_rounds):
         reply, speech = await _ask_model(messages, tools, findings.sources, deps)
         if not reply.tool_calls and not reply.invalid_tool_calls:
             return changes(
@@ -116,7 +116,7 @@ async def _ask_model(
     messages: list[BaseMessage], tools: list[dict[str, Any]], sources: Sequence[Source], deps: Deps
 ) -> tuple[AIMessage, Speech]:
     speech, reply = Speech(deps.emit, sources), AIMessage("")
-    async with aclosing(deps.writer.stream_with_tools(messages, tools, meter=deps.meter)) as pieces:
+    async with aclosing(deps.models.writer.stream_with_tools(messages, tools, meter=deps.meter)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
                 speech.say(piece)

@@ -1,23 +1,30 @@
 """What a turn is made of while it runs: the state that nodes update, and the dependencies they use."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from core.contract import Citation, FileStatus, Grounding, Usage
+from core.contract import Citation, FileStatus, Grounding, Revision, Usage
 from core.documents.models import FileRef, Record, RetrievalStep
 from core.grounding.highlights import ReadBoxes
 from core.grounding.sources import Source
-from core.llm.model import ChatModel, Meter
+from core.llm.factory import ChatModels
+from core.llm.model import Meter
 from core.llm.tokens import TokenCounter
-from orc.events import Event, RetrievalMode
+from orc.context.models import Memory, Recalled
+from orc.events import Critique, Event, RetrievalMode
 from orc.graphs.findings import PageText
+from orc.intents import MAX_STEPS, Intent, Retriever, Step
 from orc.tools import ToolGateway
 
 DOCUMENT_CHAT = "document_chat"
 LISTING = "documents_list"
+SEARCH = "semantic_search"
+SEARCH_PAGES = "search_pages"
+GET_PAGE = "get_page"
+WEB_SEARCH = "web_search"
 
 
 class ChatMessage(Record):
@@ -36,13 +43,31 @@ class ToolResult(Record):
     error: str | None = None
 
 
+class RouteChoice(Record):
+    """What the kind of question brings with it. `model` writes the answer, within `max_output_tokens`."""
+
+    intent: str
+    model: str
+    retriever: Retriever
+    max_output_tokens: int | None = None
+
+
 class QueryPlan(Record):
-    """What is looked up, and how it was decided."""
+    """What is done, and how it was decided; the fields are those of the event."""
 
     query: str
-    steps: list[str]
+    steps: list[Step] = Field(max_length=MAX_STEPS)
     confidence: float = Field(ge=0, le=1)
+    decided_by: Literal["rules", "model", "fallback"] = "rules"
     fallback: str | None = None
+    escalation: str | None = None
+
+
+class PageReference(Record):
+    """A page that is known by its summary so far, and can be read in full."""
+
+    document_id: str
+    page: int = Field(ge=1)
 
 
 class ConversationState(BaseModel):
@@ -53,13 +78,17 @@ class ConversationState(BaseModel):
     blob_names: list[str] = []
     has_documents: bool = False
     history: list[ChatMessage] = []
+    memory: Memory = Memory()
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
     code_thread_id: str | None = None
 
+    recalled: Recalled = Recalled()
+    route: RouteChoice | None = None
     plan: QueryPlan | None = None
     tool_results: list[ToolResult] = []
-    sources: list[Source] = Field(default=[], description="what the answer may cite, if a tool loop found it")
+    sources: list[Source] = Field(default=[], description="what the answer may cite, if a tool found it")
+    references: list[PageReference] = Field(default=[], description="pages that were found but not yet read")
     context_docs: list[str] = []
     context_budget: dict[str, int] = {}
     retrieval_mode: RetrievalMode = "none"
@@ -69,6 +98,8 @@ class ConversationState(BaseModel):
     answer: str | None = None
     citations: list[Citation] = []
     grounding: Grounding | None = None
+    verdicts: list[Critique] = Field(default=[], description="one for each attempt, in order")
+    revision: Revision | None = Field(default=None, description="what the next attempt has to mend")
     tool_usage: Usage = Usage()
 
     @property
@@ -76,32 +107,59 @@ class ConversationState(BaseModel):
         """The stand-alone question: the planner's, or the user's own words before there is a plan."""
         return self.plan.query if self.plan else self.question
 
+    @property
+    def attempt(self) -> int:
+        """Which attempt at the answer this is, from 1."""
+        return len(self.verdicts) + 1
+
 
 @dataclass(frozen=True)
 class Prompts:
     """The texts that models are given, with named slots."""
 
-    rewrite: str
+    plan: str
     converse: str
     use_tools: str
     answer_from_tools: str
+    critic: str
+
+
+class Policy(Record):
+    """What the settings say of how turns are answered. Tokens are counted for the prompts that they bound."""
+
+    tool_rounds: int = 4
+    history_turns: int = 12
+    history_tokens: int = 4000
+    planner_tokens: int = 3000
+    retrieval_tokens: int = 6000
+    memory_tokens: int = 800
+    context_window: int | None = None
+    planner_confidence: float = 0.5
+    lazy_retrieval: bool = False
+    critic: Literal["off", "auto", "always"] = "off"
+    critic_max_retries: int = 1
+    critic_seconds: float = 20.0
+    intents: dict[str, Intent] = {}
 
 
 @dataclass(frozen=True)
 class Deps:
-    """All that nodes may use in one turn. Who is asking is inside `scope_token`, nowhere else."""
+    """All that nodes may use in one turn. Who is asking is inside `scope_token`, nowhere else.
 
-    planner: ChatModel
-    writer: ChatModel
-    model_name: str
+    `asked_model` is what the request names, which goes before what the kind of question brings.
+    """
+
+    models: ChatModels
     tools: ToolGateway
     scope_token: str
     meter: Meter
     counter: TokenCounter
     prompts: Prompts
+    policy: Policy
+    recall: Callable[[str, Memory], Awaitable[Recalled]]
     page_text: PageText
     page_boxes: ReadBoxes
     emit: Callable[[Event], None]
     stream: bool
-    tool_rounds: int
+    asked_model: str | None = None
     tools_off: frozenset[str] = frozenset()

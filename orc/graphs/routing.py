@@ -1,19 +1,23 @@
-"""Where a turn goes: decided from its state by code, never by a model."""
+"""Where a turn goes next: decided from its state by code, never by a model."""
 
 from typing import Literal
 
 from orc.graphs.models import ConversationState
 
-Intent = Literal["document_question", "tools", "conversation"]
-
-
-def intent_of(state: ConversationState) -> Intent:
-    """Documents named: they are asked. Documents in the conversation: tools may help. Else: talk."""
-    if state.blob_names:
-        return "document_question"
-    return "tools" if state.has_documents else "conversation"
-
 
 def route_decision(state: ConversationState) -> Literal["call_tools", "build_context"]:
-    """Straight to the tools whenever there is something that they could read."""
-    return "build_context" if intent_of(state) == "conversation" else "call_tools"
+    """To the tools whenever something is to be looked up."""
+    assert state.plan is not None
+    looks_up = any(step != "answer" for step in state.plan.steps)
+    return "call_tools" if state.blob_names or looks_up else "build_context"
+
+
+def after_critique(state: ConversationState) -> Literal["return_state", "write_answer", "call_tools"]:
+    """Out, or once more: with what was found before, or with more.
+
+    What document_chat has answered, document_chat revises: it alone has read the documents.
+    """
+    verdict = state.verdicts[-1] if state.verdicts else None
+    if verdict is None or verdict.action in ("accept", "label_unverified"):
+        return "return_state"
+    return "call_tools" if verdict.action == "retrieve" or state.blob_names else "write_answer"

@@ -6,8 +6,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from core.documents.models import FileRef
+from core.llm.model import ChatModel
 from core.llm.tokens import TokenCounter
-from orc.graphs.models import ChatMessage, ConversationState
+from orc.graphs.models import ChatMessage, ConversationState, Deps
 
 
 def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[FileRef] | None:
@@ -27,6 +28,13 @@ def chat_messages(system: str, history: Sequence[ChatMessage], question: str) ->
         for message in history
     ]
     return [SystemMessage(system), *past, HumanMessage(question)]
+
+
+def writer_of(state: ConversationState, deps: Deps) -> tuple[ChatModel, int | None]:
+    """The model that writes this turn's answer, and how long that may become, in tokens."""
+    if state.route is None:
+        return deps.models.writer, None
+    return deps.models.named(state.route.model), state.route.max_output_tokens
 
 
 def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:

@@ -15,23 +15,24 @@ from core.errors import DependencyDown, NotFound, OrcError
 from core.scope import ScopeTokens
 from core.sqlite import Database
 from orc.bootstrap import load_prompts
+from orc.context.keeper import NoMemory
 from orc.conversations import sqlite
 from orc.conversations.models import Turn, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.event_log import EventLog
 from orc.events import Done, Failed
 from orc.graphs.graph import compile_graph
+from orc.graphs.models import Policy
 from orc.identity import Principal
-from orc.orchestrator import Orchestrator, Parts, TurnLimits
+from orc.orchestrator import Orchestrator
 from orc.requests import TurnRequest
-from tests.fakes import FakeTools, WordCounter, scripted
+from orc.session import Parts, TurnLimits
+from tests.fakes import FakeTools, WordCounter, models_of, scripted
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 OWNER = CALLER.owner_of(CONVERSATION)
-LIMITS = TurnLimits(
-    deadline_seconds=5, lease_seconds=5, max_model_calls=8, max_documents=3, history_turns=12, tool_rounds=2
-)
+LIMITS = TurnLimits(deadline_seconds=5, lease_seconds=5, max_model_calls=8, max_documents=3)
 
 
 class Shelf:
@@ -120,11 +121,11 @@ def orchestrator(log: Log, tools: FakeTools, shelf: Shelf | None = None, **limit
         tools=tools,
         scope_tokens=ScopeTokens("k" * 32),
         graph=compile_graph(),
-        planner=model,
-        writer=model,
-        model_name=model.name,
+        memory=NoMemory(),
+        models=models_of(model),
         counter=WordCounter(),
         prompts=load_prompts(),
+        policy=Policy(tool_rounds=2),
         limits=LIMITS.model_copy(update=limits),
     )
     return Orchestrator(parts)

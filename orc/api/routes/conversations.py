@@ -52,9 +52,10 @@ async def get_conversation(
 
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
 async def delete_conversation(owner: OwnerDep, services: ServicesDep) -> None:
-    """Remove a conversation with its turns and documents."""
+    """Remove a conversation with its turns, its documents and what is remembered of it."""
     documents = await services.library.list_documents(owner)
     await services.library.delete_all(owner)
+    await services.memory.forget(owner)
     deleted = await services.log.delete(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")

@@ -7,97 +7,21 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from core.contract import DocumentChatMetadata, DocumentChatResult
-from core.documents.boxes import Box, pack
-from core.documents.models import FileRef
 from core.errors import DependencyDown, NotFound
-from core.llm.model import ChatModel, Meter
-from orc.bootstrap import load_prompts
-from orc.events import Critique, Event, Plan, Reset, Route, Token, Tool
-from orc.graphs.graph import compile_graph
-from orc.graphs.models import ChatMessage, ConversationState, Deps
-from orc.tools import ToolSchema
-from tests.fakes import FakeTools, Script, ScriptedModel, WordCounter, scripted
-
-GRAPH = compile_graph()
-HISTORY = [ChatMessage(role="user", content="What is the fee?"), ChatMessage(role="assistant", content="10.")]
-LIST_TOOL = ToolSchema(
-    name="documents_list", description="lists", input_schema={"type": "object", "properties": {}}
+from orc.events import Critique, Plan, Reset, Route, Token, Tool
+from tests.fakes import FakeTools, Script
+from tests.graph_turns import (
+    CHAT_TOOL,
+    HISTORY,
+    LIST_TOOL,
+    PAGES,
+    SEARCH_TOOL,
+    Turn,
+    document_chat_result,
+    passage,
+    ref,
+    says,
 )
-CHAT_TOOL = ToolSchema(
-    name="document_chat", description="asks", input_schema={"type": "object", "properties": {}}
-)
-
-
-def ref(blob_name: str, file_id: str = "file-1") -> FileRef:
-    return FileRef(file_id=file_id, blob_name=blob_name)
-
-
-def document_chat_result(*files: FileRef) -> dict[str, Any]:
-    metadata = DocumentChatMetadata(mode="inline", reason="it fits")
-    result = DocumentChatResult(answer="It is 10.", files=list(files), metadata=metadata)
-    return result.model_dump(mode="json")
-
-
-def says(text: str) -> Script:
-    return lambda _messages, _options: AIMessage(text)
-
-
-PAGES = {("secret-id", 5): "The fee is 10. Families pay 15.", ("other-id", 1): "Dogs are welcome."}
-SEARCH_TOOL = ToolSchema(
-    name="semantic_search", description="searches", input_schema={"type": "object", "properties": {}}
-)
-
-
-async def page_text(document_id: str, number: int) -> str:
-    return PAGES.get((document_id, number), "")
-
-
-async def page_boxes(document_id: str, number: int) -> bytes:
-    words = PAGES.get((document_id, number), "").split()
-    return pack([[Box(1000 * n, 500, 1000 * n + 900, 600)] for n in range(len(words))])
-
-
-def passage(document_id: str, page: int, text: str) -> dict[str, Any]:
-    start = PAGES[document_id, page].index(text)
-    return {"document_id": document_id, "blob_name": "a.pdf", "page": page, "text": text, "start": start}
-
-
-class Turn:
-    """One run of the graph, with everything that it touched."""
-
-    def __init__(self, tools: FakeTools, script: Script | None = None, *, stream: bool = True) -> None:
-        self.tools = tools
-        self.events: list[Event] = []
-        model: ChatModel
-        self.model: ScriptedModel
-        model, self.model = scripted(script or says("Hello."))
-        self.deps = Deps(
-            planner=model,
-            writer=model,
-            model_name="scripted",
-            tools=tools,
-            scope_token="token",
-            meter=Meter(max_calls=8),
-            counter=WordCounter(),
-            prompts=load_prompts(),
-            page_text=page_text,
-            page_boxes=page_boxes,
-            emit=self.events.append,
-            stream=stream,
-            tool_rounds=3,
-        )
-
-    async def run(self, **state: Any) -> ConversationState:
-        given = ConversationState(question="And the fee?", conversation_id="c", **state)
-        return ConversationState.model_validate(await GRAPH.ainvoke(given, context=self.deps))
-
-    def of(self, kind: type[Event]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    @property
-    def streamed(self) -> str:
-        return "".join(event.text for event in self.of(Token))
 
 
 async def test_a_first_upload_sends_names_only_and_keeps_the_returned_files() -> None:
@@ -269,7 +193,7 @@ async def test_a_model_that_never_stops_calling_tools_is_stopped_and_answers_fro
 
     turn = Turn(FakeTools([LIST_TOOL], documents_list={"documents": []}), script)
     state = await turn.run(has_documents=True)
-    assert len(turn.tools.calls) == turn.deps.tool_rounds
+    assert len(turn.tools.calls) == turn.deps.policy.tool_rounds
     assert state.answer is not None
     assert state.answer.strip() == "Enough."
 

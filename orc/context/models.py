@@ -1,0 +1,74 @@
+"""What is remembered of a conversation beyond its latest turns, and what of it one turn is told."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from core.documents.models import Record
+
+
+class NoteKind(StrEnum):
+    """What a note holds: something the user said is so, wants, or has not had answered."""
+
+    FACT = "fact"
+    PREFERENCE = "preference"
+    QUESTION = "question"
+
+
+class Note(Record):
+    """One thing worth remembering. Turns are counted by their `seq`."""
+
+    kind: NoteKind
+    text: str
+    topic: str = Field(default="", description="what it is about, in a word or two")
+    first_seen: int = Field(ge=1)
+    last_seen: int = Field(ge=1, description="said again, or told to a model that used it")
+
+
+class SummaryPoint(Record):
+    """One point of the rolling summary, and the turns that it stands for."""
+
+    text: str
+    first_seq: int = Field(ge=1)
+    last_seq: int = Field(ge=1)
+
+
+class Memory(Record):
+    """What is remembered of one conversation.
+
+    `life`: when that conversation was made. Memory of one that was deleted and made anew under the same
+    id does not count.
+    """
+
+    life: datetime | None = None
+    version: int = Field(default=0, ge=0, description="goes up with every write; 0: never stored")
+    summarised_seq: int = Field(default=0, ge=0, description="turns up to this one are in `summary`")
+    noted_seq: int = Field(default=0, ge=0, description="turns up to this one have been looked at for notes")
+    summary: list[SummaryPoint] = []
+    notes: list[Note] = []
+
+
+class Recalled(Record):
+    """What one turn is told of the memory, best first, and what it is not."""
+
+    summary: list[SummaryPoint] = []
+    notes: list[Note] = []
+    left_out: int = Field(default=0, ge=0, description="points and notes that were not chosen")
+    method: Literal["none", "lexical", "embeddings"] = "none"
+    reason: str = Field(default="", description="why not the better method, where it was not used")
+    coverage: float = Field(
+        default=0.0, ge=0, le=1, description="share of the question's words that the best note holds"
+    )
+
+    @property
+    def selection(self) -> dict[str, JsonValue]:
+        """How much a turn was told, and how that was chosen, without the text."""
+        return {
+            "method": self.method,
+            "reason": self.reason,
+            "summary_points": len(self.summary),
+            "notes": len(self.notes),
+            "left_out": self.left_out,
+        }

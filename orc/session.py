@@ -1,0 +1,215 @@
+"""The session runner: one turn from its stored question to its stored answer, however it is rendered."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
+
+from core.documents.library import DocumentLibrary
+from core.documents.models import Document, Record
+from core.documents.names import Owner
+from core.errors import INTERNAL, DeadlineExceeded, OrcError, Unavailable
+from core.lease import held
+from core.llm.factory import ChatModels
+from core.llm.model import Meter
+from core.llm.tokens import TokenCounter
+from core.scope import Scope, ScopeTokens
+from orc.context.models import Memory
+from orc.context.ports import Remembering
+from orc.conversations.models import Started, Turn, TurnOutcome, TurnStatus
+from orc.conversations.ports import TurnLog
+from orc.event_log import EventLog
+from orc.events import Done, Event, Failed, Telemetry, TurnResult
+from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
+from orc.graphs.models import ConversationState, Deps, Policy, Prompts
+from orc.problems import problem_of
+from orc.records import messages_of, outcome_of, result_of
+from orc.requests import TurnRequest
+from orc.tools import ToolGateway
+
+logger = logging.getLogger(__name__)
+
+TOKEN_GRACE_SECONDS = 60
+COMMIT_SECONDS = 10.0
+"""How long the store is waited for that is to keep an answer."""
+
+
+class TurnLimits(Record):
+    """How long a turn may take and how much it may use."""
+
+    deadline_seconds: float
+    lease_seconds: float
+    max_model_calls: int
+    max_documents: int
+    commit_seconds: float = COMMIT_SECONDS
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What turns are made with; the same for every turn of a process."""
+
+    log: TurnLog
+    library: DocumentLibrary
+    memory: Remembering
+    tools: ToolGateway
+    scope_tokens: ScopeTokens
+    graph: TurnGraph
+    models: ChatModels
+    counter: TokenCounter
+    prompts: Prompts
+    policy: Policy
+    limits: TurnLimits
+
+
+@dataclass(frozen=True)
+class Session:
+    """One turn that has begun: who asks what, over which documents, and where its events go."""
+
+    request: TurnRequest
+    owner: Owner
+    begun: Started
+    documents: list[Document]
+    log: EventLog
+    meter: Meter
+
+    @property
+    def turn(self) -> Turn:
+        return self.begun.turn
+
+
+class SessionRunner:
+    """Runs turns. JSON and streams read the same events, so nothing here knows which of them is asked for,
+    but for whether text comes in pieces."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def run(
+        self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
+    ) -> None:
+        """Answer the turn. Whatever happens, its log ends: nobody follows it for ever."""
+        meter = Meter(max_calls=self._parts.limits.max_model_calls)
+        session = Session(request, owner, begun, documents, log, meter)
+        stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
+        ending: Event = Failed(problem=problem_of(stopped, request.trace_id))
+        try:
+            ending = await self._ending(session)
+        finally:
+            log.publish(ending)
+        if isinstance(ending, Done):
+            await self._parts.memory.update(begun.head)
+
+    async def _ending(self, session: Session) -> Event:
+        turn, limits = session.turn, self._parts.limits
+        deadline = asyncio.timeout(limits.deadline_seconds)
+        renew = partial(
+            self._parts.log.renew,
+            session.owner,
+            turn.turn_id,
+            turn.attempt,
+            lease_seconds=limits.lease_seconds,
+        )
+        try:
+            async with held(renew, seconds=limits.lease_seconds), deadline:
+                return Done(result=await self._answer(session))
+        except OrcError as exc:
+            error = exc
+        except Exception as exc:
+            if isinstance(exc, TimeoutError) and deadline.expired():
+                error = DeadlineExceeded(f"No answer within {limits.deadline_seconds:.0f} s.")
+            else:
+                logger.exception("turn %s failed", turn.turn_id)
+                error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
+        return await self._failure(session, error)
+
+    async def _answer(self, session: Session) -> TurnResult:
+        started = time.perf_counter()
+        # Without names, the tools may look at whatever the conversation holds.
+        in_reach, memory = await asyncio.gather(
+            self._in_reach(session), self._parts.memory.read(session.begun.head)
+        )
+        state = _initial_state(session, in_reach, memory)
+        deps = self._deps(session, Scope.over(session.owner, in_reach), session.log.publish)
+        output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
+        final = ConversationState.model_validate(output)
+        answered = time.perf_counter()
+        result = result_of(final, session.turn, session.request, session.meter.usage + final.tool_usage)
+        result.metadata.timings_ms = {"answer": round((answered - started) * 1000, 1)}
+        session.log.publish(Telemetry(usage=result.metadata.usage, timings=result.metadata.timings_ms))
+        await self._commit(session, outcome_of(final, result))
+        return result
+
+    async def _in_reach(self, session: Session) -> list[Document]:
+        return session.documents or await self._parts.library.list_documents(session.owner)
+
+    async def _commit(self, session: Session, outcome: TurnOutcome) -> None:
+        """Store the answer. It has been made and may have been shown: a store that is down is waited for."""
+        turn = session.turn
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception_type(Unavailable),
+            wait=wait_random(0.1, 0.5),
+            stop=stop_after_delay(self._parts.limits.commit_seconds),
+            reraise=True,
+        ):
+            with attempt:
+                await self._parts.log.commit(session.owner, turn.turn_id, turn.attempt, outcome)
+
+    def _deps(self, session: Session, scope: Scope, emit: Callable[[Event], None]) -> Deps:
+        parts, request = self._parts, session.request
+        seconds = int(parts.limits.deadline_seconds) + TOKEN_GRACE_SECONDS
+        return Deps(
+            models=parts.models,
+            tools=parts.tools,
+            scope_token=parts.scope_tokens.mint(scope, seconds=seconds),
+            meter=session.meter,
+            counter=parts.counter,
+            prompts=parts.prompts,
+            policy=parts.policy,
+            recall=parts.memory.recall,
+            page_text=parts.library.page_text,
+            page_boxes=parts.library.page_boxes,
+            emit=emit,
+            stream=request.stream,
+            asked_model=request.model,
+            tools_off=frozenset(name for name, on in request.tools.items() if not on),
+        )
+
+    async def _failure(self, session: Session, error: OrcError) -> Event:
+        """The end of a turn that failed, unless its answer was stored after all: that may not have shown."""
+        turn = session.turn
+        try:
+            stored = await self._parts.log.fail(
+                session.owner, turn.turn_id, turn.attempt, error.code, error.message
+            )
+            if stored.status is TurnStatus.COMMITTED:
+                return Done(result=TurnResult.model_validate(stored.result))
+        except Exception:
+            # The outermost edge of a turn: its lease runs out, and then it reads as failed all the same.
+            logger.exception("turn %s could not be closed", turn.turn_id)
+        return Failed(problem=problem_of(error, session.request.trace_id))
+
+
+def _initial_state(session: Session, in_reach: list[Document], memory: Memory) -> ConversationState:
+    """What the graph starts from: the question, and what the conversation carries on."""
+    head, request = session.begun.head, session.request
+    refs = head.uploaded_file_refs
+    if not session.documents:
+        # Some may have been deleted since; a turn that names documents compares, and overwrites them.
+        present = {document.blob_name for document in in_reach}
+        refs = [ref for ref in refs if ref.blob_name in present]
+    stored = [message for turn in session.begun.history for message in messages_of(turn)]
+    return ConversationState(
+        question=request.question,
+        conversation_id=session.turn.conversation_id,
+        blob_names=[document.blob_name for document in session.documents],
+        has_documents=bool(in_reach),
+        history=request.history or stored,
+        memory=memory,
+        uploaded_file_refs=refs,
+        last_mcp_tool_used=head.last_mcp_tool_used,
+        code_thread_id=head.code_thread_id,
+    )
