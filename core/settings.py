@@ -7,6 +7,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from core.errors import InvalidInput
+from core.llm.catalogue import ModelFacts
 
 MIB = 1024 * 1024
 PREFIX = "ORC_"
@@ -114,6 +115,14 @@ class CoreSettings(BaseSettings):
     models: Annotated[list[str], NoDecode] = Field(
         default=[],
         description="further models, with commas between, that a request or a kind of question may name",
+    )
+    model_facts: dict[str, ModelFacts] = Field(
+        default={},
+        description="what is to be known of models, as a JSON object by name: context_window in tokens,"
+        " input_usd and output_usd per million tokens; default: what is known of OpenAI's",
+    )
+    context_window: int | None = Field(
+        default=None, ge=4000, description="tokens that the models take; default: what is known of each"
     )
     planner_model: str | None = Field(default=None, description="default: the chat model")
     critic_model: str | None = Field(default=None, description="default: the chat model")

@@ -14,6 +14,9 @@ INTRODUCTION = (
     "attached documents, with the page they stand on. Attach a document and ask about it, or set "
     "OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT for a model that writes."
 )
+REMEMBERED = "Known from earlier in this conversation:"
+"""Heads what is remembered of older turns, one line each, at the end of a system message."""
+
 RECALL_COVERAGE = 0.6
 
 FEW_TERMS = 5

@@ -15,6 +15,8 @@ RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d
 RANKS_FILE = hashlib.sha1(RANKS_URL.encode(), usedforsecurity=False).hexdigest()
 """The name that tiktoken itself gives the file in its cache."""
 
+COUNTS_KEPT = 20_000
+
 _LETTERS_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
 _LETTERS_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -60,7 +62,10 @@ class TokenCounter(Protocol):
 
 
 class ExactTokenCounter:
-    """o200k_base from ranks whose hash was checked. Parses them on first use, in whichever thread that is."""
+    """o200k_base from ranks whose hash was checked. Parses them on first use, in whichever thread that is.
+
+    What a conversation says is counted in every turn of it: the latest counts are kept, by the texts' hashes.
+    """
 
     exact = True
 
@@ -68,9 +73,17 @@ class ExactTokenCounter:
         self._ranks = ranks
         self._encoding: Encoding | None = None
         self._loading = threading.Lock()
+        self._known: dict[tuple[int, int], int] = {}
 
     def count(self, text: str) -> int:
-        return len(self._loaded().encode_ordinary(text))
+        key = (hash(text), len(text))
+        if (known := self._known.get(key)) is not None:
+            return known
+        counted = len(self._loaded().encode_ordinary(text))
+        if len(self._known) >= COUNTS_KEPT:
+            self._known.clear()
+        self._known[key] = counted
+        return counted
 
     def warm(self) -> None:
         self._loaded()

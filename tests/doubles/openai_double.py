@@ -25,6 +25,7 @@ from starlette.routing import Route
 from tests.doubles.bag_of_words import DIMENSIONS, bag_of_words
 from tests.doubles.openai_files import Shelf, file_type_refused, no_such_file
 from tests.doubles.openai_talk import ChatRequest, Json, Reply, ToolCall, default_reply, pieces_of
+from tests.doubles.openai_window import Window
 from tests.doubles.openai_wires import ChatCompletions, Responses, Wire, as_chat
 
 __all__ = [
@@ -55,6 +56,9 @@ class Failure(BaseModel):
     headers: dict[str, str] = {}
     after_tokens: int | None = None
     silent: bool = False
+
+
+TOO_LONG = Failure(status=400, code="context_length_exceeded", message="the prompt is too long")
 
 
 class Script(BaseModel):
@@ -91,11 +95,19 @@ Responder = Callable[[ChatRequest], Reply | None]
 class OpenAIDouble:
     """The server's state. `responder` goes before the defaults; None from it means: the default.
 
+    With a `window` a prompt that is too long is refused, and the token counts are a model's.
+
     `embedding` is released once for every embeddings request that arrives: acquire it to wait for one.
     """
 
-    def __init__(self, responder: Responder | None = None, script: Script | None = None) -> None:
+    def __init__(
+        self,
+        responder: Responder | None = None,
+        script: Script | None = None,
+        window: Window | None = None,
+    ) -> None:
         self.responder = responder
+        self.window = window
         self.script = script or Script()
         self.requests: list[LoggedRequest] = []
         self.files = Shelf()
@@ -147,6 +159,8 @@ class OpenAIDouble:
         failure = self.script.failures.popleft() if self.script.failures else None
         if failure and failure.after_tokens is None:
             return _refusal(failure)
+        if self.window and not self.window.takes(chat):
+            return _refusal(TOO_LONG)
         asked = ChatRequest(body=chat)
         if asked.files and not takes_files:
             return file_type_refused()
@@ -156,6 +170,8 @@ class OpenAIDouble:
                 return no_such_file(file_id, 404 if wire is ChatCompletions else 400)
             asked.stored[file_id] = file.content
         reply = self._reply(asked)
+        if self.window:
+            reply.prompt_tokens = self.window.size_of(chat)
         pieces = pieces_of(reply.text, self.script.tokens)
         said = wire({**chat, "stream_options": body.get("stream_options")}, reply)
         if body.get("stream"):

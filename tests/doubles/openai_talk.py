@@ -30,13 +30,17 @@ class ToolCall(BaseModel):
 
 
 class Reply(BaseModel):
-    """One answer. `choices=False` sends none at all, `usage=False` leaves out the token counts."""
+    """One answer. `choices=False` sends none at all, `usage=False` leaves out the token counts.
+
+    `prompt_tokens`: what the request is said to have had, where that was counted.
+    """
 
     text: str = ""
     tool_calls: list[ToolCall] = []
     finish_reason: str = ""
     usage: bool = True
     choices: bool = True
+    prompt_tokens: int | None = None
 
     @property
     def finish(self) -> str:
@@ -152,8 +156,8 @@ def text_of(message: Json) -> str:
 
 
 def tokens_of(body: Json, reply: Reply) -> tuple[int, int]:
-    """How many tokens were given and made: words, and the letters of tools' names."""
-    given = sum(len(text_of(message).split()) for message in body["messages"])
+    """How many tokens were given and made: words, if nobody counted, and letters of tool names."""
+    given = reply.prompt_tokens or sum(len(text_of(message).split()) for message in body["messages"])
     return given, len(reply.text.split()) + sum(len(call.name) for call in reply.tool_calls)
 
 

@@ -1,0 +1,38 @@
+"""What the models of the conversation are given: who they are, what is remembered, what was said, the question."""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from core.llm.tokens import TokenCounter
+from orc.context.rendering import remembered
+from orc.graphs.models import ChatMessage, ConversationState, Deps
+
+
+def conversation_prompt(
+    system: str, question: str, state: ConversationState, deps: Deps
+) -> list[BaseMessage]:
+    """The conversation as models take it, its history and memory within their budgets.
+
+    `question` is the last message, whatever belongs to it included.
+    """
+    known = remembered(state.recalled, deps.policy.memory_tokens, deps.counter)
+    recent = within_budget(state.history, deps.policy.history_tokens, deps.counter)
+    past = [
+        HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
+        for message in recent
+    ]
+    return [SystemMessage(f"{system}\n\n{known}" if known else system), *past, HumanMessage(question)]
+
+
+def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:
+    """The newest messages that fit into so many tokens together, in order; it begins with a question."""
+    kept: list[ChatMessage] = []
+    for message in reversed(history):
+        tokens -= counter.count(message.content)
+        if tokens < 0:
+            break
+        kept.append(message)
+    while kept and kept[-1].role == "assistant":
+        kept.pop()
+    return kept[::-1]

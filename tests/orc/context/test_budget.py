@@ -1,0 +1,98 @@
+"""Budgets of prompts: each part within its own, all within the window, counted as a model counts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_openai_messages
+
+from core.llm.dialogue import REMEMBERED
+from core.llm.prompt_size import message_tokens, tools_tokens
+from core.llm.tokens import ExactTokenCounter, read_ranks
+from orc.context.budget import INSTRUCTIONS_AND_TOOLS, LEAST, REPLY, fitted, sections_of
+from orc.graphs.models import Policy
+from tests.doubles.openai_window import RANKS, Window
+from tests.fakes import WordCounter
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=80)
+SEARCH: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "semantic_search",
+        "description": "Find the passages that bear on a question.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "words to look for"},
+                "order": {"type": "string", "enum": ["best", "page"]},
+            },
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def counter() -> ExactTokenCounter:
+    ranks = read_ranks(RANKS)
+    if ranks is None:
+        pytest.skip("exact counts need the ranks: make token-ranks")
+    return ExactTokenCounter(ranks)
+
+
+def conversation(system: str, said: list[str], question: str, found: str) -> list[BaseMessage]:
+    past = [HumanMessage(text) if at % 2 == 0 else AIMessage(text) for at, text in enumerate(said)]
+    call = {"name": "semantic_search", "args": {"query": question}, "id": "1", "type": "tool_call"}
+    asked = [HumanMessage(question), AIMessage("", tool_calls=[call])]  # type: ignore[list-item]
+    return [SystemMessage(system), *past, *asked, ToolMessage(found, tool_call_id="1")]
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.lists(TEXTS, max_size=6), TEXTS, TEXTS)
+def test_the_parts_add_up_to_what_the_model_counts(
+    counter: ExactTokenCounter, system: str, said: list[str], question: str, found: str
+) -> None:
+    messages = conversation(f"{system}\n\n{REMEMBERED}\n- {found}", said, question, found)
+    sizes = sections_of(messages, [SEARCH], question, counter)
+    body = {"messages": convert_to_openai_messages(messages), "tools": [SEARCH]}
+    counted = Window(1, counter._loaded()).size_of(body)
+    assert sum(tokens for name, tokens in sizes.items() if name != "total") == sizes["total"]
+    # Where a call's arguments end and its name begins a model may join what we count apart.
+    assert abs(sizes["total"] - counted) <= 4 + 0.01 * counted
+
+
+def test_each_text_is_counted_where_it_belongs(counter: ExactTokenCounter) -> None:
+    question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
+    messages = [
+        SystemMessage(f"Be brief.\n\n{REMEMBERED}\n- The tenant is Ada."),
+        HumanMessage("Hello."),
+        AIMessage("Hello to you."),
+        HumanMessage(f"{question}\n\nWhat the tools found:\n{source}"),
+    ]
+    sizes = sections_of(messages, [], question, counter)
+    assert sizes["question"] == counter.count(question)
+    assert sizes["memory"] == counter.count(f"{REMEMBERED}\n- The tenant is Ada.")
+    assert sizes["history"] == sum(message_tokens(message, counter) for message in messages[1:3])
+    assert sizes["retrieval"] >= counter.count(source)
+    assert sizes["tools"] == tools_tokens([], counter) == 0
+
+
+def test_a_roomy_window_leaves_the_policy_as_it_is() -> None:
+    assert fitted(policy := Policy(), 128_000, "word " * 9000, WordCounter()) is policy
+
+
+@given(st.integers(4000, 63_999), st.integers(1, 8000), st.integers(1, 4000))
+def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
+    window: int, words: int, cap: int
+) -> None:
+    policy = fitted(Policy(), window, "word " * words, WordCounter(), cap)
+    parts = (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens)
+    assert sum(parts) <= window - words - cap - INSTRUCTIONS_AND_TOOLS or LEAST in parts
+    assert sum(parts) <= 4000 + 800 + 6000
+
+
+def test_what_gives_way_gives_way_in_proportion() -> None:
+    free = 5400
+    policy = fitted(Policy(), free + INSTRUCTIONS_AND_TOOLS + REPLY + 1, "word", WordCounter())
+    assert (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens) == (2000, 400, 3000)
