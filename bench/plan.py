@@ -31,6 +31,7 @@ class Plan:
     searched_documents: int
     searches: int
     azure_turns_per_round: int
+    telling_turns_per_round: int
     costed_turns: int
     imports: int
     starts: int
@@ -54,6 +55,11 @@ class Plan:
     def azure_steps(self) -> int:
         """Parts of the measurements there: conversations, rounds, turns."""
         return self.azure_questions + 1 + self.rounds + self.costed_turns
+
+    @property
+    def telling_steps(self) -> int:
+        """Parts of the measurements with and without telemetry: conversations of three products, rounds."""
+        return 3 * (self.rounds * self.telling_turns_per_round + 3) + self.rounds
 
     @property
     def growth_turns(self) -> int:
@@ -84,6 +90,7 @@ FULL = Plan(
     searched_documents=2000,
     searches=400,
     azure_turns_per_round=4,
+    telling_turns_per_round=6,
     costed_turns=500,
     imports=5,
     starts=3,
@@ -104,6 +111,7 @@ QUICK = Plan(
     searched_documents=400,
     searches=150,
     azure_turns_per_round=3,
+    telling_turns_per_round=4,
     costed_turns=60,
     imports=2,
     starts=1,

@@ -21,6 +21,7 @@ from bench.report import Report
 from bench.searching import measure_search
 from bench.stage import Stage, clean_surroundings, set_up
 from bench.starting import measure_import, start_and_stop, starts
+from bench.telling import measure_telemetry
 from bench.turns import measure_latency, measure_throughput
 from core.llm.tokens import load_token_counter
 from core.settings import CoreSettings
@@ -70,6 +71,8 @@ async def _measure_running(
         figures += await measure_first_token(stage, bare, take(plan.streams), advance)
         advance = steps.of("Turns on Azure's emulators", plan.azure_steps)
         figures += await measure_azure(stage, bare, plan, folder, take(plan.azure_questions), advance)
+        advance = steps.of("Turns with telemetry", plan.telling_steps)
+        figures += await measure_telemetry(stage, plan, folder, advance)
     (long,), short = take(1), take(EARLY_CONVERSATIONS)
     advance = steps.of("A long conversation", plan.growth_turns)
     growth, times = await measure_growth(stage, plan, long, short, advance)
