@@ -71,6 +71,12 @@ async def orc(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the
     return Handover()
 
 
+@app.route("chat/{*rest}", methods=("POST",))
+async def chat(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the request to this name
+    """`/api/chat` and `/api/chat/stream`: asking, too."""
+    return Handover()
+
+
 @app.route("{*path}", methods=EVERY_METHOD)
 async def api(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the request to this name
     """Every other route under `/api`."""

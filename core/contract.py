@@ -7,8 +7,14 @@ from pydantic import BaseModel, Field, TypeAdapter
 from core.documents.models import FileRef, Record, RetrievalStep
 
 MAX_QUESTION_CHARACTERS = 10_000
+MAX_QUERY_CHARACTERS = 2000
+"""Of what a search is given."""
 STREAM_META_KEY = "orc/stream"
 """Set to true in a tool call's `_meta`: text deltas then travel as progress messages."""
+MODEL_META_KEY = "orc/model"
+"""In a call's `_meta`: the model that writes the answer, where it is not the tools server's usual one."""
+CAP_META_KEY = "orc/max_output_tokens"
+"""In a call's `_meta`: how long the answer may become, in tokens."""
 
 
 class Rectangle(Record):
@@ -92,6 +98,11 @@ class Grounding(Record):
     )
     not_found: bool = Field(default=False, description="the answer says that the documents do not hold it")
     issues: list[str] = []
+    contradicted: list[str] = Field(
+        default=[],
+        description="of the issues, those that tell of a number which no source has, where a source has"
+        " another one for the same thing",
+    )
 
 
 class DocumentChatMetadata(Record):
@@ -103,6 +114,10 @@ class DocumentChatMetadata(Record):
     passages: int = 0
     retrieval: list[RetrievalStep] = Field(
         default=[], description="the steps of the search, if there was one"
+    )
+    prompt: dict[str, int] = Field(
+        default={},
+        description="tokens of the parts of the prompt and their total, but for what went as files",
     )
     usage: Usage = Usage()
     files: list[FileStatus] = []
@@ -119,11 +134,15 @@ class DocumentChatResult(BaseModel):
 
 
 class Revision(Record):
-    """What an earlier answer to the same question got wrong, for the next attempt at it."""
+    """What an earlier answer to the same question got wrong, for the next attempt at it.
+
+    The earlier answer is material, and never a source.
+    """
 
     answer: str = Field(max_length=100_000, description="the earlier answer, which is withdrawn")
     issues: list[str] = Field(max_length=50, description="what is wrong with it")
     read_more: bool = Field(default=False, description="look at more of the documents than before")
+    query: str = Field(default="", max_length=1000, description="what to look for, if not the question alone")
 
 
 class ListedDocument(Record):

@@ -145,7 +145,9 @@ class Unavailable(OrcError):
 
 
 class DependencyDown(Unavailable):
-    """`dependency` names what did not answer: `model`, `mcp_server`, `store`, `blobs`, `ocr`, `identity`."""
+    """`dependency` names what did not answer: `model`, `mcp_server`, `store`, `blobs`, `ocr`,
+    `identity`, `web_search`.
+    """
 
     code = "dependency_down"
 

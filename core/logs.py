@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from core.telemetry.spans import current_trace_id
+
 TALKATIVE = (
     "azure",
     "httpcore",
@@ -23,6 +25,7 @@ TALKATIVE = (
     "mcp",
     "msal",
     "openai",
+    "opentelemetry",
     "sse_starlette",
     "urllib3",
 )
@@ -34,7 +37,8 @@ _NAMES_ONLY = (AttributeError, ImportError, NameError, NotImplementedError, Recu
 def keep_content_out() -> None:
     """Have vendors' libraries write warnings only, and exceptions appear by kind and place.
 
-    An exception's own text may quote what it failed over. Call this once, as a process starts.
+    An exception's own text may quote what it failed over. A record knows the trace that it belongs to,
+    as `trace_id`, and an exception says it. Call this once, as a process starts.
     """
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -45,8 +49,10 @@ def keep_content_out() -> None:
 
 def _record(factory: Any, *args: Any, **kwargs: Any) -> logging.LogRecord:
     record: logging.LogRecord = factory(*args, **kwargs)
+    trace_id = vars(record)["trace_id"] = current_trace_id()
     if record.exc_info and (error := record.exc_info[1]) is not None:
-        record.exc_text, record.exc_info = told(error), None
+        within = f"In trace {trace_id}:\n" if trace_id else ""
+        record.exc_text, record.exc_info = within + told(error), None
     return record
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
+from opentelemetry.trace import SpanKind
 from purgatory.domain.model import Context, OpenedState
 from tenacity import (
     AsyncRetrying,
@@ -14,6 +15,7 @@ from tenacity import (
 )
 
 from core.errors import DependencyDown, OrcError
+from core.telemetry.spans import step
 
 Result = TypeVar("Result")
 Translate = Callable[[Exception], OrcError | None]
@@ -61,14 +63,15 @@ class Guard:
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:
         """One attempt, for what must not be repeated or repeats itself. Raises as `call` does."""
-        self._refuse_while_open()
-        with self._reporting():
-            try:
-                yield
-            except Exception as exc:  # the vendor's exceptions are known to `translate` alone
-                if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
-                    raise
-                raise ours from exc
+        with step(self._dependency, kind=SpanKind.CLIENT):
+            self._refuse_while_open()
+            with self._reporting():
+                try:
+                    yield
+                except Exception as exc:  # the vendor's exceptions are known to `translate` alone
+                    if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
+                        raise
+                    raise ours from exc
 
     def _refuse_while_open(self) -> None:
         try:
@@ -122,4 +125,5 @@ _NAMES = {
     "blobs": "The document store",
     "queue": "The job queue",
     "search": "The search",
+    "web_search": "The web search",
 }

@@ -1,6 +1,8 @@
 """The signed scope: which documents one turn may reach, decided by the system and carried as a token."""
 
 import contextlib
+import hashlib
+import hmac
 import os
 import secrets
 import tempfile
@@ -75,6 +77,10 @@ class ScopeTokens:
 
     def __init__(self, key: str) -> None:
         self._key = key
+
+    def sub_key(self, purpose: str) -> bytes:
+        """A secret for another purpose, which tells nothing of this one; the same wherever the key is."""
+        return hmac.digest(self._key.encode(), f"orc/{purpose}".encode(), hashlib.sha256)
 
     def mint(self, scope: Scope, *, seconds: int) -> str:
         """A token for `scope` that is valid for `seconds` from now."""

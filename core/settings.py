@@ -1,10 +1,11 @@
 """Settings that both deployables share, read from the environment and from `.env`."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from core.errors import InvalidInput
 from core.llm.catalogue import ModelFacts
@@ -48,7 +49,9 @@ class CoreSettings(BaseSettings):
         description="its name in the account",
     )
     retention_days: int | None = Field(
-        default=None, ge=1, description="in Cosmos DB turns this old are removed; default: never"
+        default=None,
+        ge=1,
+        description="in Cosmos DB turns this old are removed, and everywhere traces; default: never",
     )
     azure_storage_account_url: str | None = Field(
         default=None,
@@ -252,8 +255,16 @@ def load_settings(kind: type[Kind]) -> Kind:
     try:
         return kind()
     except ValidationError as exc:
-        problems = [f"{_variable(str(error['loc'][0]))}: {error['msg']}" for error in exc.errors()]
+        problems = [f"{_place(error['loc'])}: {error['msg']}" for error in exc.errors()]
         raise InvalidInput(f"Settings that cannot be used: {'; '.join(problems)}.") from exc
+    except SettingsError as exc:
+        problem = re.sub(r'.*field "(\w+)".*', lambda found: _variable(found[1]), str(exc))
+        raise InvalidInput(f"Settings that cannot be used: {problem} is not JSON.") from exc
+
+
+def _place(loc: tuple[str | int, ...]) -> str:
+    """The variable, and where in its value."""
+    return ".".join([_variable(str(loc[0])), *map(str, loc[1:])])
 
 
 def _variable(field: str) -> str:

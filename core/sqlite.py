@@ -9,7 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from opentelemetry.trace import SpanKind
+
 from core.errors import DependencyDown
+from core.telemetry.spans import step
 
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Result]
@@ -21,6 +24,7 @@ _PRAGMAS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
 )
+_SYSTEM = {"db.system.name": "sqlite"}
 _OUR_FAULT = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
 
 
@@ -49,11 +53,13 @@ class Database:
 
     async def write(self, work: Work[Result]) -> Result:
         """Run `work` in a transaction of its own; an exception rolls it back."""
-        return await self._run(self._writer, "BEGIN IMMEDIATE", work)
+        with step("sqlite write", kind=SpanKind.CLIENT, attributes=_SYSTEM):
+            return await self._run(self._writer, "BEGIN IMMEDIATE", work)
 
     async def read(self, work: Work[Result]) -> Result:
         """Run `work` on a snapshot; it must not write."""
-        return await self._run(self._readers, "BEGIN", work)
+        with step("sqlite read", kind=SpanKind.CLIENT, attributes=_SYSTEM):
+            return await self._run(self._readers, "BEGIN", work)
 
     async def migrate(self, *scripts: str) -> None:
         """Bring the schema up to date; every statement must be safe to repeat."""

@@ -115,6 +115,23 @@ class GetOntologyResult(Ontology):
     documents_analysed: int = Field(description="documents among them whose pages have been analysed")
 
 
+class FoundWebPage(Record):
+    """A page of the web. `text` is what the search engine quotes of it; the page itself was not read."""
+
+    title: str
+    url: str = Field(description="http or https, of a host of the public internet")
+    text: str
+
+
+class WebSearchResult(BaseModel):
+    """The pages of the web that a search engine found, best first."""
+
+    provider: str = Field(description="the search engine: `google` or `brave`")
+    query: str = Field(description="what it was asked: the query, or its first 50 words")
+    results: list[FoundWebPage]
+    left_out: int = Field(default=0, description="results that have no text or no address that may be shown")
+
+
 class SummaryResult(BaseModel):
     """The summary of a document in one paragraph."""
 

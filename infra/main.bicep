@@ -45,6 +45,15 @@ param concurrencyPerInstance int = 16
 param uploadOrigins array = []
 
 @secure()
+@description('Of Google Programmable Search, which takes no new customers and ends on 1 January 2027. Empty: not used.')
+param googleSearchKey string = ''
+param googleSearchEngine string = ''
+
+@secure()
+@description('Of the Brave Search API. Without a key the web is not searched.')
+param braveSearchKey string = ''
+
+@secure()
 @description('Signs scopes between the API and the tools server, for minutes each. A new one with each deployment.')
 param scopeKey string = '${newGuid()}${newGuid()}'
 
@@ -68,7 +77,7 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     tags: tags
     token: token
-    publishers: [identities.outputs.apiPrincipalId]
+    publishers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
   }
 }
 
@@ -146,6 +155,9 @@ var shared = {
   ORC_CHAT_MODEL: chatModel
   ORC_EMBEDDING_MODEL: embeddingModel
   ORC_RESPONSES_API: 'true'
+  ORC_TELEMETRY_EXPORTERS: 'azure'
+  // Where to, and no secret: only identities may write there.
+  APPLICATIONINSIGHTS_CONNECTION_STRING: monitoring.outputs.connectionString
   // A message per lease comes up while a long job goes on: fewer of them, for a longer wait after a crash.
   ORC_INGESTION_LEASE_SECONDS: '30'
 }
@@ -168,6 +180,9 @@ module tools 'modules/tools.bicep' = {
     logAnalyticsName: monitoring.outputs.logAnalyticsName
     scopeKeyUri: vault.outputs.scopeKeyUri
     settings: shared
+    googleSearchKey: googleSearchKey
+    googleSearchEngine: googleSearchEngine
+    braveSearchKey: braveSearchKey
     image: toolsExist ? present.outputs.image : ''
   }
 }
@@ -183,7 +198,6 @@ module api 'modules/api.bicep' = {
     hostStorageName: storage.outputs.hostName
     packageContainer: storage.outputs.packageContainer
     queueEndpoint: storage.outputs.queueEndpoint
-    insightsConnectionString: monitoring.outputs.connectionString
     scopeKeyUri: vault.outputs.scopeKeyUri
     authClientId: authClientId
     concurrencyPerInstance: concurrencyPerInstance

@@ -1,7 +1,9 @@
 """`python -m mcp_server [http|stdio]`: serve the tools over streamable HTTP (default) or stdio."""
 
 import asyncio
+import contextlib
 import os
+import socket
 import sys
 from enum import StrEnum
 from typing import Annotated
@@ -12,10 +14,13 @@ import uvicorn
 from core.errors import OrcError
 from core.logs import keep_content_out
 from core.settings import load_settings
+from core.telemetry.setup import Telemetry, start_telemetry
 from mcp_server.auth import session_scope
 from mcp_server.bootstrap import open_services
 from mcp_server.server import build_http_app, build_stdio_server
 from mcp_server.settings import Settings
+
+SERVICE = "orc-tools"
 
 
 class Transport(StrEnum):
@@ -27,6 +32,7 @@ class Transport(StrEnum):
 
 async def serve_http(settings: Settings) -> None:
     """Serve until a signal arrives, or until standard input ends where the settings say so."""
+    telemetry = start_telemetry(settings, SERVICE)
     async with open_services(settings) as services:
         config = uvicorn.Config(
             build_http_app(services, settings),
@@ -35,10 +41,22 @@ async def serve_http(settings: Settings) -> None:
             log_level="warning",
             timeout_graceful_shutdown=5,
         )
-        server = uvicorn.Server(config)
+        server = _Server(config, telemetry)
         if settings.mcp_until_stdin_ends:
             asyncio.get_running_loop().add_reader(sys.stdin, _stop_at_end_of_input, server)
         await server.serve()
+
+
+class _Server(uvicorn.Server):
+    """Ends with telemetry sent: the signal that has stopped it then ends the process on the spot."""
+
+    def __init__(self, config: uvicorn.Config, telemetry: Telemetry) -> None:
+        super().__init__(config)
+        self._telemetry = telemetry
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        await asyncio.to_thread(self._telemetry.close)
 
 
 def _stop_at_end_of_input(server: uvicorn.Server) -> None:
@@ -49,9 +67,11 @@ def _stop_at_end_of_input(server: uvicorn.Server) -> None:
 
 async def serve_stdio(settings: Settings) -> None:
     """Serve one client on standard input and output."""
+    telemetry = start_telemetry(settings, SERVICE)
     token = settings.scope_token.get_secret_value() if settings.scope_token else None
-    async with open_services(settings) as services:
-        await build_stdio_server(services, session_scope(services.tokens, token)).run_stdio_async()
+    with contextlib.closing(telemetry):
+        async with open_services(settings) as services:
+            await build_stdio_server(services, session_scope(services.tokens, token)).run_stdio_async()
 
 
 def main(transport: Annotated[Transport, typer.Argument()] = Transport.HTTP) -> None:

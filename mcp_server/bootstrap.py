@@ -5,11 +5,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
+
 from core.bootstrap import Documents, open_documents
 from core.documents.analysis.ports import AnalysisStore
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
-from core.llm.factory import build_chat_model
+from core.llm.catalogue import ModelCatalogue
+from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model import ChatModel
 from core.scope import ScopeTokens
 from mcp_server.settings import Settings
@@ -22,6 +25,10 @@ from mcp_server.tools.part_readers import BestMatches, NoteTaker
 from mcp_server.tools.reach import Library
 from mcp_server.tools.reading import Reader, ReadingLimits
 from mcp_server.tools.searching import Searching
+from mcp_server.tools.web_searching import WebSearching
+from mcp_server.web.brave import BraveSearch
+from mcp_server.web.google import GoogleSearch
+from mcp_server.web.ports import WebSearch
 
 _PROMPTS = Path(__file__).parent / "prompts"
 _PARTS_WITHOUT_MODEL = 1000
@@ -40,6 +47,7 @@ class Services:
     pages: Pages
     connections: Connections
     contents: Contents
+    web: WebSearching | None
     tokens: ScopeTokens
     ping_stores: Callable[[], Awaitable[None]]
 
@@ -48,15 +56,33 @@ class Services:
         await self.ping_stores()
 
 
+@dataclass(frozen=True)
+class Outside:
+    """What tools ask beyond the stores: models, and the web where there is somebody to search it."""
+
+    models: ChatModels
+    web: WebSearching | None
+
+
+Change = Callable[[Outside], Outside]
+"""Puts something else in the place of what the settings have built: doubles, in tests."""
+
+
+def unchanged(outside: Outside) -> Outside:
+    """What tools ask, as it is."""
+    return outside
+
+
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """Everything built from `settings`, for as long as the context is open."""
-    async with open_documents(settings) as documents:
-        model = build_chat_model(settings, "writer", documents.counter, documents.engines.provider)
-        yield _assemble(settings, documents, model)
+async def open_services(settings: Settings, change: Change = unchanged) -> AsyncIterator[Services]:
+    """Everything built from `settings`, for as long as the context is open; tools ask what `change` makes
+    of what is outside."""
+    async with open_documents(settings) as documents, _open_web_search(settings) as web:
+        models = build_chat_models(settings, documents.counter, documents.engines.provider)
+        yield _assemble(settings, documents, change(Outside(models, web)))
 
 
-def _assemble(settings: Settings, documents: Documents, model: ChatModel) -> Services:
+def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Services:
     library, analyses = documents.library, documents.stores.analyses
     return Services(
         library=library,
@@ -66,17 +92,51 @@ def _assemble(settings: Settings, documents: Documents, model: ChatModel) -> Ser
             reader=Reader(documents.library, documents.retriever, _reading_limits(settings)),
             read_boxes=documents.stores.pages.boxes,
             files=documents.files,
-            model=model,
+            named=outside.models.named,
+            counter=documents.counter,
+            window=_window(settings, outside.models),
             prompt=read_prompt("document_chat"),
+            revise=read_prompt("revise"),
         ),
-        documents_analyze=_build_analyze(settings, documents, model),
+        documents_analyze=_build_analyze(settings, documents, outside.models.writer),
         searching=Searching(library, documents.retriever, analyses),
         pages=Pages(library, analyses, characters=settings.page_characters),
         connections=Connections(library, analyses),
         contents=Contents(library, analyses, characters=settings.content_characters),
+        web=outside.web,
         tokens=documents.tokens,
         ping_stores=documents.stores.catalog.ping,
     )
+
+
+@asynccontextmanager
+async def _open_web_search(settings: Settings) -> AsyncIterator[WebSearching | None]:
+    """The search of the web, with its connections; None where no search engine is configured."""
+    if settings.web_search_engine is None:
+        yield None
+        return
+    async with httpx2.AsyncClient(timeout=settings.web_search_seconds) as client:
+        yield WebSearching(_build_engine(settings, client))
+
+
+def _build_engine(settings: Settings, client: httpx2.AsyncClient) -> WebSearch:
+    seconds = settings.web_search_seconds
+    if settings.web_search_engine == "brave":
+        assert settings.brave_search_key
+        return BraveSearch(client, settings.brave_search_url, key=settings.brave_search_key, seconds=seconds)
+    assert settings.google_search_key
+    assert settings.google_search_engine
+    return GoogleSearch(
+        client,
+        settings.google_search_url,
+        key=settings.google_search_key,
+        engine_id=settings.google_search_engine,
+        seconds=seconds,
+    )
+
+
+def _window(settings: Settings, models: ChatModels) -> int:
+    return settings.context_window or ModelCatalogue(settings.model_facts).window(models.names)
 
 
 def _reading_limits(settings: Settings) -> ReadingLimits:

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import ParamSpec
 
 from mcp_types import CallToolResult, TextContent
+from opentelemetry.trace import get_current_span
 from pydantic import BaseModel
 
 from core.contract import ToolFailure
 from core.errors import INTERNAL, OrcError
+from core.telemetry.spans import fail
 
 logger = logging.getLogger(__name__)
 Arguments = ParamSpec("Arguments")
@@ -21,6 +23,7 @@ def failure(error: OrcError) -> CallToolResult:
     The failure is JSON in the text: clients hold structured content against the tool's output schema,
     also where the result is an error, and then show a mismatch instead of the failure.
     """
+    fail(get_current_span(), error)
     content = ToolFailure(
         code=error.code,
         message=error.message,

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from core.errors import DependencyDown
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import Services
-from mcp_server.registry import answering, documents, pages, searching
+from mcp_server.registry import answering, documents, pages, searching, web
 from mcp_server.registry.offering import CallScope
 from mcp_server.settings import Settings
 from mcp_server.tool_server import ToolServer
@@ -45,7 +45,7 @@ def build_stdio_server(services: Services, scope: CallScope) -> MCPServer[None]:
 
 
 def _add_tools(server: MCPServer[None], services: Services, scope: CallScope) -> None:
-    for tools in (documents, searching, pages, answering):
+    for tools in (documents, searching, pages, answering, web):
         tools.register(server, services, scope)
 
 

@@ -32,12 +32,15 @@ class Settings(CoreSettings):
     )
 
     web_search: Literal["auto", "google", "brave", "off"] = Field(
-        default="auto", description="who searches the web; auto: whoever there is a key of, else nobody"
+        default="auto",
+        description="who searches the web; auto: Google where its key and engine are set, else Brave where"
+        " its key is, else nobody. Questions, or what a model makes of them, then go to that company",
     )
     google_search_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("GOOGLE_SEARCH_KEY"),
-        description="of Google's Programmable Search",
+        description="of Google's Programmable Search (Custom Search JSON API), which takes no new customers"
+        " and ends on 1 January 2027",
     )
     google_search_engine: str | None = Field(
         default=None,
@@ -47,7 +50,25 @@ class Settings(CoreSettings):
     brave_search_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("BRAVE_SEARCH_KEY"), description="of Brave's Search API"
     )
+    google_search_url: str = Field(
+        default="https://www.googleapis.com/customsearch/v1",
+        validation_alias=AliasChoices("GOOGLE_SEARCH_URL"),
+        description="where it answers",
+    )
+    brave_search_url: str = Field(
+        default="https://api.search.brave.com/res/v1/web/search",
+        validation_alias=AliasChoices("BRAVE_SEARCH_URL"),
+        description="where it answers",
+    )
     web_search_seconds: float = Field(default=8.0, gt=0, description="how long a search of the web may take")
+
+    @property
+    def web_search_engine(self) -> Literal["google", "brave"] | None:
+        """Who is asked; None without the keys that it takes."""
+        has_google = bool(self.google_search_key and self.google_search_engine)
+        if has_google and self.web_search in ("auto", "google"):
+            return "google"
+        return "brave" if self.brave_search_key and self.web_search in ("auto", "brave") else None
 
     @property
     def mcp_url(self) -> str:

@@ -9,6 +9,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
 from core.errors import InvalidInput, OrcError
+from core.telemetry.tools import name_tool, tool_work
 from mcp_server.errors import failure
 
 
@@ -19,12 +20,15 @@ class ToolServer(MCPServer[None]):
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; what keeps it from running is a result too."""
-        try:
-            return await super().call_tool(name, arguments, context)
-        except ToolError as exc:
-            if isinstance(exc.__cause__, ValidationError):
-                return failure(InvalidInput(_describe(exc.__cause__)))
-            return failure(OrcError(f"The tool {name} cannot be called.", code="tool_unavailable"))
+        with tool_work() as begun:
+            try:
+                result = await super().call_tool(name, arguments, context)
+            except ToolError as exc:
+                if not isinstance(exc.__cause__, ValidationError):
+                    return failure(OrcError(f"The tool {name} cannot be called.", code="tool_unavailable"))
+                result = failure(InvalidInput(_describe(exc.__cause__)))
+            name_tool(begun, name)
+            return result
 
 
 def _describe(error: ValidationError) -> str:

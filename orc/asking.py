@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +14,8 @@ from core.documents.models import Document, DocumentStatus
 from core.documents.names import Owner, name_for_upload
 from core.documents.ports import Progress as ReadingProgress
 from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
+from core.telemetry.setup import start_telemetry
+from core.telemetry.spans import request_span, trace_id_of
 from orc.bootstrap import Services, open_services
 from orc.events import Done, Failed, Reset, Token, TurnResult
 from orc.identity import Principal
@@ -30,7 +33,10 @@ async def ask_once(
     of one name are InvalidInput: the second would take the place of the first.
     """
     named = _named(files, err)
-    with tempfile.TemporaryDirectory(prefix="orc-ask-") as folder:
+    with (
+        closing(start_telemetry(settings, "orc-ask")),
+        tempfile.TemporaryDirectory(prefix="orc-ask-") as folder,
+    ):
         private = settings.model_copy(
             update={
                 "data_dir": Path(folder),
@@ -51,14 +57,15 @@ async def ask_once(
 async def _ask(
     services: Services, caller: Principal, documents: Sequence[Document], question: str, out: Console
 ) -> None:
-    request = TurnRequest(
-        question=question,
-        conversation_id=documents[0].conversation_id,
-        blob_names=[document.blob_name for document in documents],
-        stream=True,
-        trace_id=uuid.uuid4().hex,
-    )
-    log = await services.orchestrator.start(request, caller)
+    with request_span("", "orc ask") as begun:
+        request = TurnRequest(
+            question=question,
+            conversation_id=documents[0].conversation_id,
+            blob_names=[document.blob_name for document in documents],
+            stream=True,
+            trace_id=trace_id_of(begun),
+        )
+        log = await services.orchestrator.start(request, caller)
     async for _, event in log.follow():
         match event:
             case Token(text=text):

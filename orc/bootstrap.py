@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -13,24 +14,43 @@ from core.documents.library import DocumentLibrary
 from core.documents.worker import Worker
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
+from core.llm.catalogue import ModelCatalogue
 from core.llm.factory import build_chat_models, describe
 from core.llm.model import ChatModel
 from core.scope import Scope
 from core.settings import DAY_SECONDS
-from orc.context.keeper import NoMemory
-from orc.context.ports import Remembering
+from orc.context import sqlite as memory_sqlite
+from orc.context.condensing import Condenser
+from orc.context.keeper import MemoryKeeper, MemoryLimits, NoMemory
+from orc.context.ports import MemoryStore, Remembering
+from orc.context.selection import Selection
+from orc.context.sqlite import SqliteMemoryStore
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.graphs.graph import compile_graph
+from orc.graphs.intents import check_intents
 from orc.graphs.models import Policy, Prompts
 from orc.mcp_gateway import McpToolGateway
 from orc.orchestrator import Orchestrator
 from orc.readiness import Check, check
 from orc.session import Parts, TurnLimits
+from orc.sessions import PURPOSE as SESSIONS_KEY
+from orc.sessions import SessionIds
 from orc.settings import Settings
+from orc.telemetry import sqlite as traces_sqlite
+from orc.telemetry.ports import NoTraces, TraceStore
+from orc.telemetry.sqlite import SqliteTraceStore
 
 _PROMPTS = Path(__file__).parent / "prompts"
+
+Change = Callable[[Parts], Parts]
+"""Puts something else in the place of parts that the settings have built: doubles, in tests."""
+
+
+def unchanged(parts: Parts) -> Parts:
+    """The parts as they are."""
+    return parts
 
 
 @dataclass(frozen=True)
@@ -43,14 +63,17 @@ class Services:
     worker: Worker
     log: TurnLog
     memory: Remembering
+    sessions: SessionIds
+    traces: TraceStore
     checks: list[Check]
 
 
 class ServiceProvider:
     """Opens the services on first use and keeps them; safe to ask for from many requests at once."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, change: Change = unchanged) -> None:
         self._settings = settings
+        self._change = change
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._services: Services | None = None
@@ -60,7 +83,8 @@ class ServiceProvider:
         if self._services is None:
             async with self._lock:
                 if self._services is None:
-                    self._services = await self._stack.enter_async_context(open_services(self._settings))
+                    opening = open_services(self._settings, self._change)
+                    self._services = await self._stack.enter_async_context(opening)
         return self._services
 
     async def close(self) -> None:
@@ -69,15 +93,18 @@ class ServiceProvider:
 
 
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """Everything built from `settings`, for as long as the context is open."""
+async def open_services(settings: Settings, change: Change = unchanged) -> AsyncIterator[Services]:
+    """Everything built from `settings`, for as long as the context is open; turns use what `change` makes
+    of the parts."""
     async with AsyncExitStack() as stack:
         documents = await stack.enter_async_context(open_documents(settings))
         models = build_chat_models(settings, documents.counter, documents.engines.provider)
+        check_intents(settings.intents, models)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
         log = await _open_turn_log(settings, documents.backends)
-        memory = NoMemory()
-        orchestrator = Orchestrator(
+        traces = await _open_traces(settings, documents.backends)
+        memory = await _open_memory(settings, documents, log, models.summariser, stack)
+        parts = change(
             Parts(
                 log=log,
                 library=documents.library,
@@ -86,12 +113,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 scope_tokens=documents.tokens,
                 graph=compile_graph(),
                 models=models,
+                catalogue=ModelCatalogue(settings.model_facts),
                 counter=documents.counter,
                 prompts=load_prompts(),
                 policy=_policy(settings),
                 limits=_limits(settings),
+                traces=traces if settings.traces else NoTraces(),
             )
         )
+        orchestrator = Orchestrator(parts)
         for close in (gateway.close, orchestrator.close):
             stack.push_async_callback(close)
         yield Services(
@@ -99,8 +129,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             orchestrator,
             documents.library,
             documents.worker,
-            log,
-            memory,
+            parts.log,
+            parts.memory,
+            SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
+            traces,
             _checks(settings, documents, gateway, log, models.writer),
         )
 
@@ -115,6 +147,53 @@ async def _open_turn_log(settings: Settings, backends: Backends) -> TurnLog:
     return CosmosTurnLog(backends.cosmos.container("conversations"), retention_seconds=retention)
 
 
+async def _open_traces(settings: Settings, backends: Backends) -> TraceStore:
+    days = settings.retention_days
+    if backends.cosmos is None:
+        await backends.file.migrate(traces_sqlite.SCHEMA)
+        return SqliteTraceStore(backends.file, retention=timedelta(days=days) if days else None)
+    from orc.telemetry.cosmos import CosmosTraceStore
+
+    retention = days and days * DAY_SECONDS
+    return CosmosTraceStore(backends.cosmos.container("traces"), retention_seconds=retention)
+
+
+async def _open_memory(
+    settings: Settings, documents: Documents, log: TurnLog, summariser: ChatModel, stack: AsyncExitStack
+) -> Remembering:
+    if settings.memory == "off":
+        return NoMemory()
+    counter, engines = documents.counter, documents.engines
+    nearness = None
+    if engines.embedder is not None:
+        from orc.context.vectors import TextVectors
+
+        nearness = TextVectors(engines.embedder)
+        stack.push_async_callback(nearness.close)
+    # The offline model cannot write; what it would quote is what points are made of without a model.
+    condenser = None
+    if settings.memory == "model" and engines.provider is not None:
+        condenser = Condenser(summariser, (_PROMPTS / "summarise.md").read_text(), counter)
+    return MemoryKeeper(
+        await _open_memory_store(settings, documents.backends),
+        log,
+        Selection(settings.memory_tokens, counter, nearness),
+        counter,
+        MemoryLimits.model_validate(settings.model_dump(include=set(MemoryLimits.model_fields))),
+        condenser,
+    )
+
+
+async def _open_memory_store(settings: Settings, backends: Backends) -> MemoryStore:
+    if backends.cosmos is None:
+        await backends.file.migrate(memory_sqlite.SCHEMA)
+        return SqliteMemoryStore(backends.file)
+    from orc.context.cosmos import CosmosMemoryStore
+
+    retention = settings.retention_days and settings.retention_days * DAY_SECONDS
+    return CosmosMemoryStore(backends.cosmos.container("memory"), retention_seconds=retention)
+
+
 def load_prompts() -> Prompts:
     """The prompts that ship with the code."""
     return Prompts(
@@ -123,6 +202,7 @@ def load_prompts() -> Prompts:
         use_tools=_with_marker((_PROMPTS / "use_tools.md").read_text()),
         answer_from_tools=_with_marker((_PROMPTS / "answer_from_tools.md").read_text()),
         critic=(_PROMPTS / "critic.md").read_text(),
+        revise=(_PROMPTS / "revise.md").read_text(),
     )
 
 

@@ -59,7 +59,7 @@ class Context(Event):
 
 
 class Tool(Event):
-    """A tool's work. Identifiers never appear here."""
+    """A tool's work. Identifiers never appear here. `code` is the kind of failure, for programs."""
 
     kind = "tool"
     name: str
@@ -67,6 +67,7 @@ class Tool(Event):
     progress: float | None = None
     total: float | None = None
     message: str | None = None
+    code: str | None = None
     duration_ms: float | None = None
 
 
@@ -94,7 +95,9 @@ class Citations(Event):
 class Critique(Event):
     """The verdict on one attempt at the answer: that of the code checks, or of the model after them.
 
-    `failure`: why the model that should have judged did not.
+    The action is what becomes of the answer: it is given as accepted, given as unverified, revised with
+    what was found, or revised after more is looked up. `failure`: why the model that should have judged
+    did not, or why there is no revised answer though one was asked for.
     """
 
     kind = "critique"

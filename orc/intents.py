@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from core.documents.models import Record
 
@@ -18,6 +18,9 @@ MAX_STEPS = 4
 
 class Intent(Record):
     """One kind of question. What is None is as for every other kind."""
+
+    # Written by people, in a setting: a field with a wrong name would otherwise do nothing, silently.
+    model_config = ConfigDict(extra="forbid")
 
     description: str = Field(default="", description="for the model that tells the kinds apart")
     keywords: list[str] = Field(default=[], description="a question with one of these is of this kind")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from core.contract import STREAM_META_KEY, ToolFailure, tool_progress
 from core.errors import DependencyDown, OrcError, error_named
 from core.outages import CircuitOpen, Guard
+from core.telemetry.tools import tool_step
 from orc.tools import OnProgress, OnRestart, ToolSchema
 
 logger = logging.getLogger(__name__)
@@ -93,6 +94,7 @@ class McpToolGateway:
         *,
         on_progress: OnProgress | None = None,
         on_restart: OnRestart | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """See ToolGateway."""
 
@@ -103,7 +105,15 @@ class McpToolGateway:
             await self._until_back()
 
         call = _RETRYING.copy(retry=retry_if_exception(self._may_be_restarting), before_sleep=restart)
-        return _structured(name, await call(self._call_once, name, arguments, token, on_progress))
+        request = CallToolRequest(
+            params=CallToolRequestParams(name=name, arguments=arguments, _meta=_meta(meta, on_progress))
+        )
+        with tool_step(name if self._has(name) else None):
+            return _structured(name, await call(self._call_once, request, token, on_progress))
+
+    def _has(self, name: str) -> bool:
+        """Whether a name is a tool's, and not what a model made up; that has seen the list of them first."""
+        return not self._schemas or any(schema.name == name for schema in self._schemas)
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the server answers."""
@@ -140,14 +150,12 @@ class McpToolGateway:
         await self._pool.aclose()
 
     async def _call_once(
-        self, name: str, arguments: dict[str, Any], token: str, on_progress: OnProgress | None
+        self, request: CallToolRequest, token: str, on_progress: OnProgress | None
     ) -> CallToolResult:
         async def forward(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             if on_progress is not None and message is not None:
                 on_progress(tool_progress.validate_json(message))
 
-        meta = {STREAM_META_KEY: True} if on_progress is not None else None
-        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments, _meta=meta))
         async with self._attempt(token) as client:
             # Not client.call_tool: it lists the tools on every new session to check the output schema,
             # a second round trip, and we validate against our own models anyway.
@@ -203,6 +211,11 @@ class McpToolGateway:
         return DependencyDown(
             "The tools server refused the call.", dependency="mcp_server", code="tool_refused"
         )
+
+
+def _meta(extra: Mapping[str, Any] | None, on_progress: OnProgress | None) -> dict[str, Any] | None:
+    streams = {STREAM_META_KEY: True} if on_progress is not None else {}
+    return {**(extra or {}), **streams} or None
 
 
 def _is_too_slow(cause: BaseException) -> bool:

@@ -46,12 +46,16 @@ def result_of(state: ConversationState, turn: Turn, request: TurnRequest, usage:
 
 
 def critic_summary_of(state: ConversationState) -> dict[str, JsonValue]:
-    """What the checks found in the answer that was given, and what became of the attempts before it."""
+    """What the checks found in the answer that was given, and what became of the attempts before it.
+
+    The last verdict goes before the checks: a model may have found more fault than they did.
+    """
     if state.grounding is None:
         return {}
     last = state.verdicts[-1].data() if state.verdicts else {}
     earlier: list[JsonValue] = [verdict.action for verdict in state.verdicts[:-1]]
-    return {**last, **state.grounding.model_dump(mode="json"), "earlier_actions": earlier}
+    attempts = {"attempts": len(state.verdicts), "earlier_actions": earlier}
+    return {**state.grounding.model_dump(mode="json"), **last, **attempts}
 
 
 def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:

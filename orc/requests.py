@@ -14,14 +14,14 @@ _TURN_NAMESPACE = uuid.UUID("0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4")
 class TurnRequest(Record):
     """What the caller wants answered. `stream` asks for tokens as they are made.
 
-    `history`, where there is one, stands in for what is stored of the conversation. `creates`: a
+    `history`, unless it is None, stands in for what is stored of the conversation. `creates`: a
     conversation that is not there yet is made.
     """
 
     question: str
     conversation_id: str | None = None
     creates: bool = False
-    history: list[ChatMessage] = []
+    history: list[ChatMessage] | None = None
     blob_names: list[str] = []
     contexts: list[dict[str, str]] = []
     tools: dict[str, bool] = {}
@@ -34,6 +34,9 @@ class TurnRequest(Record):
     def content_hash(self) -> str:
         """Tells a retry from another request under the same key; how it is rendered does not count."""
         content = self.model_dump(exclude={"idempotency_key", "stream", "trace_id", "creates"})
+        if self.history is None:
+            # As before there were histories: a retry may come after an update.
+            del content["history"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def conversation_for(self, organization_id: str, user_id: str) -> str:

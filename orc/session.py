@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
@@ -14,10 +13,12 @@ from core.documents.models import Document, Record
 from core.documents.names import Owner
 from core.errors import INTERNAL, DeadlineExceeded, OrcError, Unavailable
 from core.lease import held
+from core.llm.catalogue import ModelCatalogue
 from core.llm.factory import ChatModels
 from core.llm.model import Meter
 from core.llm.tokens import TokenCounter
 from core.scope import Scope, ScopeTokens
+from orc.context.budget import fitted
 from orc.context.models import Memory
 from orc.context.ports import Remembering
 from orc.conversations.models import Started, Turn, TurnOutcome, TurnStatus
@@ -29,13 +30,21 @@ from orc.graphs.models import ConversationState, Deps, Policy, Prompts
 from orc.problems import problem_of
 from orc.records import messages_of, outcome_of, result_of
 from orc.requests import TurnRequest
+from orc.telemetry.models import TurnIds
+from orc.telemetry.ports import NoTraces, TraceSink
+from orc.telemetry.recorder import TurnRecorder
 from orc.tools import ToolGateway
+from orc.turn_span import observed
 
 logger = logging.getLogger(__name__)
 
 TOKEN_GRACE_SECONDS = 60
+IMPROVING = 0.9
+"""The share of a turn's time after which the answer that there is is given, accepted or not."""
 COMMIT_SECONDS = 10.0
 """How long the store is waited for that is to keep an answer."""
+TRACE_SECONDS = 5.0
+"""And how long the one that keeps traces."""
 
 
 class TurnLimits(Record):
@@ -59,10 +68,12 @@ class Parts:
     scope_tokens: ScopeTokens
     graph: TurnGraph
     models: ChatModels
+    catalogue: ModelCatalogue
     counter: TokenCounter
     prompts: Prompts
     policy: Policy
     limits: TurnLimits
+    traces: TraceSink = field(default_factory=NoTraces)
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class Session:
     owner: Owner
     begun: Started
     documents: list[Document]
-    log: EventLog
+    recorder: TurnRecorder
     meter: Meter
 
     @property
@@ -87,21 +98,47 @@ class SessionRunner:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        # Whichever of them is chosen for a turn.
+        self._window = parts.policy.context_window or parts.catalogue.window(
+            (*parts.models.names, parts.models.planner.name)
+        )
 
     async def run(
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
     ) -> None:
         """Answer the turn. Whatever happens, its log ends: nobody follows it for ever."""
         meter = Meter(max_calls=self._parts.limits.max_model_calls)
-        session = Session(request, owner, begun, documents, log, meter)
+        recorder = self._recorder(request, owner, begun.turn, log)
+        session = Session(request, owner, begun, documents, recorder, meter)
         stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(stopped, request.trace_id))
         try:
-            ending = await self._ending(session)
+            ending = await observed(begun.turn, self._ending(session))
         finally:
-            log.publish(ending)
+            recorder.emit(ending)
+            await self._keep_trace(session)
         if isinstance(ending, Done):
             await self._parts.memory.update(begun.head)
+
+    def _recorder(self, request: TurnRequest, owner: Owner, turn: Turn, log: EventLog) -> TurnRecorder:
+        ids = TurnIds(
+            trace_id=request.trace_id,
+            turn_id=turn.turn_id,
+            attempt=turn.attempt,
+            organization_id=owner.organization_id,
+            user_id=owner.user_id,
+            conversation_id=owner.conversation_id,
+        )
+        parts = self._parts
+        return TurnRecorder(log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name)
+
+    async def _keep_trace(self, session: Session) -> None:
+        """Whoever asked has the end of the turn by now, and nothing that goes wrong here changes it."""
+        try:
+            async with asyncio.timeout(TRACE_SECONDS):
+                await self._parts.traces.save(session.recorder.finish(session.meter))
+        except Exception as exc:
+            logger.warning("the trace of turn %s was not kept: %s", session.turn.turn_id, type(exc).__name__)
 
     async def _ending(self, session: Session) -> Event:
         turn, limits = session.turn, self._parts.limits
@@ -127,19 +164,17 @@ class SessionRunner:
         return await self._failure(session, error)
 
     async def _answer(self, session: Session) -> TurnResult:
-        started = time.perf_counter()
         # Without names, the tools may look at whatever the conversation holds.
         in_reach, memory = await asyncio.gather(
             self._in_reach(session), self._parts.memory.read(session.begun.head)
         )
         state = _initial_state(session, in_reach, memory)
-        deps = self._deps(session, Scope.over(session.owner, in_reach), session.log.publish)
+        deps = self._deps(session, Scope.over(session.owner, in_reach), session.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
-        answered = time.perf_counter()
         result = result_of(final, session.turn, session.request, session.meter.usage + final.tool_usage)
-        result.metadata.timings_ms = {"answer": round((answered - started) * 1000, 1)}
-        session.log.publish(Telemetry(usage=result.metadata.usage, timings=result.metadata.timings_ms))
+        result.metadata.timings_ms = session.recorder.timings()
+        session.recorder.emit(Telemetry(usage=result.metadata.usage, timings=result.metadata.timings_ms))
         await self._commit(session, outcome_of(final, result))
         return result
 
@@ -168,12 +203,13 @@ class SessionRunner:
             meter=session.meter,
             counter=parts.counter,
             prompts=parts.prompts,
-            policy=parts.policy,
+            policy=fitted(parts.policy, self._window, request.question, parts.counter),
             recall=parts.memory.recall,
             page_text=parts.library.page_text,
             page_boxes=parts.library.page_boxes,
             emit=emit,
             stream=request.stream,
+            ends_at=asyncio.get_running_loop().time() + parts.limits.deadline_seconds * IMPROVING,
             asked_model=request.model,
             tools_off=frozenset(name for name, on in request.tools.items() if not on),
         )
@@ -207,7 +243,7 @@ def _initial_state(session: Session, in_reach: list[Document], memory: Memory) -
         conversation_id=session.turn.conversation_id,
         blob_names=[document.blob_name for document in session.documents],
         has_documents=bool(in_reach),
-        history=request.history or stored,
+        history=stored if request.history is None else request.history,
         memory=memory,
         uploaded_file_refs=refs,
         last_mcp_tool_used=head.last_mcp_tool_used,

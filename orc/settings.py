@@ -66,9 +66,6 @@ class Settings(CoreSettings):
         default=6000, ge=500, description="of what was found, in a prompt that answers from it"
     )
     memory_tokens: int = Field(default=800, ge=0, description="of what is remembered from older turns")
-    context_window: int | None = Field(
-        default=None, ge=2000, description="tokens that the models take; default: what is known of each"
-    )
     intents: dict[str, Intent] = Field(
         default={},
         description="kinds of questions as a JSON object, by name: description, keywords, model,"
@@ -76,6 +73,9 @@ class Settings(CoreSettings):
     )
     planner_confidence: float = Field(
         default=0.5, ge=0, le=1, description="a plan that is less sure looks into documents and the web"
+    )
+    planner_seconds: float = Field(
+        default=15.0, gt=0, description="how long a model may take to plan; then rules do"
     )
     lazy_retrieval: bool = Field(
         default=False, description="look at summaries of pages first; at the pages where the critic asks"
@@ -98,7 +98,7 @@ class Settings(CoreSettings):
         " model makes of them, off the turn's path",
     )
     summary_threshold_tokens: int = Field(
-        default=2000, ge=200, description="of turns older than the history: past it they are summarised"
+        default=2000, ge=200, description="of turns older than the history: past it a model condenses them"
     )
     traces: bool = Field(
         default=True, description="keep a trace of every turn, without what was asked and answered"

@@ -1,6 +1,6 @@
 """The port to the tools: what the executor needs of the tools server, in our own types."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from core.contract import StatusLine, TextDelta
@@ -32,9 +32,11 @@ class ToolGateway(Protocol):
         *,
         on_progress: OnProgress | None = None,
         on_restart: OnRestart | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The tool's structured result.
 
         `on_progress` asks for streaming. A call that broke is made once more: `on_restart` is told why,
-        and what was streamed so far is void. A tool's own failure is raised as the error it names.
+        and what was streamed so far is void. `meta` goes into the call's `_meta`, see core/contract.py. A
+        tool's own failure is raised as the error it names.
         """

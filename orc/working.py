@@ -13,9 +13,11 @@ from core.documents.azure.job_records import Notice
 from core.documents.worker import Worker
 from core.logs import keep_content_out
 from core.settings import CoreSettings
+from core.telemetry.setup import start_telemetry
 from orc.child import environment_of, keep_running
 from orc.settings import Settings
 
+SERVICE = "orc-worker"
 NICENESS = 10
 """People wait for answers; a document that is indexed a little later costs nobody anything."""
 
@@ -24,6 +26,11 @@ async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> Non
     """Work through the queue until a signal arrives, or until standard input ends."""
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
+    with contextlib.closing(start_telemetry(settings, SERVICE)):
+        await _work(settings, until_stdin_ends=until_stdin_ends)
+
+
+async def _work(settings: CoreSettings, *, until_stdin_ends: bool) -> None:
     async with open_documents(settings, analyser=True) as documents:
         working = asyncio.create_task(documents.worker.run())
         loop = asyncio.get_running_loop()
@@ -87,6 +94,7 @@ class WorkerProvider:
         async with self._lock:
             if self._worker is None:
                 keep_content_out()
+                start_telemetry(self._settings, SERVICE)
                 opening = open_documents(self._settings, analyser=True)
                 self._worker = (await self._stack.enter_async_context(opening)).worker
             return self._worker

@@ -1,8 +1,9 @@
 """`python -m qa.canaries`: secrets and texts that are easy to find again, in everything that comes out.
 
 Once on what is embedded, and once on the emulators of Azure's services, whose keys are secrets too.
-Every logger of every process writes all it has to say while turns, uploads and failures happen. No
-secret may appear anywhere, and no text of a question or of a document in a log.
+Every logger of every process writes all it has to say while turns, uploads and failures happen, and spans
+and metrics go there as well. No secret may appear anywhere, and no text of a question or of a document in
+a log.
 """
 
 import argparse
@@ -64,7 +65,11 @@ def campaign(
     places = [str(place) for place in (plant, FOLDER, ROOT) if place is not None]
     with ExitStack() as stack:
         model_url = stack.enter_context(scripted_model())
-        surroundings = {"PYTHONPATH": os.pathsep.join(places), "ORC_MODEL_RETRIES": "1"}
+        surroundings = {
+            "PYTHONPATH": os.pathsep.join(places),
+            "ORC_MODEL_RETRIES": "1",
+            "ORC_TELEMETRY_EXPORTERS": "console",
+        }
         system = stack.enter_context(product(folder, model_url, **{**canaries.settings, **surroundings}))
         play = Play(system, model_url, canaries, tally)
         acts = play.acts()[:first]
@@ -83,7 +88,12 @@ def campaign(
     lines = sum(content.count(b"\n") for content in logs.values())
     loud = sum(content.count(b"DEBUG ") for content in logs.values())
     tally.expect(ACTS, loud > 0, "no process writes at the level DEBUG")
-    figures = [("log", f"{lines} lines, {loud} of them at DEBUG"), ("answers", str(len(play.told)))]
+    spans = sum(content.count(b'"trace_id": "0x') for content in logs.values())
+    tally.expect(ACTS, spans > 0, "no process writes spans")
+    figures = [
+        ("log", f"{lines} lines, {loud} of them at DEBUG; {spans} spans"),
+        ("answers", str(len(play.told))),
+    ]
     return Verdict(f"Canaries, {'on Azure' if services else 'embedded'}", tally.checks(), figures)
 
 

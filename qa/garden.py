@@ -32,12 +32,14 @@ class Garden:
         for names in ([FILE], []):
             answer = self.http.post("/orc", json={**question, "blob_names": names}).raise_for_status()
             self._ids["turn_id"] = answer.json()["turn_id"]
+            self._ids["trace_id"] = answer.headers["x-trace-id"]
         self._asked = self._new_conversation()["conversation_id"]
 
     def direct(self, case: "Case[Any]") -> None:
-        """Put ids that exist into the places of a request that are meant to be valid."""
+        """Put ids that exist into the places of a request that are meant to be valid, and end chats in a
+        question."""
         if _is_positive(case, "path") and case.path_parameters:
-            if case.method.upper() == "DELETE":
+            if case.method.upper() == "DELETE" and "conversation_id" in case.path_parameters:
                 self._spare_what_is_read(case.path_parameters)
             elif not self._is_left_alone(case):
                 _set(case.path_parameters, self._ids)
@@ -55,9 +57,13 @@ class Garden:
             _set(parameters, self._new_conversation())
 
     def _direct_question(self, body: dict[str, Any]) -> None:
-        if "question" not in body:
+        if "question" in body:
+            body["conversation_id"] = self._asked
+        elif "messages" in body:
+            body["session_id"] = self._asked
+            body["messages"] = [*body["messages"][-10:], {"role": "user", "content": "When?"}]
+        else:
             return
-        body["conversation_id"] = self._asked
         body.pop("model", None)
         if body.get("blob_names"):
             body["blob_names"] = [FILE]

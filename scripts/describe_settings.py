@@ -79,6 +79,10 @@ def _alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def _kind(kind: Any) -> str:
+    if get_origin(kind) is list:
+        return f"list: {_kind(get_args(kind)[0])}"
+    if get_origin(kind) is dict:
+        return "JSON object"
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     if hasattr(kind, "__members__"):
@@ -104,7 +108,7 @@ def _limits(field: FieldInfo) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.default is None:
+    if field.default in (None, [], {}):
         return "none"
     return f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"
 

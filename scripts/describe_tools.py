@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp import Client
 from mcp_types import Tool
+from pydantic import SecretStr
 
 from core.scope import Scope
 from mcp_server.bootstrap import open_services
@@ -33,6 +34,10 @@ HEAD = (
     "returns `{code, message, retryable, dependency}` as JSON in its text; any tool may end in "
     "`invalid_input`, `not_authenticated`, `dependency_down` or `internal`, beside the codes of its own. "
     "Work over a second is told by progress notifications.\n\n"
+    "`web_search` is there only where the tools server has the key of a search engine (see "
+    "[configuration](configuration.md#the-tools-server)). It reaches no document, and what is searched for "
+    "goes to that engine's company. Pages are quoted by the engine and never fetched. Google's API takes no "
+    "new customers and ends on 1 January 2027; whoever starts now takes Brave's.\n\n"
     "A model never sees `document_chat`, which the orchestrator calls. Of the other tools it sees the "
     "arguments in the last column: what the scope supplies is left out, and documents and pages go by "
     "handles that hold for one turn (`d1`, `d1.p5`). Results are shown to it the same way, without an "
@@ -45,10 +50,11 @@ Json = dict[str, Any]
 
 
 async def live_tools() -> list[Tool]:
-    """The tools as a server with default settings lists them."""
+    """All tools: as a server lists them that may search the web. No search engine is asked for that."""
     with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(data_dir=Path(folder), web_search="brave", brave_search_key=SecretStr("none"))
         async with (
-            open_services(Settings(data_dir=Path(folder))) as services,
+            open_services(settings) as services,
             Client(build_stdio_server(services, _no_scope)) as client,
         ):
             return list((await client.list_tools()).tools)
@@ -79,7 +85,7 @@ def _row(tool: Tool, shown: list[str] | None) -> str:
 def _shown_to_models(tools: list[Tool]) -> dict[str, list[str]]:
     """The arguments that a model sees, by tool; those that it does not see are left out."""
     schemas = [ToolSchema(name=t.name, description="", input_schema=t.input_schema) for t in tools]
-    functions = [each["function"] for each in offered(schemas, frozenset())]
+    functions = [each["function"] for each in offered(schemas)]
     return {function["name"]: _properties(function["parameters"]) for function in functions}
 
 

@@ -8,14 +8,19 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 from tests.azure_targets import PREFIX, Target, real
 from tests.shared_data import HANDBOOK, ROOT, SHARED
 
-FOREIGN_SETTINGS = ("ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_")
+if TYPE_CHECKING:
+    from tests.recorded import Recorded
+
+FOREIGN_SETTINGS = (
+    "ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "GOOGLE_SEARCH_", "BRAVE_SEARCH_",
+)  # fmt: skip
 KEPT_SETTINGS = {"ORC_REQUIRE_ALL"}
 
 # Azure's Functions runtime needs 3.13: there its tests run with the others, elsewhere through one test.
@@ -76,6 +81,15 @@ def search_target() -> Iterator[Target]:
     else:
         with running() as target:
             yield target
+
+
+@pytest.fixture
+def recorded() -> "Iterator[Recorded]":
+    """The spans and metrics of this process. From the first test that asks on, every test makes them."""
+    from tests.recorded import recording
+
+    with recording() as recorded:
+        yield recorded
 
 
 @pytest.fixture

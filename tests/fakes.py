@@ -1,6 +1,6 @@
 """Hand-written stand-ins for ports, shared by tests."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -63,7 +63,12 @@ class ScriptedModel(BaseChatModel):
             }
             for i, c in enumerate(reply.tool_calls)
         ]
-        last = AIMessageChunk(content="", tool_call_chunks=calls, chunk_position="last")
+        last = AIMessageChunk(
+            content="",
+            tool_call_chunks=calls,
+            response_metadata=reply.response_metadata,
+            chunk_position="last",
+        )
         yield ChatGenerationChunk(message=last)
 
     def _reply(self, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
@@ -92,6 +97,7 @@ class FakeTools:
         self.schemas = list(schemas)
         self.results = results
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.metas: list[dict[str, Any]] = []
         self.down: Exception | None = None
 
     async def list_tools(self, token: str) -> list[ToolSchema]:
@@ -107,8 +113,10 @@ class FakeTools:
         *,
         on_progress: OnProgress | None = None,
         on_restart: OnRestart | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         self.calls.append((name, arguments))
+        self.metas.append(dict(meta or {}))
         result = self.results[name]
         made = result(arguments) if callable(result) else result
         if isinstance(made, Exception):

@@ -41,6 +41,8 @@ def says(text: str) -> Script:
 
 
 PAGES = {("secret-id", 5): "The fee is 10. Families pay 15.", ("other-id", 1): "Dogs are welcome."}
+MODEL_CHOOSES = {"chosen": {"keywords": ["fee"], "retriever": "tools"}}
+"""Settings under which the question of these turns is left to the model and its tools from the start."""
 SEARCH_TOOL = ToolSchema(
     name="semantic_search", description="searches", input_schema={"type": "object", "properties": {}}
 )

@@ -47,9 +47,23 @@ CONTAINERS = (
         ),
         unindexed=(EVERYTHING, '/"_etag"/?'),
     ),
-    # Asked for by id alone, which is always indexed.
+    # These are asked for by id alone, which is always indexed.
+    ContainerDefinition(
+        "memory",
+        OWNER_KEY,
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        indexed=tuple(f"{path}/?" for path in OWNER_KEY),
+        unindexed=(EVERYTHING, '/"_etag"/?'),
+    ),
     ContainerDefinition(
         "analyses", ("/document_id",), indexed=("/document_id/?",), unindexed=(EVERYTHING, '/"_etag"/?')
+    ),
+    # A day of an organization bounds a partition, and what its totals are made of lies in one.
+    ContainerDefinition(
+        "traces",
+        ("/organization_id", "/day"),
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        unindexed=("/item/*", '/"_etag"/?'),
     ),
 )
 

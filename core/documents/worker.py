@@ -6,11 +6,14 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from opentelemetry.trace import SpanKind
+
 from core.documents.ingestion import Ingestion
 from core.documents.models import Job, JobKind, JobProgress
 from core.documents.names import BlobPath
 from core.documents.stores import Stores
 from core.errors import LeaseLost, NotFound, OrcError, Unavailable
+from core.telemetry.spans import span
 
 RETRY_SECONDS = 5.0
 REPAIR_SECONDS = 300.0
@@ -128,12 +131,13 @@ class Worker:
 
     async def _do(self, job: Job) -> None:
         reports = _Reports(lambda progress: self._stores.queue.report(job, progress))
-        async with self._ingestion.holding(job):
-            try:
-                await self._ingestion.run(job, reports.note)
-            finally:
-                await reports.settle()
-        await self._stores.queue.finish(job)
+        with span(f"process {job.kind}", kind=SpanKind.CONSUMER):
+            async with self._ingestion.holding(job):
+                try:
+                    await self._ingestion.run(job, reports.note)
+                finally:
+                    await reports.settle()
+            await self._stores.queue.finish(job)
 
     async def _give_up(self, job: Job, reason: str) -> None:
         log.warning("job given up kind=%s document_id=%s", job.kind, job.path.document_id)

@@ -38,7 +38,8 @@ _UNSPACED_FROM = "\u0e00"
 class Token:
     """One word, number or mark.
 
-    `near`: the units of a number; `after`: the word itself while it is read, then the preposition before it.
+    `near`: the units of a number; `after`: the word itself while it is read, then the preposition before it;
+    `written`: how the sentence has it.
     """
 
     stem: str
@@ -48,6 +49,7 @@ class Token:
     negates: bool = False
     breaks: str = ""
     is_name: bool = False
+    written: str = ""
 
     @property
     def says(self) -> bool:
@@ -113,7 +115,8 @@ def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
         sign = "-" if match["sign"] else ""
         value = sign + " ".join(words(match["digits"]))
         symbol = (match["money"] or match["symbol"] or "").strip()
-        yield Token(value, "number", (CURRENCIES[symbol],) if symbol else ())
+        near = (CURRENCIES[symbol],) if symbol else ()
+        yield Token(value, "number", near, written=match[0].strip())
     elif match["mark"]:
         yield Token("", "mark", breaks=match["mark"])
     else:
@@ -131,7 +134,7 @@ def _raw_words(written: str, following: str) -> Iterator[Token]:
         if part >= _UNSPACED_FROM:
             yield from (Token(pair, after=pair) for pair in words(part))
         elif part != "s":
-            yield Token(part, after=part, is_name=original[0].isupper())
+            yield Token(part, after=part, is_name=original[0].isupper(), written=original)
 
 
 def _mark(tokens: list[Token], language: str) -> None:

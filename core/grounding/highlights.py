@@ -30,10 +30,10 @@ async def with_rectangles(
 ) -> list[Citation]:
     """The citations, those that are verified with their rectangles.
 
-    `sources` are what the answer was written from. Each cited page's boxes are read once, all side by side;
-    where they cannot be read, the answer stands without them.
+    `sources` are what the answer was written from; pages of the web have no rectangles. Each cited page's
+    boxes are read once, all side by side; where they cannot be read, the answer stands without them.
     """
-    texts = {(source.document_id, source.page): source.page_text for source in sources}
+    texts = {(source.document_id, source.page): source.page_text for source in sources if not source.url}
     cited = {(citation.document_id, citation.page) for citation in citations if citation.verified}
     pages = sorted(cited & texts.keys())
     found = await asyncio.gather(*(_read(read_boxes, *page) for page in pages))

@@ -9,7 +9,7 @@ LONGEST_VISIBLE = 200
 LONGEST = 4000
 
 _MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
-_FORGED = re.compile(r"\[(?=.*\bpages?\b)(?=.*\bdocuments?\b)", re.I | re.S)
+_FORGED = re.compile(r"\[(?:(?=.*\bpages?\b)(?=.*\bdocuments?\b)|(?=.*\bweb\W*pages?\b))", re.I | re.S)
 _IGNORED = re.compile(r"[*_`~\\]")
 _BRACKETS = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
 

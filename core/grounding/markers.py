@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from core.contract import Citation, Grounding
 from core.documents.names import page_id
 from core.grounding.claims import Claim, Claims
+from core.grounding.contradictions import Contradictions
 from core.grounding.look_alikes import OPENING, bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.quotes import Span
 from core.grounding.sources import Source
@@ -22,14 +23,17 @@ class CitationWriter:
     """Rewrites a model's answer as it streams in: markers out, checked citations in.
 
     `feed` returns the text that is safe to show so far, `finish` the rest. Afterwards `citations`
-    holds every distinct citation and `grounding` what the checks found.
+    holds every distinct citation and `grounding` what the checks found. Numbers that the `question` gave
+    contradict nothing.
     """
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._sources = {source.number: source for source in sources}
+        self._contradictions = Contradictions(sources, question)
         self._evidence: dict[int, SourceEvidence] = {}
         self._held = ""
         self._since_marker = ""
+        self._ends_in_citation = False
         self._claims = Claims()
         self._issues: list[str] = []
         self.citations: list[Citation] = []
@@ -50,7 +54,10 @@ class CitationWriter:
         """The verdict of the code checks on what was written."""
         verified = sum(citation.verified for citation in self.citations)
         uncovered = [claim for claim in self._claims.uncovered if not claim.is_cited]
-        issues = self._issues + [f"Nothing is cited for: {claim.short}" for claim in uncovered]
+        contradicted = [
+            told for claim in self._claims.uncovered for told in self._contradictions.of(claim.text)
+        ]
+        issues = self._issues + [f"Nothing is cited for: {claim.short}" for claim in uncovered] + contradicted
         coverage = self._claims.coverage
         all_verified = bool(self.citations) and verified == len(self.citations)
         return Grounding(
@@ -60,6 +67,7 @@ class CitationWriter:
             coverage=coverage,
             not_found=self._claims.say_not_found,
             issues=issues,
+            contradicted=contradicted,
         )
 
     def _release(self, *, is_all: bool) -> str:
@@ -81,12 +89,17 @@ class CitationWriter:
         return "".join(shown)
 
     def _prose(self, text: str) -> str:
+        # Right after a citation these would make a link of it, to wherever the model says.
+        shown = f" {text}" if self._ends_in_citation and text.startswith(("(", ":")) else text
+        self._ends_in_citation = self._ends_in_citation and not text
         self._since_marker += text
-        return text
+        return shown
 
     def _cite(self, numbers: list[int]) -> str:
         self._close_claims()
-        return " ".join(filter(None, map(self._cite_one, numbers)))
+        cited = " ".join(filter(None, map(self._cite_one, numbers)))
+        self._ends_in_citation = self._ends_in_citation or bool(cited)
+        return cited
 
     def _cite_one(self, number: int) -> str:
         source = self._sources.get(number)
@@ -99,7 +112,7 @@ class CitationWriter:
         citation = self._check(self._claims.cited, source)
         if citation not in self.citations:
             self.citations.append(citation)
-        place = f'Page {source.page} of Document "{visible_name(source.blob_name)}"'
+        place = _place(source)
         if citation.verified:
             return f"[{place}]"
         self._issues.append(f"{place} does not bear out: {self._claims.cited[0].short}")
@@ -119,6 +132,13 @@ class CitationWriter:
         self._claims.add(text)
 
 
+def _place(source: Source) -> str:
+    name = visible_name(source.blob_name)
+    if source.url is None:
+        return f'Page {source.page} of Document "{name}"'
+    return f'Web page "{name}", {visible_name(source.host)}'
+
+
 def _joined(spans: list[Span | None]) -> Span | None:
     """From the first to the last of the spans; only the first one where they lie far apart or it is None."""
     found = [span for span in spans if span]
@@ -133,9 +153,10 @@ def _citation(source: Source, claim: str, span: Span | None) -> Citation:
         document_id=source.document_id,
         blob_name=source.blob_name,
         page=source.page,
-        page_id=page_id(source.document_id, source.page),
+        page_id=source.url or page_id(source.document_id, source.page),
         quote=source.page_text[span.start : span.end] if span else claim,
         start=span.start if span else 0,
         end=span.end if span else 0,
         verified=span is not None,
+        url=source.url,
     )

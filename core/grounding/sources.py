@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, unescape
 
 from core.documents.models import Record
@@ -9,11 +10,16 @@ from core.documents.models import Record
 _QUOTES = {'"': "&quot;"}
 _LIVE_MARKER = re.compile(r"([\[\uff3b\u3010]\W*[Ss\uff33\uff53])(?=\W*\d)")
 _LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
-_FENCED = re.compile(r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)">\n(.*?)\n</source>', re.S)
+_FENCED = re.compile(
+    r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)"(?: site="[^"<>]*")?>\n(.*?)\n</source>', re.S
+)
 
 
 class Source(Record):
-    """One numbered passage of a prompt. `text` stands on the page from character `start` on."""
+    """One numbered passage of a prompt. `text` stands on the page from character `start` on.
+
+    A page of the web has a `url`, its title for a name, and for a page's text what a search engine quotes.
+    """
 
     number: int
     document_id: str
@@ -23,6 +29,11 @@ class Source(Record):
     text: str
     page_text: str
     url: str | None = None
+
+    @property
+    def host(self) -> str:
+        """Whose page of the web it is; empty for a document's."""
+        return (urlsplit(self.url).hostname or "") if self.url else ""
 
 
 class AttachedFile(Record):
@@ -51,10 +62,14 @@ def without_markers(text: str) -> str:
 def fence(sources: Sequence[Source]) -> str:
     """The sources as quoted material; nothing in a text can open or close a fence, or cite."""
     return "\n".join(
-        f'<source id="{source.number}" document="{escape(source.blob_name, _QUOTES)}" page="{source.page}">\n'
-        f"{escape(without_markers(source.text))}\n</source>"
-        for source in sources
+        f"{_opening(source)}\n{escape(without_markers(source.text))}\n</source>" for source in sources
     )
+
+
+def _opening(source: Source) -> str:
+    site = f' site="{escape(source.host, _QUOTES)}"' if source.url else ""
+    name = escape(source.blob_name, _QUOTES)
+    return f'<source id="{source.number}" document="{name}" page="{source.page}"{site}>'
 
 
 def read_fenced(prompt: str) -> list[FencedSource]:

@@ -1,7 +1,7 @@
 """What is known of each model: how much it reads, how it counts, and what it costs."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,11 @@ from core.documents.models import Record
 
 _FILE = Path(__file__).parent / "models.toml"
 _MILLION = 1_000_000
+
+ROOMY = 64_000
+"""In a window of so many tokens or more the usual budgets always fit, whatever is asked."""
+REPLY = 1500
+"""Tokens that are left free for an answer without a cap of its own."""
 
 
 class ModelFacts(Record):
@@ -41,6 +46,10 @@ class ModelCatalogue:
         known = _shipped()
         fitting = [beginning for beginning in known if _begins(name, beginning)]
         return known[max(fitting, key=len)] if fitting else UNKNOWN
+
+    def window(self, names: Iterable[str]) -> int:
+        """The smallest window of these models."""
+        return min(self.facts(name).context_window for name in names)
 
     def cost_usd(self, name: str, usage: Usage) -> float | None:
         """An estimate of what these tokens cost, without any discount; None where a price is not known."""

@@ -16,6 +16,10 @@ INTRODUCTION = (
 )
 REMEMBERED = "Known from earlier in this conversation:"
 """Heads what is remembered of older turns, one line each, at the end of a system message."""
+USER_WANTS, USER_SAID = "The user wants: ", "The user said: "
+NOT_FOUND_BEFORE, ANSWERED = "Asked, and not found in the documents: ", "Asked and answered: "
+"""How the lines begin."""
+
 
 RECALL_COVERAGE = 0.6
 
@@ -37,6 +41,7 @@ _DEMONSTRATIVE = re.compile(
     r"(?:this|that|these|those)\b(?!\s+(?:document|file|page|text|paper|report|pdf|contract|manual)s?\b)",
     re.I,
 )
+_ASKED = re.compile(r"^“[^”]*”\s*")
 _WORD = re.compile(r"[\w$€£%.,'’-]*\w")
 
 
@@ -52,15 +57,37 @@ def recall(question: str, earlier: Sequence[str]) -> str | None:
     return f"Earlier in this conversation you said: “{said[newest]}”"
 
 
+def recall_answer(question: str, told: Sequence[str]) -> str | None:
+    """What was answered before to such a question, quoted; None where nothing like it was asked.
+
+    `told` are lines of a memory: a question in curly quotes, then its answer.
+    """
+    ranking = Ranking(Question(question), [Candidate(text) for text in told])
+    coverage = [ranking.coverage(scored.covered) for scored in ranking.scored]
+    best = max(coverage, default=0.0)
+    answers = [_ASKED.sub("", text) for text, share in zip(told, coverage, strict=True) if share == best]
+    if best < RECALL_COVERAGE or not answers[0]:
+        return None
+    return f"Earlier in this conversation the answer was: “{answers[0]}”"
+
+
+def read_remembered(instructions: str, *labels: str) -> list[str]:
+    """The lines with these labels of what a system message says is remembered, in order."""
+    lines = instructions.partition(REMEMBERED)[2].splitlines()
+    return [
+        line.removeprefix(f"- {label}") for line in lines for label in labels if line.startswith(f"- {label}")
+    ]
+
+
 def rewrite_question(question: str, earlier: Sequence[str]) -> str:
     """The question with what it refers to, taken from an English question before it; most need nothing.
 
     `earlier` are the user's messages, oldest first.
     """
-    if _leans_on_history(question):
+    if leans_on_history(question):
         own = set(Question(question).terms)
         for previous in reversed(earlier):
-            subject = [] if _leans_on_history(previous) else _telling_words(previous, own)
+            subject = [] if leans_on_history(previous) else _telling_words(previous, own)
             if len(subject) > 1 or (subject and "?" in previous):
                 return f"{question.rstrip(' ?.!')} ({' '.join(subject)})?"
     return question
@@ -71,8 +98,19 @@ def asks_for_listing(question: str) -> bool:
     return _LISTING.search(question) is not None and _ABOUT_CONTENT.search(question) is None
 
 
+def leans_on_history(question: str) -> bool:
+    """Whether the question can hardly be understood without what was said before it."""
+    asked = Question(question)
+    refers_back = any(sign.search(question) for sign in (_PRONOUN, _DEMONSTRATIVE)) or _ELLIPTIC.match(
+        question
+    )
+    return not asked.tells or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
+
+
 def tell_tool_result(content: str) -> str:
-    """A tool's result in words: documents by name and status, anything else as it came."""
+    """A tool's result in words: what failed, documents by name and status, anything else as it came."""
+    if failures := _failures_in(content):
+        return " ".join(f"A tool failed: {failure}" for failure in failures)
     if _found_no_passage(content):
         return NOT_FOUND_ANSWER
     documents = _documents_in(content)
@@ -84,14 +122,6 @@ def tell_tool_result(content: str) -> str:
     return "\n".join(
         [f"There {'is' if len(lines) == 1 else 'are'} {len(lines)} in this conversation:", *lines]
     )
-
-
-def _leans_on_history(question: str) -> bool:
-    asked = Question(question)
-    refers_back = any(sign.search(question) for sign in (_PRONOUN, _DEMONSTRATIVE)) or _ELLIPTIC.match(
-        question
-    )
-    return not asked.tells or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
 
 
 def _telling_words(text: str, known: set[str]) -> list[str]:
@@ -111,13 +141,22 @@ def _documents_in(content: str) -> list[dict[str, Any]] | None:
     return documents
 
 
+def _failures_in(content: str) -> list[str]:
+    """Why tools failed, where none of them worked."""
+    try:
+        found = json.loads(content)
+        errors = [result.get("error") for result in (found if isinstance(found, list) else [found])]
+    except (ValueError, AttributeError):
+        return []
+    return [str(error) for error in dict.fromkeys(errors)] if all(errors) else []
+
+
 def _found_no_passage(content: str) -> bool:
     try:
         found = json.loads(content)
         results = found if isinstance(found, list) else [found]
-        return any("passages" in result for result in results) and not any(
-            result.get("passages") for result in results
-        )
+        lists = [result[name] for result in results for name in ("passages", "results") if name in result]
+        return bool(lists) and not any(lists)
     except (ValueError, AttributeError, TypeError):
         return False
 

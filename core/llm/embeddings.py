@@ -11,6 +11,7 @@ from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TokenCounter
 from core.outages import Guard
 from core.settings import CoreSettings
+from core.telemetry.gen_ai import Model
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -44,6 +45,7 @@ def build_embedder(
         counter,
         name=settings.embedding_model,
         guard=shared.embeddings,
+        provider=shared.endpoint.telemetry_name,
         close=None if provider else shared.aclose,
     )
 
@@ -62,9 +64,11 @@ class OpenAIEmbedder:
         *,
         name: str,
         guard: Guard,
+        provider: str = "orc",
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
+        self._telemetry = Model(name, operation="embeddings", provider=provider)
         self._model = model
         self._counter = counter
         self._guard = guard
@@ -98,8 +102,9 @@ class OpenAIEmbedder:
             return await self._embed(texts)
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
-        async with self._guard.attempt():
-            vectors = await self._model.aembed_documents(texts)
+        with self._telemetry.call() as call, call.sending():
+            async with self._guard.attempt():
+                vectors = await self._model.aembed_documents(texts)
         if len(vectors) != len(texts) or not _are_vectors(vectors):
             raise ModelOutputInvalid("The embedding model did not send one vector for each text.")
         return vectors

@@ -44,12 +44,13 @@ class ModelOutputInvalid(DependencyDown):
 
 
 class ReplyCut(DependencyDown):
-    """An answer without its end."""
+    """An answer without its end. `at_limit`: it grew as long as it may, rather than broke off."""
 
     code = "model_reply_cut"
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_limit: bool = False) -> None:
         super().__init__("The model's answer broke off before its end. Try again.", dependency=MODEL)
+        self.at_limit = at_limit
 
 
 class ModelMisconfigured(DependencyDown):

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -17,7 +24,19 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, SkipValidation
 
 from core.grounding.sources import FencedSource, read_fenced, without_fenced
-from core.llm.dialogue import INTRODUCTION, recall, rewrite_question, tell_tool_result
+from core.grounding.withdrawn import WITHDRAWN
+from core.llm.dialogue import (
+    ANSWERED,
+    INTRODUCTION,
+    USER_SAID,
+    USER_WANTS,
+    read_remembered,
+    recall,
+    recall_answer,
+    tell_tool_result,
+)
+from core.llm.judging import fill_judgement
+from core.llm.planning import fill_plan
 from core.llm.quoting import answer_from
 from core.llm.tokens import TokenCounter
 from core.llm.tool_choice import Call, Done, choose_calls
@@ -29,13 +48,18 @@ _WORD = re.compile(r"\s*\S+\s*$|\s*\S+")
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What the model reads out of its messages. `earlier` is what the user said before, oldest first."""
+    """What the model reads out of its messages.
+
+    `earlier` is what the user said before, oldest first, what is only remembered of it before the rest;
+    `instructions` is the text of the system messages.
+    """
 
     question: str
     earlier: tuple[str, ...]
     sources: tuple[FencedSource, ...]
     done: tuple[Done, ...]
     tool_result: str | None
+    instructions: str = ""
 
     @classmethod
     def read(cls, messages: Sequence[BaseMessage]) -> "Conversation":
@@ -49,13 +73,19 @@ class Conversation:
         others = [str(message.text) for message in messages if not isinstance(message, HumanMessage)]
         transcript, _, question = without_fenced(asked).rpartition(_LAST_QUESTION)
         question, _, findings = question.partition(_FINDINGS)
+        findings, _, _ = findings.partition(WITHDRAWN)
         done = _tools_called(messages)
+        instructions = without_fenced(
+            "\n".join(str(each.text) for each in messages if isinstance(each, SystemMessage))
+        )
+        known = read_remembered(instructions, USER_SAID, USER_WANTS)
         return cls(
             question=question.strip().removeprefix(_QUESTION).strip(),
-            earlier=(*map(without_fenced, earlier), *_USER_LINES.findall(transcript)),
+            earlier=(*known, *map(without_fenced, earlier), *_USER_LINES.findall(transcript)),
             sources=tuple(read_fenced("\n".join([*others, asked]))),
             done=done,
             tool_result=done[-1].content if done else without_fenced(findings) or None,
+            instructions=instructions,
         )
 
 
@@ -75,7 +105,8 @@ def _tools_called(messages: Sequence[BaseMessage]) -> tuple[Done, ...]:
 
 
 FORMS: dict[str, Callable[[Conversation], dict[str, Any]]] = {
-    "RewrittenQuestion": lambda asked: {"question": rewrite_question(asked.question, asked.earlier)},
+    "Judgement": lambda asked: fill_judgement(asked.question, asked.sources),
+    "TurnPlan": lambda asked: fill_plan(asked.question, asked.earlier, asked.instructions),
 }
 """How to fill each structured output, by the name of its schema."""
 
@@ -143,7 +174,8 @@ def _answer(asked: Conversation) -> str:
         return answer_from(asked.question, asked.sources)
     if asked.tool_result is not None:
         return tell_tool_result(asked.tool_result)
-    return recall(asked.question, asked.earlier) or INTRODUCTION
+    told = read_remembered(asked.instructions, ANSWERED)
+    return recall(asked.question, asked.earlier) or recall_answer(asked.question, told) or INTRODUCTION
 
 
 def _chosen_calls(asked: Conversation, options: dict[str, Any]) -> list[Call]:

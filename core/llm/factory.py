@@ -91,7 +91,13 @@ def build_chat_model(
     """
     shared = provider or open_provider(settings, credentials)
     if shared is None:
-        return ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive", role=role)
+        return ChatModel(
+            ExtractiveChatModel(counter=counter),
+            counter,
+            name="extractive",
+            role=role,
+            tells_content=settings.telemetry_content,
+        )
     from core.llm.openai_errors import translate
 
     name = name or _model_name(settings, role)
@@ -105,6 +111,8 @@ def build_chat_model(
         translate=translate,
         guard=shared.chat,
         says_why_it_ends=True,
+        provider=shared.endpoint.telemetry_name,
+        tells_content=settings.telemetry_content,
         close=None if provider else shared.aclose,
     )
 

@@ -1,15 +1,11 @@
 """One chat model as the rest of the code uses it: text, text as it comes, a filled form, or tool calls."""
 
-import json
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
-from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
@@ -17,8 +13,10 @@ from core.contract import Usage
 from core.documents.models import Record
 from core.errors import BudgetExceeded, OrcError
 from core.llm.errors import ContentFiltered, ModelOutputInvalid, ReplyCut, model_down
+from core.llm.replies import answering_model, reasons_in, said_in, whole, why_it_ends
 from core.llm.tokens import TokenCounter
 from core.outages import Guard, Translate
+from core.telemetry.gen_ai import Call, Model
 
 Form = TypeVar("Form", bound=BaseModel)
 Prompt = Sequence[BaseMessage]
@@ -28,11 +26,13 @@ TOO_LONG = frozenset({"length", "max_output_tokens", "incomplete"})
 
 
 class ModelCall(Record):
-    """One call of a model: for which role, what it cost, and how long it took."""
+    """One call of a model: for which role, what it cost, when it began (in seconds of
+    `time.perf_counter`), and how long it took."""
 
     role: str
     model: str
     usage: Usage
+    started: float
     duration_ms: float
 
 
@@ -64,6 +64,7 @@ class ChatModel:
 
     `reads_files` answers prompts with files in them, where that takes another API of the provider's.
     `guard` is shared by all that ask the same provider; a stream concerns it until its first chunk.
+    `provider` is its name to OpenTelemetry, whose spans hold prompts and answers with `tells_content` only.
 
     Every method raises BudgetExceeded before a call that `meter` does not allow, DependencyDown where
     the model does not answer, and ContextTooLong or ContentFiltered where it refuses to. Streams are
@@ -81,6 +82,8 @@ class ChatModel:
         translate: Translate = lambda _: None,
         guard: Guard | None = None,
         says_why_it_ends: bool = False,
+        provider: str = "orc",
+        tells_content: bool = False,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
@@ -91,6 +94,7 @@ class ChatModel:
         self._translate = translate
         self._guard = guard
         self._says_why_it_ends = says_why_it_ends
+        self._telemetry = Model(name, provider=provider, role=role, content=tells_content)
         self._close = close
         self._forms: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
@@ -145,7 +149,7 @@ class ChatModel:
                 parts.append(chunk)
                 if text := chunk.text:
                     yield str(text)
-        message = _whole(parts)
+        message = whole(parts)
         if not (message.text or message.tool_calls or message.invalid_tool_calls):
             raise _empty()
         yield message
@@ -159,34 +163,35 @@ class ChatModel:
         self, model: Runnable[Any, AIMessage], messages: Prompt, meter: Meter, **options: Any
     ) -> AIMessage:
         meter.begin_call()
-        started = time.perf_counter()
-        async with self._attempt():
-            message = await model.ainvoke(list(messages), **options)
-        _refuse_filtered(message)
-        calls = json.dumps([call["args"] for call in message.tool_calls]) if message.tool_calls else ""
-        meter.add(self._call(started, self._usage(messages, message.usage_metadata, message.text + calls)))
+        with self._telemetry.call(messages, options.get("max_tokens")) as call:
+            with call.sending():
+                async with self._attempt():
+                    message = await model.ainvoke(list(messages), **options)
+            _refuse_filtered(message)
+            self._note(call, meter, self._usage(messages, [message]), [message])
         return message
 
     async def _chunks(
         self, messages: Prompt, meter: Meter, **options: Any
     ) -> AsyncGenerator[AIMessageChunk, None]:
         meter.begin_call()
-        started = time.perf_counter()
         received: list[AIMessageChunk] = []
-        try:
-            stream = self._reader_of(messages).astream(list(messages), **options)
-            async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
-                async with self._attempt():
-                    chunk = await anext(chunks, None)
-                with self._translated():
-                    while chunk is not None:
-                        received.append(chunk)
-                        _refuse_filtered(chunk)
-                        yield chunk
-                        chunk = await anext(chunks, None)
-        finally:
-            if received:
-                meter.add(self._call(started, self._streamed_usage(messages, received)))
+        with self._telemetry.call(messages, options.get("max_tokens")) as call:
+            try:
+                stream = self._reader_of(messages).astream(list(messages), **options)
+                async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
+                    with call.sending():
+                        async with self._attempt():
+                            chunk = await anext(chunks, None)
+                    with self._translated():
+                        while chunk is not None:
+                            received.append(chunk)
+                            _refuse_filtered(chunk)
+                            yield chunk
+                            chunk = await anext(chunks, None)
+            finally:
+                if received:
+                    self._note(call, meter, self._usage(messages, received), received)
         self._refuse_cut(received)
 
     def _reader_of(self, messages: Prompt) -> BaseChatModel:
@@ -196,9 +201,10 @@ class ChatModel:
 
     def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
         """Raise DependencyDown for an answer that is not whole: its end is missing, or over the limit."""
-        reasons = [reason for message in messages if (reason := _why_it_ends(message))]
-        if TOO_LONG.intersection(reasons) or (self._says_why_it_ends and not reasons):
-            raise ReplyCut
+        reasons = reasons_in(messages)
+        at_limit = bool(TOO_LONG.intersection(reasons))
+        if at_limit or (self._says_why_it_ends and not reasons):
+            raise ReplyCut(at_limit=at_limit)
 
     def _filling(self, schema: type[Form]) -> Runnable[Any, AIMessage]:
         # A forced tool call: every provider has it, and it costs a third of with_structured_output.
@@ -206,20 +212,21 @@ class ChatModel:
             self._forms[schema] = self._model.bind_tools([schema], tool_choice=schema.__name__)
         return self._forms[schema]
 
-    def _call(self, started: float, usage: Usage) -> ModelCall:
-        duration = round((time.perf_counter() - started) * 1000, 1)
-        return ModelCall(role=self.role, model=self.name, usage=usage, duration_ms=duration)
+    def _note(self, call: Call, meter: Meter, usage: Usage, received: Sequence[AIMessage]) -> None:
+        duration = round(call.seconds * 1000, 1)
+        meter.add(
+            ModelCall(role=self.role, model=self.name, usage=usage, started=call.began, duration_ms=duration)
+        )
+        call.used(usage)
+        if call.recorded:
+            call.answered(said_in(received), model=answering_model(received), reasons=reasons_in(received))
 
-    def _streamed_usage(self, messages: Prompt, chunks: list[AIMessageChunk]) -> Usage:
-        told = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
-        said = "" if told else "".join(chunk.text + _arguments(chunk) for chunk in chunks)
-        return self._usage(messages, told[-1] if told else None, said)
-
-    def _usage(self, messages: Prompt, told: UsageMetadata | None, said: str) -> Usage:
-        if told:
-            return Usage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+    def _usage(self, messages: Prompt, received: Sequence[AIMessage]) -> Usage:
+        if told := [message.usage_metadata for message in received if message.usage_metadata]:
+            return Usage(input_tokens=told[-1]["input_tokens"], output_tokens=told[-1]["output_tokens"])
         given = sum(self._counter.count(message.text) for message in messages)
-        return Usage(input_tokens=given, output_tokens=self._counter.count(said), estimated=True)
+        said = self._counter.count(said_in(received))
+        return Usage(input_tokens=given, output_tokens=said, estimated=True)
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[None]:
@@ -249,43 +256,5 @@ def _empty() -> OrcError:
 
 
 def _refuse_filtered(message: AIMessage) -> None:
-    if _why_it_ends(message) == "content_filter":
+    if why_it_ends(message) == "content_filter":
         raise ContentFiltered
-
-
-def _why_it_ends(message: AIMessage) -> str | None:
-    """The provider's reason, in the words of either of its APIs; None where it does not end yet."""
-    metadata = message.response_metadata
-    if (reason := metadata.get("finish_reason")) or metadata.get("status") != "incomplete":
-        return cast("str | None", reason or metadata.get("status"))
-    return cast(str, (metadata.get("incomplete_details") or {}).get("reason", "incomplete"))
-
-
-def _arguments(chunk: AIMessageChunk) -> str:
-    return "".join(call["args"] or "" for call in chunk.tool_call_chunks)
-
-
-def _whole(chunks: list[AIMessageChunk]) -> AIMessage:
-    """The chunks as one message. LangChain mends broken arguments while streaming; here they stay broken."""
-    merged = add_ai_message_chunks(chunks[0], *chunks[1:])
-    # As text: the responses API's blocks name items of an earlier answer, which it does not keep for us.
-    message = AIMessage(
-        str(merged.text), usage_metadata=merged.usage_metadata, response_metadata=merged.response_metadata
-    )
-    for call in merged.tool_call_chunks:
-        _add_call(message, call)
-    return message
-
-
-def _add_call(message: AIMessage, call: ToolCallChunk) -> None:
-    try:
-        arguments = json.loads(call["args"] or "{}")
-    except json.JSONDecodeError:
-        arguments = None
-    name, number = call["name"] or "", call["id"]
-    if isinstance(arguments, dict) and name:
-        message.tool_calls.append(tool_call(name=name, args=arguments, id=number))
-    else:
-        message.invalid_tool_calls.append(
-            invalid_tool_call(name=name, args=call["args"], id=number, error="not a JSON object")
-        )

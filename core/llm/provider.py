@@ -40,6 +40,11 @@ class Endpoint:
     def host(self) -> str:
         return urlsplit(self.url).hostname or ""
 
+    @property
+    def telemetry_name(self) -> str:
+        """What OpenTelemetry's conventions call it."""
+        return "azure.ai.openai" if self.is_azure else "openai"
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:

@@ -66,7 +66,7 @@ class Question:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._language = detect_language(words(text))
+        self.language = detect_language(words(text))
         asked = question_words(text)
         telling = [word for word in asked if word not in _DULL and not _ONLY_KANA.match(word)]
         in_order = self._stems(telling) or self._stems(asked)
@@ -82,7 +82,7 @@ class Question:
         return self._stems(words(text))
 
     def _stems(self, spelled: list[str]) -> list[str]:
-        return [stem for stem in stems(spelled, self._language) if stem]
+        return [stem for stem in stems(spelled, self.language) if stem]
 
 
 class Ranking:

@@ -1,25 +1,17 @@
 """Which tools the offline model calls: it lists, searches once, or has whole documents surveyed."""
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from core.llm.dialogue import asks_for_listing, recall, rewrite_question
 from core.llm.quoting import asks_for_overview
 from core.llm.ranking import Question
+from core.text.wording import is_bare_answer, is_small_talk, is_statement
 
 LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
 PASSAGES = 8
 MOST_DOCUMENTS = 3
-
-_SMALL_TALK = re.compile(
-    r"\W*(?:hi|hello|hey|thanks?|thank you|bye|good (?:morning|evening|day)|ok(?:ay)?|yes|no|hallo|guten tag"
-    r"|danke|hola|gracias|bonjour|salut|merci|ciao|grazie|who are you|what (?:are|can) you(?: do)?)"
-    r"\b[^?]{0,20}\??\W*$",
-    re.I,
-)
-_STATEMENT = re.compile(r"\s*(?:i|i'm|my|we|our|ich|wir|mein|je|nous|yo|mi)\b[^?]*$", re.I)
 
 
 class Call(NamedTuple):
@@ -43,7 +35,7 @@ def choose_calls(
     called = [each.name for each in done]
     if LIST in offered and not called and asks_for_listing(question):
         return [Call(LIST, {})]
-    if not _needs_documents(question, earlier):
+    if not needs_looking_up(question, earlier):
         return []
     if asks_for_overview(question) and {LIST, ANALYZE} <= set(offered):
         return _survey(question, done)
@@ -52,8 +44,9 @@ def choose_calls(
     return []
 
 
-def _needs_documents(question: str, earlier: Sequence[str]) -> bool:
-    if _SMALL_TALK.match(question) or _STATEMENT.match(question):
+def needs_looking_up(question: str, earlier: Sequence[str]) -> bool:
+    """Whether the question is neither talk nor answered by what the user said earlier."""
+    if is_small_talk(question) or is_bare_answer(question) or is_statement(question):
         return False
     return bool(Question(question).terms) and recall(question, earlier) is None
 

@@ -7,7 +7,6 @@ param identityClientId string
 param hostStorageName string
 param packageContainer string
 param queueEndpoint string
-param insightsConnectionString string
 param scopeKeyUri string
 param authClientId string
 param concurrencyPerInstance int
@@ -21,7 +20,6 @@ var identitySettings = {
   ORC_QUEUE__queueServiceUri: queueEndpoint
   ORC_QUEUE__credential: 'managedidentity'
   ORC_QUEUE__clientId: identityClientId
-  APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
 }
 var ownSettings = {

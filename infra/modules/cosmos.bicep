@@ -11,7 +11,9 @@ var asked = ['/organization_id/?', '/user_id/?', '/conversation_id/?', '/sha256/
 var containers = [
   { name: 'conversations', paths: owner, expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
   { name: 'documents', paths: owner, expires: false, indexed: asked, unindexed: ['/*', '/"_etag"/?'] }
+  { name: 'memory', paths: owner, expires: true, indexed: ['/organization_id/?', '/user_id/?', '/conversation_id/?'], unindexed: ['/*', '/"_etag"/?'] }
   { name: 'analyses', paths: ['/document_id'], expires: false, indexed: ['/document_id/?'], unindexed: ['/*', '/"_etag"/?'] }
+  { name: 'traces', paths: ['/organization_id', '/day'], expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
 ]
 
 // The built-in data contributor: items and queries, no keys, no settings of the account.

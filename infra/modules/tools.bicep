@@ -8,12 +8,27 @@ param identityPrincipalId string
 param logAnalyticsName string
 param scopeKeyUri string
 param settings object
+param googleSearchEngine string
+
+@secure()
+param googleSearchKey string
+
+@secure()
+param braveSearchKey string
 
 @description('The image that azd deployed; empty before it has.')
 param image string
 
 var port = 8080
 var name = 'ca-tools-${token}'
+// What searches the web, where there is a key; without one the tool is not offered. A secret may not be empty.
+var google = empty(googleSearchKey) ? [] : [{ name: 'google-search-key', value: googleSearchKey }]
+var brave = empty(braveSearchKey) ? [] : [{ name: 'brave-search-key', value: braveSearchKey }]
+var googleSettings = [
+  { name: 'GOOGLE_SEARCH_KEY', secretRef: 'google-search-key' }
+  { name: 'GOOGLE_SEARCH_ENGINE', value: googleSearchEngine }
+]
+var braveSettings = [{ name: 'BRAVE_SEARCH_KEY', secretRef: 'brave-search-key' }]
 var acrPull = '7f951dda-4ed3-4680-a7ca-43fe172d538d'
 
 resource logs 'Microsoft.OperationalInsights/workspaces@2023-09-01' existing = {
@@ -69,7 +84,7 @@ resource app 'Microsoft.App/containerApps@2024-03-01' = {
     configuration: {
       ingress: { external: true, targetPort: port, transport: 'http', allowInsecure: false }
       registries: [{ server: registry.properties.loginServer, identity: identityId }]
-      secrets: [{ name: 'scope-key', keyVaultUrl: scopeKeyUri, identity: identityId }]
+      secrets: concat([{ name: 'scope-key', keyVaultUrl: scopeKeyUri, identity: identityId }], google, brave)
     }
     template: {
       containers: [
@@ -81,9 +96,12 @@ resource app 'Microsoft.App/containerApps@2024-03-01' = {
             map(items(settings), setting => { name: setting.key, value: setting.value }),
             [
               { name: 'AZURE_CLIENT_ID', value: identityClientId }
+              { name: 'APPLICATIONINSIGHTS_AUTHENTICATION_STRING', value: 'ClientId=${identityClientId};Authorization=AAD' }
               { name: 'ORC_MCP_PUBLIC_URL', value: 'https://${name}.${environment.properties.defaultDomain}/mcp' }
               { name: 'ORC_SCOPE_KEY', secretRef: 'scope-key' }
-            ]
+            ],
+            empty(google) ? [] : googleSettings,
+            empty(brave) ? [] : braveSettings
           )
           // What stands in for the first image knows nothing of these.
           probes: empty(image) ? [] : [

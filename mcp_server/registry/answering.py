@@ -5,17 +5,18 @@ from typing import Annotated
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from core.contract import MAX_QUESTION_CHARACTERS, DocumentChatResult
+from core.contract import CAP_META_KEY, MAX_QUESTION_CHARACTERS, MODEL_META_KEY, DocumentChatResult, Revision
 from core.documents.models import FileRef
-from core.errors import NoReadableDocument, NotFound, UnsafeName
+from core.errors import InvalidInput, NoReadableDocument, NotFound, UnsafeName
 from core.tool_results import DocumentsAnalyzeResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress
 from mcp_server.registry.arguments import DocumentId
 from mcp_server.registry.offering import CallScope, offer
+from mcp_server.tools.document_chat import Writing
 
 MAX_DOCUMENTS = 50
 
@@ -43,11 +44,21 @@ def register(server: MCPServer[None], services: Services, scope: CallScope) -> N
             list[FileRef] | None,
             Field(description="the `files` of an earlier answer over the same documents"),
         ] = None,
+        revision: Annotated[
+            Revision | None, Field(description="an earlier answer to the question that this one is to mend")
+        ] = None,
     ) -> Annotated[CallToolResult, DocumentChatResult]:
         """Answer a question from the named documents, with citations that were checked against the page."""
         progress = CallProgress(ctx)
         result = await services.document_chat.answer(
-            scope(), question, document_names, cached_file_info or [], progress, stream=progress.streaming
+            scope(),
+            question,
+            document_names,
+            cached_file_info or [],
+            progress,
+            stream=progress.streaming,
+            writing=_writing(ctx),
+            revision=revision,
         )
         return success(result, result.answer)
 
@@ -63,3 +74,12 @@ def register(server: MCPServer[None], services: Services, scope: CallScope) -> N
             scope(), document_id, question, CallProgress(ctx).working
         )
         return success(result, result.answer)
+
+
+def _writing(ctx: Context[None]) -> Writing:
+    """What the call's `_meta` says of who writes; InvalidInput for what makes no sense."""
+    meta = ctx.request_context.meta or {}
+    try:
+        return Writing(model=meta.get(MODEL_META_KEY), max_tokens=meta.get(CAP_META_KEY))
+    except ValidationError:
+        raise InvalidInput(f"{MODEL_META_KEY} is a name, {CAP_META_KEY} a number from 1.") from None

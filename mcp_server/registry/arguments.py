@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-MAX_QUERY_CHARACTERS = 2000
+from core.contract import MAX_QUERY_CHARACTERS
+
 MAX_ID_CHARACTERS = 200
 
 DocumentId = Annotated[

@@ -21,11 +21,17 @@ Arguments = ParamSpec("Arguments")
 Tool = Callable[Arguments, Awaitable[CallToolResult]]
 
 
-def offer(server: MCPServer[None], title: str, *errors: str) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
-    """Register a function as a tool under its own name; its docstring is the description."""
+def offer(
+    server: MCPServer[None], title: str, *errors: str, open_world: bool = False
+) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
+    """Register a function as a tool under its own name; its docstring is the description.
+
+    `open_world`: it asks somebody outside, to whom its arguments go.
+    """
 
     def register(tool: Tool[Arguments]) -> Tool[Arguments]:
         meta = {ERRORS_META_KEY: sorted(errors)}
-        return server.tool(title=title, annotations=READ_ONLY, meta=meta)(reports_failures(tool))
+        annotations = READ_ONLY.model_copy(update={"open_world_hint": open_world})
+        return server.tool(title=title, annotations=annotations, meta=meta)(reports_failures(tool))
 
     return register

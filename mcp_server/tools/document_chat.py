@@ -2,27 +2,35 @@
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from pydantic import Field
 
-from core.contract import DocumentChatMetadata, DocumentChatResult, FileStatus
+from core.contract import DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding, Revision
 from core.documents.library import DocumentLibrary
-from core.documents.models import Document, DocumentStatus, FileRef
+from core.documents.models import Document, DocumentStatus, FileRef, Record
 from core.documents.names import missing_document, resolve_blob_name
 from core.documents.ports import Handed, ProviderFiles
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
+from core.grounding.answers import cut_at
 from core.grounding.highlights import ReadBoxes, with_rectangles
 from core.grounding.markers import CitationWriter
 from core.grounding.sources import fence, label
+from core.grounding.withdrawn import withdrawn
+from core.llm.errors import ReplyCut
 from core.llm.files import PDF, plain_name
 from core.llm.model import ChatModel, Meter
+from core.llm.prompt_size import measured
+from core.llm.tokens import TokenCounter
 from core.scope import Scope
 from mcp_server.tools.reading import Plan, Reader, Reading
+from mcp_server.tools.room import fitted
 
+LONGEST_NAME = 200
 MODEL_CALLS = 2
 """One answers. Another one is made where the model refused the files that it was given."""
 READ_FILES = (
@@ -41,6 +49,16 @@ class Reporter(Protocol):
         """Pass on text of the answer."""
 
 
+class Writing(Record):
+    """Who writes the answer, None being the usual model, and how long it may become."""
+
+    model: str | None = Field(default=None, max_length=LONGEST_NAME)
+    max_tokens: int | None = Field(default=None, ge=1)
+
+
+USUALLY = Writing()
+
+
 @dataclass
 class _Answering:
     """One call: what is read, how it is handed over, and what has come of it so far."""
@@ -50,8 +68,34 @@ class _Answering:
     handed: list[Handed]
     reporter: Reporter
     stream: bool
+    model: ChatModel
+    max_tokens: int | None
+    revision: Revision | None
     meter: Meter
     shown: str = ""
+    cut: bool = False
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def reads_more(self) -> bool:
+        return self.revision is not None and self.revision.read_more
+
+    @property
+    def wanted(self) -> str:
+        """What the documents are searched for."""
+        query = self.revision.query if self.revision else ""
+        return f"{self.question} {query}".strip()
+
+    @property
+    def told(self) -> str:
+        """What the model is told beside the sources."""
+        return f"{self.question}\n{withdrawn(self.revision)}" if self.revision else self.question
+
+    def grounding(self, writer: CitationWriter) -> Grounding:
+        """What the checks found, and that the end is missing, if it is."""
+        if self.max_tokens is None or not self.cut:
+            return writer.grounding
+        return cut_at(writer.grounding, self.max_tokens)
 
 
 class DocumentChat:
@@ -64,15 +108,21 @@ class DocumentChat:
         reader: Reader,
         read_boxes: ReadBoxes,
         files: ProviderFiles,
-        model: ChatModel,
+        named: Callable[[str | None], ChatModel],
+        counter: TokenCounter,
+        window: int,
         prompt: str,
+        revise: str,
     ) -> None:
         self._library = library
         self._reader = reader
         self._read_boxes = read_boxes
         self._files = files
-        self._model = model
+        self._named = named
+        self._counter = counter
+        self._window = window
         self._prompt = prompt
+        self._revise = revise
 
     async def answer(
         self,
@@ -83,12 +133,16 @@ class DocumentChat:
         reporter: Reporter,
         *,
         stream: bool,
+        writing: Writing = USUALLY,
+        revision: Revision | None = None,
     ) -> DocumentChatResult:
         """An answer over the named documents, which must all be in `scope`.
 
         A document that cannot be read is reported in `metadata.files`; if none can, NoReadableDocument is
-        raised. `cached` ids count only if the catalog holds them for these very documents.
+        raised. `cached` ids count only if the catalog holds them for these very documents. InvalidInput for
+        a model that is not configured here. `revision`: the answer mends an earlier one.
         """
+        model = self._named(writing.model)
         documents = await self._in_scope(scope, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
@@ -97,7 +151,10 @@ class DocumentChat:
         plan = self._reader.plan(readable)
         handed = await self._files.hand_over(plan.whole)
         searched = [Handed(document, await self._files.ensure(document)) for document in plan.searched]
-        work = _Answering(question, plan, handed, reporter, stream, Meter(max_calls=MODEL_CALLS))
+        meter = Meter(max_calls=MODEL_CALLS)
+        work = _Answering(
+            question, plan, handed, reporter, stream, model, writing.max_tokens, revision, meter
+        )
         reading, writer = await self._answer(work)
         return DocumentChatResult(
             answer=work.shown,
@@ -109,9 +166,10 @@ class DocumentChat:
                 pages_read=reading.pages,
                 passages=len(reading.sources),
                 retrieval=reading.steps,
+                prompt=work.sizes,
                 usage=work.meter.usage,
                 files=_statuses(ready, work.handed + searched, cached),
-                grounding=writer.grounding,
+                grounding=await asyncio.to_thread(work.grounding, writer),
             ),
         )
 
@@ -143,19 +201,40 @@ class DocumentChat:
 
     async def _ask(self, work: _Answering) -> tuple[Reading, CitationWriter]:
         files = {each.document.document_id: each for each in work.handed if each.sent_as != "text"}
-        reading = await self._reader.read(work.question, work.plan, files)
+        found = await self._reader.read(work.wanted, work.plan, files, more=work.reads_more)
+        reading = fitted(found, work.told, self._window, self._counter, work.max_tokens)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
-        messages = [SystemMessage(self._prompt), HumanMessage(_content(work.question, reading, files))]
-        writer = CitationWriter(reading.sources)
-        if not work.stream:
-            text = writer.feed(await self._model.complete(messages, meter=work.meter)) + writer.finish()
-            work.shown = text.strip()
-            return reading, writer
-        async with aclosing(self._model.stream(messages, meter=work.meter)) as deltas:
+        messages = self._messages(work, reading, files)
+        writer = CitationWriter(reading.sources, work.question)
+        _, work.sizes = await asyncio.gather(
+            _write(messages, writer, work), measured(messages, work.question, self._counter)
+        )
+        return reading, writer
+
+    def _messages(self, work: _Answering, reading: Reading, files: dict[str, Handed]) -> list[BaseMessage]:
+        asked = HumanMessage(_content(work.question, reading, files))
+        if work.revision is None:
+            return [SystemMessage(self._prompt), asked]
+        system = SystemMessage(f"{self._prompt}\n{self._revise}")
+        return [system, HumanMessage(withdrawn(work.revision)), asked]
+
+
+async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _Answering) -> None:
+    """Pass the answer on as it comes. One that reaches its limit is kept, and said to be cut."""
+    if not work.stream and work.max_tokens is None:
+        text = writer.feed(await work.model.complete(messages, meter=work.meter)) + writer.finish()
+        work.shown = text.strip()
+        return
+    pieces = work.model.stream(messages, meter=work.meter, max_tokens=work.max_tokens)
+    try:
+        async with aclosing(pieces) as deltas:
             async for delta in deltas:
                 await _pass_on(writer.feed(delta), work)
-        await _pass_on(writer.finish(), work)
-        return reading, writer
+    except ReplyCut as exc:
+        if work.max_tokens is None or not exc.at_limit or not work.shown:
+            raise
+        work.cut = True
+    await _pass_on(writer.finish(), work)
 
 
 async def _pass_on(text: str, work: _Answering) -> None:

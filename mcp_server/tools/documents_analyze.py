@@ -126,7 +126,7 @@ class DocumentsAnalyze:
             answer=text,
             citations=await with_rectangles(writer.citations, sources, self._read_boxes),
             passages=_cited_passages(sources, writer.citations),
-            metadata=_metadata(document, pages, plan, run, writer.grounding),
+            metadata=_metadata(document, pages, plan, run, await asyncio.to_thread(lambda: writer.grounding)),
         )
 
     async def _plan(self, document: Document, pages: Sequence[Page], run: _Run) -> Plan:
@@ -190,7 +190,7 @@ class DocumentsAnalyze:
         return [each for each in sized if each.source.number in found]
 
     async def _write(self, sources: Sequence[Source], run: _Run) -> tuple[CitationWriter, str]:
-        writer = CitationWriter(sources)
+        writer = CitationWriter(sources, run.question)
         said = await self._ask(sources, run) if sources else NOT_FOUND_ANSWER
         text = await asyncio.to_thread(lambda: writer.feed(said) + writer.finish())
         return writer, text.strip()

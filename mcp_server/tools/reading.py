@@ -10,6 +10,8 @@ from core.documents.ports import Retriever
 from core.grounding.sources import AttachedFile, Source
 
 OPENING_PAGES = 3
+MORE = 3
+"""So many times the passages are read where the usual number did not suffice."""
 
 Mode = Literal["inline", "rag", "mixed"]
 """From the documents' own text, by the index, or both. The reason says what of the text was read."""
@@ -83,8 +85,11 @@ class Reader:
         """What to read of these readable documents."""
         return plan_reading(documents, self._limits)
 
-    async def read(self, question: str, plan: Plan, attached: Collection[str] = ()) -> Reading:
-        """The sources for a question, in the order in which they are numbered.
+    async def read(
+        self, question: str, plan: Plan, attached: Collection[str] = (), *, more: bool = False
+    ) -> Reading:
+        """The sources for a question, in the order in which they are numbered; with `more`, of what is
+        searched three times as many passages.
 
         Of the documents `attached`, by id, every page is a source, also one whose text is not known:
         nothing that is cited from it can be verified then.
@@ -92,8 +97,9 @@ class Reader:
         sources, files = await self._read_whole(plan.whole, attached)
         if not plan.searched:
             return _reading(plan, sources, files, [])
+        passages = self._limits.passages * (MORE if more else 1)
         found = await self._retriever.search(
-            question, [document.document_id for document in plan.searched], self._limits.passages
+            question, [document.document_id for document in plan.searched], passages
         )
         if found.hits:
             sources += await self._as_sources(plan.searched, found.hits, after=len(sources))

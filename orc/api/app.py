@@ -1,20 +1,22 @@
 """The FastAPI app. It runs under uvicorn with a lifespan, and under Azure Functions without one."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
 
 from core.logs import keep_content_out
+from core.telemetry.setup import start_telemetry
 from orc import __version__
 from orc.api.dependencies import given_once
 from orc.api.door import Door
 from orc.api.errors import add_error_handlers
 from orc.api.identity import build_authenticator
 from orc.api.openapi import DocumentedApp
-from orc.api.routes import conversations, documents, health, turns
+from orc.api.routes import admin, chat, conversations, documents, health, turns
 from orc.api.tracing import TraceIds
-from orc.bootstrap import ServiceProvider
+from orc.bootstrap import Change, ServiceProvider, unchanged
 from orc.settings import Settings
 
 PREFIX = "/api"
@@ -22,18 +24,23 @@ MAX_QUESTION_BYTES = 1024 * 1024
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The app for these settings. Nothing is opened before the first request or the lifespan."""
+def create_app(settings: Settings, change: Change = unchanged) -> FastAPI:
+    """The app for these settings. Nothing is opened before the first request or the lifespan.
+
+    `change` may put doubles in the place of what turns are made with.
+    """
     keep_content_out()
-    provider = ServiceProvider(settings)
+    telemetry = start_telemetry(settings, "orc-api")
+    provider = ServiceProvider(settings, change)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        await provider.get()
         try:
+            await provider.get()
             yield
         finally:
             await provider.close()
+            await asyncio.to_thread(telemetry.close)
 
     app = DocumentedApp(
         title="Orc",
@@ -43,18 +50,21 @@ def create_app(settings: Settings) -> FastAPI:
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=f"{PREFIX}/docs",
         redoc_url=None,
+        # FastAPI's own spans hold paths and queries, and with them the names of documents: see TraceIds.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.services = provider
     app.state.authenticator = build_authenticator(settings)
+    app.state.admin_role = settings.admin_role
     upload_bytes = settings.max_upload_bytes * settings.max_files_per_upload
     app.add_middleware(
         Door,
-        prefixes=(f"{PREFIX}/orc", f"{PREFIX}/conversations"),
+        prefixes=tuple(f"{PREFIX}/{part}" for part in ("orc", "chat", "conversations", "admin")),
         max_bytes=MAX_QUESTION_BYTES,
         max_upload_bytes=upload_bytes,
     )
-    app.add_middleware(TraceIds)
+    app.add_middleware(TraceIds, prefix=PREFIX)
     add_error_handlers(app)
-    for router in (turns.router, documents.router, conversations.router, health.router):
-        app.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])
+    for each in (turns, chat, documents, conversations, admin, health):
+        app.include_router(each.router, prefix=PREFIX, dependencies=[Depends(given_once)])
     return app

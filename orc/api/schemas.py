@@ -1,73 +1,17 @@
-"""What comes in and goes out over HTTP, beyond the events of a turn."""
+"""What comes in and goes out over HTTP, beyond questions and the events of a turn."""
 
-import uuid
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from core.contract import MAX_QUESTION_CHARACTERS
+from core.contract import Usage
 from core.documents.models import Document, DocumentStatus
 from orc.conversations.models import Failure, Head, Turn, TurnStatus
 from orc.events import FieldProblem
+from orc.intents import Retriever
 from orc.readiness import DependencyState
-
-MAX_NAMES = 50
-Question = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUESTION_CHARACTERS)
-]
-
-
-class BlobName(BaseModel):
-    """A document by name."""
-
-    model_config = ConfigDict(extra="forbid")
-    blob_name: str
-
-
-class ContextRef(BaseModel):
-    """A business context; the first of a request is the focus."""
-
-    model_config = ConfigDict(extra="forbid")
-    type: Annotated[str, Field(min_length=1, max_length=64)]
-    id: Annotated[str, Field(min_length=1, max_length=256)]
-
-
-class AskRequest(BaseModel):
-    """A question, with the documents to ask."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "question": "How many days of leave does a new employee get?",
-                    "conversation_id": "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11",
-                    "blob_names": ["handbook.pdf"],
-                }
-            ]
-        },
-    )
-    question: Question
-    conversation_id: uuid.UUID | None = Field(default=None, description="absent: a new conversation")
-    blob_names: list[str | BlobName] = Field(
-        default=[], max_length=MAX_NAMES, description="documents to ask; duplicates collapse"
-    )
-    contexts: list[ContextRef] = Field(default=[], max_length=20)
-    tools: dict[str, StrictBool] = Field(default={}, description="false switches a tool off for this turn")
-    model: str | None = None
-
-    @field_validator("question")
-    @classmethod
-    def _no_nul(cls, question: str) -> str:
-        if "\x00" in question:
-            raise ValueError("must not contain NUL characters")
-        return question
-
-    @property
-    def names(self) -> list[str]:
-        """The distinct blob names, in the order given."""
-        return list(dict.fromkeys(n if isinstance(n, str) else n.blob_name for n in self.blob_names))
+from orc.telemetry.models import DayTotals, Status, TurnTrace
 
 
 class DocumentView(BaseModel):
@@ -206,3 +150,63 @@ class Readiness(BaseModel):
 
     status: str = Field(examples=["ready", "not_ready"])
     dependencies: list[DependencyView]
+
+
+class TurnSummary(BaseModel):
+    """A turn in a list, as its trace tells it; see there for the rest."""
+
+    trace_id: str = Field(examples=["0af7651916cd43dd8448eb211c80319c"])
+    turn_id: str
+    attempt: str
+    user_id: str
+    conversation_id: str
+    started_at: datetime
+    duration_ms: float
+    first_token_ms: float | None
+    status: Status
+    error_code: str | None
+    intent: str | None
+    model: str | None
+    retriever: Retriever | None
+    usage: Usage
+    cost_usd: float | None = Field(description="an estimate in US dollars; null where a price is not known")
+
+    @classmethod
+    def of(cls, trace: TurnTrace) -> "TurnSummary":
+        return cls.model_validate(trace.model_dump(include=set(cls.model_fields)))
+
+
+class TelemetryResponse(BaseModel):
+    """One page of an organization's turns, latest first."""
+
+    turns: list[TurnSummary]
+    next_cursor: str | None = Field(default=None, description="pass as `cursor` for the next page")
+
+
+class TraceResponse(BaseModel):
+    """The turns under one trace id, oldest first."""
+
+    trace_id: str = Field(examples=["0af7651916cd43dd8448eb211c80319c"])
+    turns: list[TurnTrace]
+
+
+class DaysResponse(BaseModel):
+    """An organization's days in order; one without a turn is left out."""
+
+    days: list[DayTotals] = Field(
+        examples=[
+            [
+                {
+                    "day": "2025-03-10",
+                    "turns": 40,
+                    "failed": 1,
+                    "input_tokens": 91000,
+                    "output_tokens": 8200,
+                    "cost_usd": 0.31,
+                    "unpriced": 0,
+                    "p50_ms": 2100.0,
+                    "p95_ms": 6800.0,
+                }
+            ]
+        ]
+    )

@@ -1,22 +1,12 @@
-"""The context budget: how many tokens each part of a prompt may have, and how many it had."""
+"""The context budget: how many tokens each part of a prompt may have."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-
-from core.llm.dialogue import REMEMBERED
-from core.llm.prompt_size import BEFORE_THE_REPLY, message_tokens, tools_tokens
+from core.llm.catalogue import REPLY, ROOMY
 from core.llm.tokens import TokenCounter
 from orc.graphs.models import Policy
 
 INSTRUCTIONS_AND_TOOLS = 3000
 """What our own instructions and the definitions of the tools take, amply."""
-REPLY = 1500
-"""Left free for an answer without a cap of its own."""
 LEAST = 200
-ROOMY = 64_000
-"""In a window from this size on the usual budgets always fit, whatever is asked."""
 
 
 def fitted(
@@ -42,35 +32,3 @@ def fitted(
             "planner_tokens": min(policy.planner_tokens, max(free, LEAST)),
         }
     )
-
-
-def sections_of(
-    messages: Sequence[BaseMessage],
-    tools: Sequence[dict[str, Any]],
-    question: str,
-    counter: TokenCounter,
-) -> dict[str, int]:
-    """How many tokens each part of a prompt has: they add up to `total`, which is what the model is given.
-
-    `retrieval` is what was found: it follows the question, in its message or in later ones.
-    """
-    asked = max(at for at, message in enumerate(messages) if isinstance(message, HumanMessage))
-    sizes = dict.fromkeys(("system", "memory", "history", "question", "retrieval"), 0)
-    for at, message in enumerate(messages):
-        tokens = message_tokens(message, counter)
-        if isinstance(message, SystemMessage):
-            sizes["memory"] += (known := _remembered_tokens(str(message.text), counter))
-            sizes["system"] += tokens - known
-        elif at == asked:
-            sizes["question"] += (own := min(tokens, counter.count(question)))
-            sizes["retrieval"] += tokens - own
-        else:
-            sizes["history" if at < asked else "retrieval"] += tokens
-    sizes["tools"] = tools_tokens(tools, counter)
-    sizes["system"] += BEFORE_THE_REPLY
-    return {**sizes, "total": sum(sizes.values())}
-
-
-def _remembered_tokens(system: str, counter: TokenCounter) -> int:
-    _, header, known = system.partition(REMEMBERED)
-    return counter.count(header + known) if header else 0

@@ -18,36 +18,49 @@ class NoteKind(StrEnum):
 
 
 class Note(Record):
-    """One thing worth remembering. Turns are counted by their `seq`."""
+    """One thing worth remembering, in the user's own words. Turns are counted by their `seq`."""
 
     kind: NoteKind
     text: str
     topic: str = Field(default="", description="what it is about, in a word or two")
+    subject: str = Field(
+        default="", description="what it gives a value to: a later one of it takes its place"
+    )
+    lasting: bool = Field(default=False, description="a name, or what the user asked to be remembered")
     first_seen: int = Field(ge=1)
-    last_seen: int = Field(ge=1, description="said again, or told to a model that used it")
+    last_seen: int = Field(ge=1, description="when it was said last")
 
 
 class SummaryPoint(Record):
-    """One point of the rolling summary, and the turns that it stands for."""
+    """One point of the rolling summary, and the turns that it stands for, which had so many tokens."""
 
     text: str
     first_seq: int = Field(ge=1)
     last_seq: int = Field(ge=1)
+    tokens: int = Field(default=0, ge=0)
 
 
 class Memory(Record):
     """What is remembered of one conversation.
 
     `life`: when that conversation was made. Memory of one that was deleted and made anew under the same
-    id does not count.
+    id does not count. Points are in the order of their turns, notes in that in which they were said last.
     """
 
     life: datetime | None = None
     version: int = Field(default=0, ge=0, description="goes up with every write; 0: never stored")
-    summarised_seq: int = Field(default=0, ge=0, description="turns up to this one are in `summary`")
-    noted_seq: int = Field(default=0, ge=0, description="turns up to this one have been looked at for notes")
+    noted_seq: int = Field(default=0, ge=0, description="turns up to this one are in `notes` and `summary`")
+    summarised_seq: int = Field(
+        default=0, ge=0, description="turns up to this one have points that will not be made again by a model"
+    )
     summary: list[SummaryPoint] = []
     notes: list[Note] = []
+
+    @property
+    def latest_seq(self) -> int:
+        """The newest turn that it knows of."""
+        newest_point = self.summary[-1].last_seq if self.summary else 0
+        return max(self.noted_seq, newest_point, *(note.last_seen for note in self.notes))
 
 
 class Recalled(Record):
@@ -59,7 +72,10 @@ class Recalled(Record):
     method: Literal["none", "lexical", "embeddings"] = "none"
     reason: str = Field(default="", description="why not the better method, where it was not used")
     coverage: float = Field(
-        default=0.0, ge=0, le=1, description="share of the question's words that the best note holds"
+        default=0.0,
+        ge=0,
+        le=1,
+        description="share of the telling words of a question about the user that the best fact holds",
     )
 
     @property

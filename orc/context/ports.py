@@ -1,5 +1,6 @@
 """The ports of a conversation's memory. Stores: SQLite and Cosmos DB."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from core.documents.names import Owner
@@ -29,6 +30,16 @@ class MemoryStore(Protocol):
         """Raise DependencyDown unless the store can be used now."""
 
 
+class Nearness(Protocol):
+    """Compares a question with texts by what they mean."""
+
+    async def compare(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How near each text is to the question, up to 1; texts come up again from turn to turn.
+
+        Raises an OrcError where no model answers, TimeoutError where it would take longer than a turn waits.
+        """
+
+
 class Remembering(Protocol):
     """What turns need of memory."""
 
@@ -46,4 +57,7 @@ class Remembering(Protocol):
         """Take in what was committed since; called after a turn, off its path, maybe late or twice."""
 
     async def forget(self, owner: Owner) -> None:
-        """Delete what is remembered of a conversation, before the conversation itself is gone."""
+        """Delete what is remembered of a conversation, of whichever life.
+
+        Once the conversation is gone, nothing comes back: an update that had begun before sees that it is.
+        """

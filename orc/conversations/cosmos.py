@@ -173,7 +173,7 @@ class CosmosTurnLog:
         # Where the service keeps a user's conversations in several places, each has an order of its own.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         page = heads[:limit]
-        return page, write_cursor(page[-1]) if len(heads) > limit else None
+        return page, write_cursor(place_of(page[-1])) if len(heads) > limit else None
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         async def work() -> Head:

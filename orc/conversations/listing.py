@@ -23,9 +23,9 @@ def place_of(head: Head) -> tuple[str, str]:
     return head.updated_at.astimezone(UTC).isoformat(timespec="microseconds"), head.conversation_id
 
 
-def write_cursor(last: Head) -> str:
-    """A cursor to what comes after this conversation."""
-    return base64.urlsafe_b64encode(_PLACE.dump_json(place_of(last))).decode()
+def write_cursor(last: tuple[str, str]) -> str:
+    """A cursor to what comes after this place."""
+    return base64.urlsafe_b64encode(_PLACE.dump_json(last)).decode()
 
 
 def read_cursor(cursor: str | None) -> tuple[str, str]:

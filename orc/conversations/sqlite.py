@@ -173,7 +173,7 @@ class SqliteTurnLog:
 
         heads = await self._database.read(work)
         page = heads[:limit]
-        return page, write_cursor(page[-1]) if len(heads) > limit else None
+        return page, write_cursor(place_of(page[-1])) if len(heads) > limit else None
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         def work(connection: sqlite3.Connection) -> Head:

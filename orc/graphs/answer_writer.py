@@ -1,17 +1,25 @@
 """write_answer and return_state: the last words of a turn."""
 
 import json
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
+from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from core.grounding.highlights import with_rectangles
+from core.grounding.withdrawn import withdrawn
+from core.llm.errors import ReplyCut
+from core.llm.model import ChatModel
+from core.llm.prompt_size import measured
 from orc.events import Citations
+from orc.graphs.context_builder import context_event
 from orc.graphs.findings import as_material
 from orc.graphs.models import ConversationState, Deps
+from orc.graphs.prompting import conversation_prompt
 from orc.graphs.speaking import Speech, checked
-from orc.graphs.utils import changes, chat_messages, writer_of
+from orc.graphs.utils import changes, writer_of
 
 
 async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -19,18 +27,31 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     deps = runtime.context
     if state.answer is not None:
         return {}
-    system = deps.prompts.answer_from_tools if state.tool_results else deps.prompts.converse
-    messages = chat_messages(system, state.history, _with_findings(state))
-    speech = Speech(deps.emit, state.sources)
+    speech = Speech(deps.emit, state.sources, f"{state.question}\n{state.query}")
     writer, cap = writer_of(state, deps)
-    if deps.stream:
+    messages = _prompt(state, deps)
+    budget = state.context_budget | await measured(messages, state.question, deps.counter)
+    deps.emit(context_event(state, budget))
+    await _speak(messages, speech, writer, cap, deps)
+    answer = speech.end()
+    return changes(answer=answer, context_budget=budget, **checked(speech, state.tool_results))
+
+
+async def _speak(
+    messages: Sequence[BaseMessage], speech: Speech, writer: ChatModel, cap: int | None, deps: Deps
+) -> None:
+    """Say what the model writes. What it has said when it reaches its limit is kept, and known to be cut."""
+    if not deps.stream and cap is None:
+        speech.say(await writer.complete(messages, meter=deps.meter))
+        return
+    try:
         async with aclosing(writer.stream(messages, meter=deps.meter, max_tokens=cap)) as deltas:
             async for delta in deltas:
                 speech.say(delta)
-    else:
-        speech.say(await writer.complete(messages, meter=deps.meter, max_tokens=cap))
-    answer = speech.end()
-    return changes(answer=answer, **checked(speech, state.tool_results))
+    except ReplyCut as exc:
+        if cap is None or not exc.at_limit or not speech.has_begun:
+            raise
+        speech.cut = cap
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -42,6 +63,15 @@ async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict
         citations = await with_rectangles(citations, state.sources, runtime.context.page_boxes)
     runtime.context.emit(Citations(citations=citations))
     return changes(citations=citations)
+
+
+def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
+    prompts, asked = deps.prompts, _with_findings(state)
+    system = prompts.answer_from_tools if state.tool_results else prompts.converse
+    if state.revision is None:
+        return conversation_prompt(system, asked, state, deps)
+    asked = f"{asked}\n\n{withdrawn(state.revision)}"
+    return conversation_prompt(f"{system}\n{prompts.revise}", asked, state, deps)
 
 
 def _with_findings(state: ConversationState) -> str:

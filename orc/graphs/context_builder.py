@@ -11,30 +11,27 @@ from orc.graphs.utils import changes
 
 
 async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Take over what the tools found; document_chat's files replace the conversation's references."""
+    """Take over what the tools found; document_chat's files replace the conversation's references.
+
+    Says how large the prompt of an answer was that a tool, or a model with tools, has given; of one that
+    is still to be written, write_answer says it.
+    """
     update: dict[str, Any] = {}
     for result in state.tool_results:
         if result.name == DOCUMENT_CHAT and result.error is None:
             update = _from_document_chat(state, DocumentChatResult.model_validate(result.content))
-    budget = _sizes(state, update.get("context_docs", state.context_docs), runtime.context)
-    runtime.context.emit(
-        Context(
-            budget=budget,
-            summary_selection=state.recalled.selection,
-            history_turns=len(state.history) // 2,
-        )
+    if state.answer is not None or "answer" in update:
+        runtime.context.emit(context_event(state, update.get("context_budget", state.context_budget)))
+    return changes(**update)
+
+
+def context_event(state: ConversationState, budget: dict[str, int]) -> Context:
+    """What the answer is made of, in tokens by part of its prompt, and what of the memory was told."""
+    return Context(
+        budget=budget,
+        summary_selection=state.recalled.selection,
+        history_turns=len(state.history) // 2,
     )
-    return changes(context_budget=budget, **update)
-
-
-def _sizes(state: ConversationState, context_docs: list[str], deps: Deps) -> dict[str, int]:
-    """Tokens by section of what this turn's answer draws on."""
-    return {
-        "history": sum(deps.counter.count(message.content) for message in state.history),
-        "question": deps.counter.count(state.query),
-        "tools": sum(deps.counter.count(text) for text in context_docs)
-        + sum(deps.counter.count(source.text) for source in state.sources),
-    }
 
 
 def _from_document_chat(state: ConversationState, found: DocumentChatResult) -> dict[str, Any]:
@@ -48,5 +45,6 @@ def _from_document_chat(state: ConversationState, found: DocumentChatResult) -> 
         "retrieval_reason": found.metadata.reason,
         "retrieval_steps": found.metadata.retrieval,
         "files": found.metadata.files,
+        "context_budget": found.metadata.prompt,
         "tool_usage": state.tool_usage + found.metadata.usage,
     }

@@ -5,6 +5,7 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from core.telemetry.spans import traced
 from orc.graphs.answer_writer import return_state, write_answer
 from orc.graphs.context_builder import build_context
 from orc.graphs.context_recaller import recall_context
@@ -12,6 +13,7 @@ from orc.graphs.critic import critique
 from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.query_planner import plan_query
+from orc.graphs.revising import in_attempt
 from orc.graphs.routing import after_critique, route_decision
 
 RECURSION_LIMIT = 40
@@ -23,13 +25,13 @@ TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
 def compile_graph() -> TurnGraph:
     """The compiled graph; made once per process, since it holds no state of a turn."""
     graph = StateGraph(ConversationState, context_schema=Deps)
-    graph.add_node("recall_context", recall_context)
-    graph.add_node("plan_query", plan_query)
-    graph.add_node("call_tools", call_tools)
-    graph.add_node("build_context", build_context)
-    graph.add_node("write_answer", write_answer)
-    graph.add_node("critique", critique)
-    graph.add_node("return_state", return_state)
+    graph.add_node("recall_context", traced(recall_context))
+    graph.add_node("plan_query", traced(plan_query))
+    graph.add_node("call_tools", traced(in_attempt(call_tools)))
+    graph.add_node("build_context", traced(in_attempt(build_context)))
+    graph.add_node("write_answer", traced(in_attempt(write_answer)))
+    graph.add_node("critique", traced(critique))
+    graph.add_node("return_state", traced(return_state))
 
     graph.add_edge(START, "recall_context")
     graph.add_edge("recall_context", "plan_query")

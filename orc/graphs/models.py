@@ -70,6 +70,16 @@ class PageReference(Record):
     page: int = Field(ge=1)
 
 
+class Attempt(Record):
+    """An answer that was withdrawn to be revised, with all that it takes to stand again."""
+
+    answer: str
+    citations: list[Citation]
+    grounding: Grounding
+    sources: list[Source]
+    context_docs: list[str]
+
+
 class ConversationState(BaseModel):
     """One turn. The first block comes in, the rest is worked out; nodes return only what they change."""
 
@@ -100,6 +110,8 @@ class ConversationState(BaseModel):
     grounding: Grounding | None = None
     verdicts: list[Critique] = Field(default=[], description="one for each attempt, in order")
     revision: Revision | None = Field(default=None, description="what the next attempt has to mend")
+    earlier: Attempt | None = Field(default=None, description="the answer that is being revised")
+    revision_failure: str | None = Field(default=None, description="why there is no revised answer")
     tool_usage: Usage = Usage()
 
     @property
@@ -122,6 +134,7 @@ class Prompts:
     use_tools: str
     answer_from_tools: str
     critic: str
+    revise: str
 
 
 class Policy(Record):
@@ -135,6 +148,7 @@ class Policy(Record):
     memory_tokens: int = 800
     context_window: int | None = None
     planner_confidence: float = 0.5
+    planner_seconds: float = 15.0
     lazy_retrieval: bool = False
     critic: Literal["off", "auto", "always"] = "off"
     critic_max_retries: int = 1
@@ -146,7 +160,8 @@ class Policy(Record):
 class Deps:
     """All that nodes may use in one turn. Who is asking is inside `scope_token`, nowhere else.
 
-    `asked_model` is what the request names, which goes before what the kind of question brings.
+    `asked_model` is what the request names, which goes before what the kind of question brings. What only
+    improves on an answer that is there ends by `ends_at`, in the running loop's time.
     """
 
     models: ChatModels
@@ -161,5 +176,6 @@ class Deps:
     page_boxes: ReadBoxes
     emit: Callable[[Event], None]
     stream: bool
+    ends_at: float | None = None
     asked_model: str | None = None
     tools_off: frozenset[str] = frozenset()

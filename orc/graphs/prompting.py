@@ -1,4 +1,4 @@
-"""What the models of the conversation are given: who they are, what is remembered, what was said, the question."""
+"""What models are given: who they are, what is remembered, what was said, and the question."""
 
 from collections.abc import Sequence
 
@@ -26,13 +26,25 @@ def conversation_prompt(
 
 
 def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:
-    """The newest messages that fit into so many tokens together, in order; it begins with a question."""
+    """The newest messages that fit into so many tokens together, in order; it begins with a question.
+
+    Of a message that would take up more than half of them only the beginning is kept.
+    """
     kept: list[ChatMessage] = []
+    longest = tokens // 2
     for message in reversed(history):
-        tokens -= counter.count(message.content)
+        short = _shortened(message, longest, counter)
+        tokens -= counter.count(short.content)
         if tokens < 0:
             break
-        kept.append(message)
+        kept.append(short)
     while kept and kept[-1].role == "assistant":
         kept.pop()
     return kept[::-1]
+
+
+def _shortened(message: ChatMessage, tokens: int, counter: TokenCounter) -> ChatMessage:
+    text = message.content
+    while text and (size := counter.count(text)) > tokens:
+        text = text[: len(text) * tokens // (size + 1)]
+    return message if text == message.content else message.model_copy(update={"content": f"{text} …"})

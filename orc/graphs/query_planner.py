@@ -1,31 +1,45 @@
-"""plan_query: what to look up. A model helps only where there is a history to rewrite against."""
+"""plan_query: what kind of question it is and what is looked up, by rules or by one call of a model."""
 
+import asyncio
+import logging
 from typing import Any
 
-from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, Field
 
-from core.contract import MAX_QUESTION_CHARACTERS
-from core.errors import OrcError
+from core.errors import DependencyDown, OrcError
 from orc.events import Plan, Route
-from orc.graphs.models import ConversationState, Deps, QueryPlan, RouteChoice
-from orc.graphs.utils import changes, within_budget
+from orc.graphs.intents import Reach, kinds_of
+from orc.graphs.models import (
+    LISTING,
+    SEARCH,
+    SEARCH_PAGES,
+    WEB_SEARCH,
+    ConversationState,
+    Deps,
+    QueryPlan,
+    RouteChoice,
+)
+from orc.graphs.plan_checks import checked
+from orc.graphs.plan_prompt import form_for, planning_prompt
+from orc.graphs.plan_rules import Decision, instead, obvious, told_by_wording
+from orc.graphs.tool_views import available_tools
+from orc.graphs.utils import changes
 
-
-class RewrittenQuestion(BaseModel):
-    """The last question of a conversation, made to stand alone."""
-
-    question: str = Field(description="the question, understandable without the conversation")
+logger = logging.getLogger(__name__)
 
 
 async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Announce the route, and make the question stand alone if it is to be looked up."""
+    """Decide, and announce the route and the plan. A planner that fails never fails the turn."""
     deps = runtime.context
-    model = deps.models.named(deps.asked_model).name
-    route, as_asked = _by_rules(state, model)
+    kind, retriever, plan = await _decide(state, deps)
+    brings = kinds_of(deps.policy)[kind]
+    route = RouteChoice(
+        intent=kind,
+        model=deps.models.named(deps.asked_model or brings.model).name,
+        retriever=retriever,
+        max_output_tokens=brings.max_output_tokens,
+    )
     deps.emit(Route.model_validate(route.model_dump()))
-    plan = await _plan(state, deps, as_asked)
     deps.emit(plan_event(plan))
     return changes(route=route, plan=plan)
 
@@ -35,36 +49,35 @@ def plan_event(plan: QueryPlan) -> Plan:
     return Plan.model_validate({"rewritten_query": plan.query, **plan.model_dump(exclude={"query"})})
 
 
-def _by_rules(state: ConversationState, model: str) -> tuple[RouteChoice, QueryPlan]:
+async def _decide(state: ConversationState, deps: Deps) -> Decision:
+    if decision := told_by_wording(state):
+        return decision
+    reach = await _reach(state, deps)
+    return obvious(state, reach, deps.policy) or await _by_model(state, reach, deps)
+
+
+async def _reach(state: ConversationState, deps: Deps) -> Reach:
+    """Named documents are all that is read. A web that cannot be asked for now is not there."""
     if state.blob_names:
-        route = RouteChoice(intent="factual_lookup", model=model, retriever="document_chat")
-    elif state.has_documents:
-        route = RouteChoice(intent="research", model=model, retriever="tools")
-    else:
-        route = RouteChoice(intent="conversational", model=model, retriever="none")
-    looks = route.retriever != "none"
-    return route, QueryPlan(query=state.question, steps=["retrieve"] * looks + ["answer"], confidence=1.0)
-
-
-async def _plan(state: ConversationState, deps: Deps, as_asked: QueryPlan) -> QueryPlan:
-    if not state.blob_names or not state.history:
-        return as_asked
+        return Reach(documents=True, web=False)
     try:
-        rewritten = await deps.models.planner.structured(
-            _rewrite_prompt(state, deps), RewrittenQuestion, meter=deps.meter
-        )
+        web = any(tool.name == WEB_SEARCH for tool in await available_tools(deps))
+    except DependencyDown:
+        web = False
+    all_off = deps.tools_off >= {LISTING, SEARCH, SEARCH_PAGES}
+    return Reach(documents=state.has_documents and not all_off, web=web)
+
+
+async def _by_model(state: ConversationState, reach: Reach, deps: Deps) -> Decision:
+    kinds, seconds = kinds_of(deps.policy), deps.policy.planner_seconds
+    prompt, form = planning_prompt(state, reach, kinds, deps), form_for(tuple(kinds))
+    try:
+        async with asyncio.timeout(seconds):
+            said = await deps.models.planner.structured(prompt, form, meter=deps.meter)
+        return checked(said, state, reach, deps.policy)
+    except TimeoutError:
+        problem = f"The planner took more than {seconds:g} s."
     except OrcError as exc:
-        reason = f"The question could not be rewritten and is used as asked: {exc.message}"
-        return as_asked.model_copy(update={"confidence": 0.5, "decided_by": "fallback", "fallback": reason})
-    query = rewritten.question.strip()[:MAX_QUESTION_CHARACTERS]
-    return as_asked.model_copy(update={"query": query or state.question, "decided_by": "model"})
-
-
-def _rewrite_prompt(state: ConversationState, deps: Deps) -> list[SystemMessage | HumanMessage]:
-    recent = within_budget(state.history, deps.policy.planner_tokens, deps.counter)
-    # One line a message: a line inside it that starts like another speaker's must not count as one.
-    history = "\n".join(f"{message.role}: {' '.join(message.content.split())}" for message in recent)
-    return [
-        SystemMessage(deps.prompts.plan),
-        HumanMessage(f"Conversation so far:\n{history}\n\nLast question: {state.question}"),
-    ]
+        problem = exc.message
+    logger.warning("a turn is planned by rules, for want of a model's plan")
+    return instead(problem, state, reach, deps.policy)

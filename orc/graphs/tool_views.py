@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.errors import NotFound
-from orc.graphs.models import DOCUMENT_CHAT
+from orc.graphs.models import DOCUMENT_CHAT, Deps
 from orc.tools import ToolSchema
 
 SUPPLIED_BY_SCOPE = frozenset(
@@ -15,9 +15,15 @@ SUPPLIED_BY_SCOPE = frozenset(
     }
 )  # fmt: skip
 HANDLED = frozenset({"document_id", "page_id"})
+TELLS_A_MODEL_NOTHING = frozenset({"score", "start", "end", "steps"})
 
 
-def offered(tools: Sequence[ToolSchema], off: frozenset[str]) -> list[dict[str, Any]]:
+async def available_tools(deps: Deps) -> list[ToolSchema]:
+    """What the tools server offers, less what the request switched off; DependencyDown if it is down."""
+    return [tool for tool in await deps.tools.list_tools(deps.scope_token) if tool.name not in deps.tools_off]
+
+
+def offered(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
     """The tools that a model may call, in the OpenAI function format; never document_chat."""
     return [
         {
@@ -29,7 +35,7 @@ def offered(tools: Sequence[ToolSchema], off: frozenset[str]) -> list[dict[str, 
             },
         }
         for tool in tools
-        if tool.name != DOCUMENT_CHAT and tool.name not in off
+        if tool.name != DOCUMENT_CHAT
     ]
 
 
@@ -49,7 +55,7 @@ class Handles:
         return {
             _shown_name(name): self._handle(value) if name in HANDLED else self.hide(value)
             for name, value in content.items()
-            if name not in SUPPLIED_BY_SCOPE
+            if name not in SUPPLIED_BY_SCOPE | TELLS_A_MODEL_NOTHING
         }
 
     def resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:

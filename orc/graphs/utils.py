@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-
 from core.documents.models import FileRef
 from core.llm.model import ChatModel
-from core.llm.tokens import TokenCounter
-from orc.graphs.models import ChatMessage, ConversationState, Deps
+from orc.graphs.models import ConversationState, Deps
 
 
 def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[FileRef] | None:
@@ -21,31 +18,11 @@ def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[Fi
     return list(refs)
 
 
-def chat_messages(system: str, history: Sequence[ChatMessage], question: str) -> list[BaseMessage]:
-    """A conversation as models take it."""
-    past = [
-        HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
-        for message in history
-    ]
-    return [SystemMessage(system), *past, HumanMessage(question)]
-
-
 def writer_of(state: ConversationState, deps: Deps) -> tuple[ChatModel, int | None]:
     """The model that writes this turn's answer, and how long that may become, in tokens."""
     if state.route is None:
         return deps.models.writer, None
     return deps.models.named(state.route.model), state.route.max_output_tokens
-
-
-def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:
-    """The newest messages that fit into so many tokens together, in order."""
-    kept: list[ChatMessage] = []
-    for message in reversed(history):
-        tokens -= counter.count(message.content)
-        if tokens < 0:
-            break
-        kept.append(message)
-    return kept[::-1]
 
 
 def changes(**updates: Any) -> dict[str, Any]:

@@ -145,3 +145,10 @@ def test_a_new_key_is_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "fsync", fsync)
     key = load_or_create_key(path)
     assert synced == [(len(key), False)]
+
+
+def test_a_key_for_another_purpose_is_the_same_everywhere_and_tells_nothing_of_the_key() -> None:
+    secret = ScopeTokens(KEY).sub_key("sessions")
+    assert secret == ScopeTokens(KEY).sub_key("sessions")
+    assert len({secret, ScopeTokens(KEY).sub_key("other"), ScopeTokens("l" * 64).sub_key("sessions")}) == 3
+    assert KEY.encode() not in secret

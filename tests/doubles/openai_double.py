@@ -89,7 +89,7 @@ class LoggedRequest(BaseModel):
     finished: bool = False
 
 
-Responder = Callable[[ChatRequest], Reply | None]
+Responder = Callable[[ChatRequest], Reply | Failure | None]
 
 
 class OpenAIDouble:
@@ -170,6 +170,9 @@ class OpenAIDouble:
                 return no_such_file(file_id, 404 if wire is ChatCompletions else 400)
             asked.stored[file_id] = file.content
         reply = self._reply(asked)
+        if isinstance(reply, Failure):
+            return _refusal(reply)
+        await asyncio.sleep(reply.delay_ms / 1000)
         if self.window:
             reply.prompt_tokens = self.window.size_of(chat)
         pieces = pieces_of(reply.text, self.script.tokens)
@@ -194,7 +197,7 @@ class OpenAIDouble:
         logged.finished = True
         return JSONResponse(_embeddings(body, self.script.vectors))
 
-    def _reply(self, asked: ChatRequest) -> Reply:
+    def _reply(self, asked: ChatRequest) -> Reply | Failure:
         if self.script.replies:
             return self.script.replies.popleft()
         scripted = self.responder(asked) if self.responder else None

@@ -32,13 +32,15 @@ class ToolCall(BaseModel):
 class Reply(BaseModel):
     """One answer. `choices=False` sends none at all, `usage=False` leaves out the token counts.
 
-    `prompt_tokens`: what the request is said to have had, where that was counted.
+    `prompt_tokens`: what the request is said to have had, where that was counted. `delay_ms` passes
+    before anything of it is sent.
     """
 
     text: str = ""
     tool_calls: list[ToolCall] = []
     finish_reason: str = ""
     usage: bool = True
+    delay_ms: float = 0
     choices: bool = True
     prompt_tokens: int | None = None
 

@@ -26,6 +26,7 @@ def test_every_function_is_indexed(worker: Worker) -> None:
     triggers = {function.name: function.trigger for function in worker.functions}
     assert {name: trigger["type"] for name, trigger in triggers.items()} == {
         "orc": "httpTrigger",
+        "chat": "httpTrigger",
         "api": "httpTrigger",
         "ingest": "queueTrigger",
         "embed": "queueTrigger",
@@ -33,7 +34,8 @@ def test_every_function_is_indexed(worker: Worker) -> None:
         "sweep": "timerTrigger",
     }
     assert (triggers["orc"]["route"], triggers["api"]["route"]) == ("orc/{*rest}", "{*path}")
-    assert triggers["orc"]["methods"] == ["POST"]
+    assert triggers["chat"]["route"] == "chat/{*rest}"
+    assert triggers["orc"]["methods"] == triggers["chat"]["methods"] == ["POST"]
     assert {"GET", "POST", "DELETE"} <= set(triggers["api"]["methods"])
 
 

@@ -23,7 +23,9 @@ from tests.shared_data import ROOT
 MAIN = ROOT / "infra" / "main.bicep"
 FILES = sorted((ROOT / "infra").rglob("*.bicep"))
 MODULES = list(find(parse(MAIN), "module_declaration"))
-OF_THE_HOST = re.compile(r"AzureWebJobsStorage__|ORC_QUEUE__|APPLICATIONINSIGHTS_|AZURE_CLIENT_ID$")
+OF_THE_HOST = re.compile(
+    r"AzureWebJobsStorage__|ORC_QUEUE__|APPLICATIONINSIGHTS_AUTHENTICATION_STRING|AZURE_CLIENT_ID$"
+)
 ROLES = {
     "blobContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
     "blobDelegator": "db58b8e5-c6ad-4a2a-8342-4190687cbf4a",
@@ -139,6 +141,15 @@ def test_settings_that_are_given_exist() -> None:
     given |= set(re.findall(r"name: '([A-Z_]+)', (?:value|secretRef)", source("tools")))
     assert {"AZURE_COSMOS_ENDPOINT", "ORC_SCOPE_KEY", "ORC_MCP_PUBLIC_URL"} <= given
     assert {name for name in given - known if not OF_THE_HOST.match(name)} == set()
+
+
+def test_both_halves_export_what_they_trace_as_the_identities_that_may() -> None:
+    (shared,) = re.findall(r"var shared = \{(.*?)\n\}", MAIN.read_text(), re.DOTALL)
+    assert "ORC_TELEMETRY_EXPORTERS: 'azure'" in shared
+    assert "APPLICATIONINSIGHTS_CONNECTION_STRING: monitoring.outputs.connectionString" in shared
+    for half in ("api", "tools"):
+        assert "'ClientId=${identityClientId};Authorization=AAD'" in source(half)
+        assert f"identities.outputs.{half}PrincipalId" in re.findall(r"publishers: (.*)", MAIN.read_text())[0]
 
 
 def test_azd_finds_what_it_deploys() -> None:

@@ -28,10 +28,11 @@ from core.scope import Scope
 from core.settings import CoreSettings
 from core.sqlite import Database
 from mcp_server.bootstrap import read_prompt
-from mcp_server.tools.document_chat import DocumentChat
+from mcp_server.tools.document_chat import USUALLY, DocumentChat, Writing
 from mcp_server.tools.reading import Reader, ReadingLimits
 from tests.core.documents.extraction.samples import pdf
 from tests.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
+from tests.fakes import WordCounter
 from tests.fakes_documents import DocumentSide, FakeExtractor
 from tests.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 
@@ -115,14 +116,17 @@ def chat_by(side: DocumentSide, settings: CoreSettings, provider: Provider) -> C
         limits = ReadingLimits(whole=1000, unindexed=1000, passages=5)
         given = settings.model_copy(update={"provider_files": way})
         return DocumentChat(
+            counter=WordCounter(),
+            window=128_000,
             library=side.library,
             reader=Reader(side.library, WordRetriever(FakeLibrary()), limits),
             read_boxes=side.pages.boxes,
             files=build_provider_files(
                 given, provider, catalog=side.catalog, blobs=side.blobs, clock=lambda: datetime.now(UTC)
             ),
-            model=build_chat_model(given, "writer", EstimatedTokenCounter(), provider),
+            named=lambda _: build_chat_model(given, "writer", EstimatedTokenCounter(), provider),
             prompt=read_prompt("document_chat"),
+            revise=read_prompt("revise"),
         )
 
     return make
@@ -145,6 +149,7 @@ async def ask(
     *names: str,
     cached: list[FileRef] | None = None,
     listener: Listener | None = None,
+    writing: Writing = USUALLY,
 ) -> DocumentChatResult:
     """A question over these documents; streamed where somebody listens."""
     documents = await side.library.resolve(ANN, names)
@@ -155,6 +160,7 @@ async def ask(
         cached or [],
         listener or Listener(),
         stream=listener is not None,
+        writing=writing,
     )
 
 
@@ -321,3 +327,18 @@ async def test_a_made_up_id_is_neither_used_nor_called_reused(
     result = await ask(side, chat, "a.pdf", cached=[made_up])
     assert [file.status for file in result.metadata.files] == ["created"]
     assert "file-made-up" not in sent(double)
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_that_reaches_its_cap_is_kept_and_said_to_be_cut(
+    listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    double.script.replies.append(Reply(text="The quay opens at seven [S1].", finish_reason="length"))
+    listener = Listener() if listens else None
+    result = await ask(side, chat_by("text"), "a.pdf", listener=listener, writing=Writing(max_tokens=9))
+    assert result.answer.startswith("The quay opens at seven")
+    assert "The answer was cut at its limit of 9 tokens." in result.metadata.grounding.issues
+    assert not result.metadata.grounding.grounded
+    asked = double.requests[-1].body
+    assert 9 in (asked.get("max_completion_tokens"), asked.get("max_output_tokens"))

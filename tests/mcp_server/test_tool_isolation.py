@@ -33,7 +33,7 @@ HARMLESS = {
     "direction",
     "question",
 }
-HARMLESS |= {"max_chars", "document_names", "cached_file_info"}
+HARMLESS |= {"max_chars", "document_names", "cached_file_info", "revision"}
 Arguments = dict[str, Any]
 
 CALLS: dict[str, list[Arguments]] = {

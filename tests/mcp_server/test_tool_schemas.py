@@ -12,7 +12,7 @@ from scripts.describe_tools import TARGET, describe, live_tools
 
 TOOLS = {
     "document_chat", "semantic_search", "search_pages", "get_page", "follow_relation", "get_ontology",
-    "documents_list", "documents_get_summary", "documents_get_content", "documents_analyze",
+    "documents_list", "documents_get_summary", "documents_get_content", "documents_analyze", "web_search",
 }  # fmt: skip
 
 
@@ -34,9 +34,7 @@ def names_in(schema: Any) -> set[str]:
 def for_models(tools: list[Tool]) -> dict[str, dict[str, Any]]:
     """What each tool takes, as a model is told."""
     schemas = [ToolSchema(name=t.name, description="", input_schema=t.input_schema) for t in tools]
-    return {
-        each["function"]["name"]: each["function"]["parameters"] for each in offered(schemas, frozenset())
-    }
+    return {each["function"]["name"]: each["function"]["parameters"] for each in offered(schemas)}
 
 
 async def test_every_tool_of_the_contract_is_there_and_only_reads(tools: list[Tool]) -> None:
@@ -70,6 +68,7 @@ async def test_a_model_takes_documents_and_pages_by_handle(tools: list[Tool]) ->
         "documents_get_summary": {"document"},
         "documents_get_content": {"document", "max_chars"},
         "documents_analyze": {"document", "question"},
+        "web_search": {"query", "limit"},
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -11,6 +11,7 @@ from mcp.server import MCPServer
 from mcp_types import TextContent
 
 from core.bootstrap import open_documents
+from core.contract import CAP_META_KEY, MODEL_META_KEY
 from core.documents.models import Document
 from core.documents.names import page_id
 from core.scope import Scope
@@ -94,3 +95,25 @@ async def test_reading_a_long_document_is_told_as_it_goes_on(
     assert "The quay opens at seven." in found["answer"]
     assert found["metadata"]["chunks"] > 1
     assert any(message.startswith("Reading the document in parts (1 of") for message in heard)
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        ({MODEL_META_KEY: "another"}, "The configured models are: extractive."),
+        ({MODEL_META_KEY: ["extractive"]}, "is a name"),
+        ({CAP_META_KEY: 0}, "a number from 1"),
+        ({MODEL_META_KEY: "extractive", CAP_META_KEY: 200}, ""),
+    ],
+    ids=["a model that is not here", "no name", "no cap", "the model that is here"],
+)
+async def test_a_caller_may_choose_among_the_models_that_are_configured(
+    meta: dict[str, Any], told: str, server: MCPServer[None]
+) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool("document_chat", CALLS["document_chat"], meta=cast(Any, meta))
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    assert result.is_error == bool(told)
+    assert told in content.text
+    assert not told or '"code":"invalid_input"' in content.text

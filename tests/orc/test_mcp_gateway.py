@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 import uvicorn
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from core.contract import MODEL_META_KEY, STREAM_META_KEY
 from core.errors import DependencyDown
 from core.outages import FAILURES_IN_A_ROW, CircuitOpen
 from orc.mcp_gateway import RESTART_SECONDS, McpToolGateway
@@ -54,6 +56,10 @@ def tools_app() -> Starlette:
     async def echo(text: str) -> dict[str, str]:
         return {"text": text}
 
+    @server.tool()
+    async def tell_meta(ctx: Context[None]) -> dict[str, Any]:
+        return {"meta": dict(ctx.request_context.meta or {})}
+
     async def health(_request: Request) -> Response:
         return JSONResponse({})
 
@@ -88,6 +94,16 @@ async def gateway_to(port: int) -> AsyncIterator[McpToolGateway]:
 
 async def echo(gateway: McpToolGateway) -> dict[str, Any]:
     return await gateway.call("echo", {"text": "hello"}, "token")
+
+
+async def test_what_a_caller_adds_travels_in_the_calls_meta_beside_its_wish_to_stream() -> None:
+    port = free_port()
+    async with gateway_to(port) as gateway, tools(port):
+        added = {MODEL_META_KEY: "large"}
+        plain = await gateway.call("tell_meta", {}, "token", meta=added)
+        streamed = await gateway.call("tell_meta", {}, "token", meta=added, on_progress=lambda _: None)
+    assert plain["meta"][MODEL_META_KEY] == streamed["meta"][MODEL_META_KEY] == "large"
+    assert [STREAM_META_KEY in each["meta"] for each in (plain, streamed)] == [False, True]
 
 
 async def test_calls_in_the_midst_of_a_restart_wait_for_it_however_many_they_are() -> None:

@@ -12,6 +12,7 @@ from core.contract import DocumentChatMetadata, DocumentChatResult
 from core.documents.models import BlobProperties, Document, FileRef
 from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, OrcError
+from core.llm.catalogue import ModelCatalogue
 from core.scope import ScopeTokens
 from core.sqlite import Database
 from orc.bootstrap import load_prompts
@@ -123,6 +124,7 @@ def orchestrator(log: Log, tools: FakeTools, shelf: Shelf | None = None, **limit
         graph=compile_graph(),
         memory=NoMemory(),
         models=models_of(model),
+        catalogue=ModelCatalogue(),
         counter=WordCounter(),
         prompts=load_prompts(),
         policy=Policy(tool_rounds=2),

@@ -189,7 +189,7 @@ def test_what_a_model_is_told_of_documents_holds_no_identifiers(
     conversation_id = conversation_with(ann, "a.txt", "b.txt")
     answered(ask(ann, conversation_id, "a.txt"))
     double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list")]))
-    turn = answered(ask(ann, conversation_id, question="What is there?"))
+    turn = answered(ask(ann, conversation_id, question="Which documents are there?"))
     prompts = json.dumps([request.body for request in double.requests])
     assert '\\"document\\": \\"d2\\"' in prompts.replace("\\\\", "\\")
     documents = answered(ann.get(f"/conversations/{conversation_id}/documents"))["documents"]
@@ -218,7 +218,7 @@ async def test_no_tool_schema_that_a_model_may_see_identifies_anything(orc: Syst
     token = scope_tokens(orc).mint(scope_over(Owner("acme", "ann", new_id())), seconds=60)
     tools = await gateway.list_tools(token)
     await gateway.close()
-    assert [identifying(tool) for tool in offered(tools, frozenset())] == [[]] * (len(tools) - 1)
+    assert [identifying(tool) for tool in offered(tools)] == [[]] * (len(tools) - 1)
     raw = {tool.name: identifying(tool.input_schema) for tool in tools}
     assert "document_names" in raw["document_chat"], "the walk would not find an identifier"
 
@@ -230,7 +230,7 @@ def test_no_tool_schema_that_a_model_was_shown_identifies_anything(
     for names in (["a.txt"], ["a.txt"], []):
         answered(ask(ann, conversation_id, *names))
     shown = [tool["function"] for request in double.requests for tool in request.body.get("tools") or []]
-    assert {"RewrittenQuestion", "documents_list", "semantic_search", "get_page"} <= {
+    assert {"TurnPlan", "documents_list", "semantic_search", "get_page"} <= {
         t["name"] for t in shown
     }
     assert "document_chat" not in {tool["name"] for tool in shown}

@@ -22,8 +22,9 @@ from tests.system_tests.steps import (
 )
 
 OPEN_ROUTES = {"/api/health", "/api/ready"}
-HARMLESS = {"limit", "cursor", "after_seq", "last-event-id", "idempotency-key"}
-HARMLESS_IN_BODY = {"question", "contexts", "tools", "model", "file", "file_name", "size"}
+HARMLESS = {"limit", "cursor", "after_seq", "last-event-id", "idempotency-key", "x-client-id"}
+HARMLESS_IN_BODY = {"question", "messages", "contexts", "tools", "model", "file", "file_name", "size"}
+HARMLESS_IN_BODY |= {"session_id"}  # what it names is always the caller's own: see test_chat.py
 SECRET = "The canary sings at noon."
 
 OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
@@ -101,8 +102,10 @@ def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tup
         return [(method, url, {"json": {"file_name": "own.txt", "size": 1}})]
     if not fields:
         return [(method, url, {})] if "{" in path else []
+    asked = {"messages": [{"role": "user", "content": "What is it?"}]}
+    question = asked if "messages" in fields else {"question": "What is it?"}
     return [
-        (method, url, {"json": {"question": "What is it?", name: value}})
+        (method, url, {"json": {**question, name: value}})
         for name in sorted(fields - HARMLESS_IN_BODY)
         for value in ids.in_body[name]
     ]

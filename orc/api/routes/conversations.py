@@ -57,5 +57,7 @@ async def delete_conversation(owner: OwnerDep, services: ServicesDep) -> None:
     await services.library.delete_all(owner)
     await services.memory.forget(owner)
     deleted = await services.log.delete(owner)
+    # Once more: what an update has written in between, while the conversation was still there.
+    await services.memory.forget(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")

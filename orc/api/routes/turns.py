@@ -1,41 +1,23 @@
 """Asking: `/api/orc` as JSON or as a stream, and a turn's events again."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
-from fastapi.responses import JSONResponse
 
 from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
-from orc.api.errors import render
-from orc.api.openapi import EVENT_STREAM, EVENTS, responses
-from orc.api.schemas import AskRequest
+from orc.api.openapi import EVENTS, responses
+from orc.api.questions import AskRequest
+from orc.api.replies import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
 from orc.api.sse import stream
-from orc.conversations.models import KEY_CHARACTERS
-from orc.event_log import EventLog
-from orc.events import Done, Failed, TurnResult
+from orc.events import TurnResult
 from orc.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])
 
-_ANSWERED = {
-    "description": "The answer, or with `Accept: text/event-stream` the events of the turn, "
-    "ending in `done` (the same object) or `error` (a problem document).",
-    "content": EVENTS,
-}
 _FOLLOWED = {"description": "The events that are left, as they come.", "content": EVENTS}
-_RESPONSES: dict[int | str, dict[str, Any]] = {**responses(400, 404, 409, 413, 415, 429, 504), 200: _ANSWERED}
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=KEY_CHARACTERS,
-        description="a retry with the same key gives the stored answer",
-    ),
-]
 
 
-@router.post("/orc", response_model=TurnResult, responses=_RESPONSES)
+@router.post("/orc", response_model=TurnResult, responses=TURN_RESPONSES)
 async def ask(
     body: AskRequest,
     request: Request,
@@ -47,12 +29,10 @@ async def ask(
     """Ask a question, of documents or just so."""
     streaming = prefers_stream(request.headers.get("accept", ""))
     log = await services.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
-    if streaming:
-        return stream(log.follow(), ping_seconds=services.settings.ping_seconds)
-    return await _as_json(log)
+    return await reply(log, streaming=streaming, ping_seconds=services.settings.ping_seconds)
 
 
-@router.post("/orc/stream", response_model=TurnResult, responses=_RESPONSES)
+@router.post("/orc/stream", response_model=TurnResult, responses=TURN_RESPONSES)
 async def ask_streaming(
     body: AskRequest,
     services: ServicesDep,
@@ -62,7 +42,7 @@ async def ask_streaming(
 ) -> Response:
     """Ask a question and always get the stream."""
     log = await services.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
-    return stream(log.follow(), ping_seconds=services.settings.ping_seconds)
+    return await reply(log, streaming=True, ping_seconds=services.settings.ping_seconds)
 
 
 @router.get(
@@ -82,22 +62,6 @@ async def resume(
     return stream(log.follow(last_event_id), ping_seconds=services.settings.ping_seconds)
 
 
-def prefers_stream(accept: str) -> bool:
-    """Whether the Accept header asks for events at least as much as for JSON."""
-    weights = dict(map(_media_and_weight, accept.lower().split(",")))
-    stream = weights.get(EVENT_STREAM, 0.0)
-    return stream > 0 and stream >= weights.get("application/json", 0.0)
-
-
-def _media_and_weight(part: str) -> tuple[str, float]:
-    media, *parameters = (piece.strip() for piece in part.split(";"))
-    weight = next((p.removeprefix("q=") for p in parameters if p.startswith("q=")), "1")
-    try:
-        return media, float(weight)
-    except ValueError:
-        return media, 0.0
-
-
 def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:
     return TurnRequest(
         question=body.question,
@@ -110,13 +74,3 @@ def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> Tur
         stream=streaming,
         trace_id=trace,
     )
-
-
-async def _as_json(log: EventLog) -> Response:
-    match await log.last():
-        case Done(result=result):
-            return JSONResponse(result.model_dump(mode="json"))
-        case Failed(problem=problem):
-            return render(problem)
-        case other:
-            raise AssertionError(f"a turn cannot end with {other.kind}")

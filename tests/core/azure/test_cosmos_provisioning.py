@@ -18,9 +18,10 @@ async def containers_of(target: Target, name: str) -> dict[str, dict[str, Any]]:
         return {each["id"]: each async for each in listed}
 
 
-def test_conversations_and_documents_lie_by_owner_and_analyses_by_document() -> None:
+def test_what_belongs_to_somebody_lies_by_owner_analyses_by_document_and_traces_by_day() -> None:
     keys = {each.name: each.partition_key for each in CONTAINERS}
-    assert keys == {"conversations": OWNER_KEY, "documents": OWNER_KEY, "analyses": ("/document_id",)}
+    by_owner = dict.fromkeys(["conversations", "documents", "memory"], OWNER_KEY)
+    assert keys == by_owner | {"analyses": ("/document_id",), "traces": ("/organization_id", "/day")}
 
 
 async def test_containers_are_made_as_the_data_says(cosmos_target: Target) -> None:

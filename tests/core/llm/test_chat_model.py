@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from core.contract import Usage
 from core.errors import BudgetExceeded, DependencyDown, OrcError
-from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid
+from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid, ReplyCut
 from core.llm.model import ChatModel, Meter
 from tests.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
 from tests.fakes import ScriptedModel, WordCounter, collect
@@ -276,9 +276,10 @@ async def test_a_stream_that_just_ends_is_no_answer(
 async def test_an_answer_that_reached_its_limit_is_no_answer(model: ChatModel, double: OpenAIDouble) -> None:
     double.script.replies.extend([Reply(text="The beta quay has", finish_reason="length")] * 3)
     for answer in _three_ways(model):
-        with pytest.raises(DependencyDown) as raised:
+        with pytest.raises(ReplyCut) as raised:
             await answer
         assert raised.value.code == "model_reply_cut"
+        assert raised.value.at_limit
 
 
 async def test_our_own_mistakes_are_not_blamed_on_the_model(model: ChatModel, meter: Meter) -> None:
@@ -313,9 +314,10 @@ async def _settled(double: OpenAIDouble) -> int:
 async def test_an_answer_that_breaks_off_is_an_error_not_an_answer() -> None:
     model = ScriptedModel(script=lambda _messages, _options: AIMessage("The beta quay has"), calls=[])
     cut = ChatModel(model, WordCounter(), name="scripted", says_why_it_ends=True)
-    with pytest.raises(DependencyDown) as raised:
+    with pytest.raises(ReplyCut) as raised:
         await collect(cut.stream([HumanMessage("?")], meter=Meter(max_calls=1)))
     assert raised.value.code == "model_reply_cut"
+    assert not raised.value.at_limit
     with pytest.raises(DependencyDown):
         await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))
 

@@ -81,7 +81,7 @@ def test_documents_are_told_by_name_and_status() -> None:
 
 def test_other_results_are_told_as_they_are() -> None:
     assert tell_tool_result('{"documents": []}') == "There are no documents in this conversation."
-    assert tell_tool_result('{"error": "down"}') == 'The tool returned: {"error": "down"}'
+    assert tell_tool_result('{"error": "down"}') == "A tool failed: down"
     assert tell_tool_result("[]") == "The tool returned: []"
 
 

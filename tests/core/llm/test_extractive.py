@@ -29,10 +29,13 @@ LISTING = {
 }
 
 
-class RewrittenQuestion(BaseModel):
-    """The last question, made to stand alone."""
+class TurnPlan(BaseModel):
+    """How one turn is answered, as the planner's form has it."""
 
+    intent: str
     question: str
+    steps: list[str]
+    confidence: float
 
 
 class Verdict(BaseModel):
@@ -102,7 +105,7 @@ async def test_the_model_counts_tokens_with_the_counter() -> None:
 async def test_a_question_is_rewritten_from_messages_or_a_transcript(
     messages: Sequence[BaseMessage], model: ChatModel, meter: Meter
 ) -> None:
-    filled = await model.structured(messages, RewrittenQuestion, meter=meter)
+    filled = await model.structured(messages, TurnPlan, meter=meter)
     assert filled.question == "and for children (fee club)?"
 
 

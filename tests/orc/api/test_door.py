@@ -16,6 +16,7 @@ BODIES = [
     (f"{CONVERSATION}/documents", "multipart/form-data; boundary=b"),
     (f"{CONVERSATION}/uploads", "application/json"),
     ("/orc", "application/json"),
+    ("/chat/stream", "application/json"),
 ]
 
 

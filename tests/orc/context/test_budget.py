@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
+from core.llm.catalogue import REPLY
 from core.llm.dialogue import REMEMBERED
-from core.llm.prompt_size import message_tokens, tools_tokens
+from core.llm.prompt_size import message_tokens, sections_of, tools_tokens
 from core.llm.tokens import ExactTokenCounter, read_ranks
-from orc.context.budget import INSTRUCTIONS_AND_TOOLS, LEAST, REPLY, fitted, sections_of
+from orc.context.budget import INSTRUCTIONS_AND_TOOLS, LEAST, fitted
 from orc.graphs.models import Policy
 from tests.doubles.openai_window import RANKS, Window
 from tests.fakes import WordCounter
@@ -44,7 +45,7 @@ def counter() -> ExactTokenCounter:
 def conversation(system: str, said: list[str], question: str, found: str) -> list[BaseMessage]:
     past = [HumanMessage(text) if at % 2 == 0 else AIMessage(text) for at, text in enumerate(said)]
     call = {"name": "semantic_search", "args": {"query": question}, "id": "1", "type": "tool_call"}
-    asked = [HumanMessage(question), AIMessage("", tool_calls=[call])]  # type: ignore[list-item]
+    asked = [HumanMessage(question), AIMessage("", tool_calls=[call])]
     return [SystemMessage(system), *past, *asked, ToolMessage(found, tool_call_id="1")]
 
 
@@ -54,7 +55,7 @@ def test_the_parts_add_up_to_what_the_model_counts(
     counter: ExactTokenCounter, system: str, said: list[str], question: str, found: str
 ) -> None:
     messages = conversation(f"{system}\n\n{REMEMBERED}\n- {found}", said, question, found)
-    sizes = sections_of(messages, [SEARCH], question, counter)
+    sizes = sections_of(messages, question, counter, [SEARCH])
     body = {"messages": convert_to_openai_messages(messages), "tools": [SEARCH]}
     counted = Window(1, counter._loaded()).size_of(body)
     assert sum(tokens for name, tokens in sizes.items() if name != "total") == sizes["total"]
@@ -70,7 +71,7 @@ def test_each_text_is_counted_where_it_belongs(counter: ExactTokenCounter) -> No
         AIMessage("Hello to you."),
         HumanMessage(f"{question}\n\nWhat the tools found:\n{source}"),
     ]
-    sizes = sections_of(messages, [], question, counter)
+    sizes = sections_of(messages, question, counter)
     assert sizes["question"] == counter.count(question)
     assert sizes["memory"] == counter.count(f"{REMEMBERED}\n- The tenant is Ada.")
     assert sizes["history"] == sum(message_tokens(message, counter) for message in messages[1:3])

@@ -1,4 +1,4 @@
-"""The diagram in docs/architecture.md shows the graph as it is compiled: the same nodes, edges and choices."""
+"""The diagram in docs/architecture.md shows the graph as it is compiled: its nodes, edges and choices."""
 
 import re
 

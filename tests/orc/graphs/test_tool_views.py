@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from core.errors import NotFound
-from orc.graphs.tool_views import HANDLED, SUPPLIED_BY_SCOPE, Handles, offered
+from orc.graphs.tool_views import HANDLED, SUPPLIED_BY_SCOPE, Handles, available_tools, offered
 from orc.tools import ToolSchema
+from tests.fakes import FakeTools
+from tests.graph_turns import CHAT_TOOL, Turn
 
 FILTER = {
     "type": "object",
@@ -43,16 +45,26 @@ def names_in(schema: Any) -> set[str]:
 
 def test_a_schema_is_stripped_of_identifiers_at_any_depth() -> None:
     tool = ToolSchema(name="search", description="", input_schema=SCHEMA)
-    [shown] = offered([tool], frozenset())
+    [shown] = offered([tool])
     parameters = shown["function"]["parameters"]
     assert names_in(parameters) == {"query", "page", "filter", "filters", "document", "year"}
     assert not names_in(parameters) & (SUPPLIED_BY_SCOPE | HANDLED)
     assert parameters["required"] == ["query", "page"]
 
 
-def test_a_tool_that_is_switched_off_is_not_offered() -> None:
-    tool = ToolSchema(name="search", description="", input_schema=SCHEMA)
-    assert offered([tool], frozenset({"search"})) == []
+async def test_a_tool_that_is_switched_off_is_not_available_and_document_chat_is_never_offered() -> None:
+    tools = [ToolSchema(name=name, description="", input_schema=SCHEMA) for name in ("search", "other")]
+    turn = Turn(FakeTools([*tools, CHAT_TOOL]), tools_off=frozenset({"search"}))
+    available = await available_tools(turn.deps)
+    assert [tool.name for tool in available] == ["other", "document_chat"]
+    assert [tool["function"]["name"] for tool in offered(available)] == ["other"]
+
+
+def test_what_tells_a_model_nothing_is_left_out_of_a_result() -> None:
+    shown = Handles().hide(
+        {"passages": [{"score": 0.5, "start": 3, "end": 9, "heading": "Fees"}], "steps": []}
+    )
+    assert shown == {"passages": [{"heading": "Fees"}]}
 
 
 def test_a_result_shows_handles_that_lead_back_to_their_documents() -> None:

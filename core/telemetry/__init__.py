@@ -1,0 +1,1 @@
+"""OpenTelemetry: spans and metrics of both deployables, without what people asked or what documents say."""

@@ -1,0 +1,102 @@
+"""What a message is by its wording alone: small talk, an answer, a statement. In en, de, fr and es."""
+
+import re
+import unicodedata
+
+LONGEST_SMALL_TALK = 100
+"""In characters; what is longer says something."""
+
+_POLITE = """
+hi|hello|hey|hiya|good (?:morning|afternoon|evening|night|day)|how are you(?: doing)?(?: today)?
+how's it going|what's up|nice to meet you|(?:many )?thanks|thank you|thx|cheers|you're welcome|(?:good)?bye
+see you(?: later| soon| tomorrow)?|have a (?:nice|good|great) (?:day|evening|weekend|one)|who are you
+what are you|what (?:can|do) you do|what can i ask(?: you)?|how (?:can|do) you help(?: me)?
+hallo|servus|moin|grüezi|grüss gott|guten (?:morgen|tag|abend)|gute nacht|wie geht(?:'s| es)(?: dir| ihnen)?
+danke(?: schön| sehr| dir| ihnen)?|dankeschön|(?:vielen|besten|herzlichen) dank|tschüss?|auf wiedersehen
+bis (?:bald|später|morgen|dann)|schönen (?:tag|abend)(?: noch)?|wer (?:bist du|sind sie)
+was (?:kannst du|können sie)(?: tun| alles)?|wie (?:kannst du|können sie) mir helfen
+bonjour|bonsoir|salut|coucou|(?:comment )?ça va|comment (?:allez vous|vas tu)|merci|au revoir
+à (?:bientôt|demain|plus tard)|bonne (?:journée|soirée|nuit)|tu es qui|qui (?:es tu|êtes vous)
+que (?:peux tu|pouvez vous) faire|qu'est ce que tu peux faire
+hola|buenos días|buenas(?: tardes| noches)?|qué tal|cómo est(?:ás|á|án)|(?:muchas |mil )?gracias|adiós
+hasta (?:luego|mañana|pronto)|quién (?:eres|es usted)|qué puedes? hacer|ciao|grazie
+great|perfect|awesome|wonderful|excellent|well done|super|toll|prima|wunderbar|parfait|génial|perfecto|genial
+"""
+_ANSWERS = """
+yes|yep|yeah|no|nope|sure|please(?: do)?|ja|nein|genau|gerne?|bitte|oui|non|sí|si|claro|vale|go ahead|do it
+"""
+_TAKEN_IN = """
+ok|okay|alright|all right|got it|i see|fine|understood|verstanden|alles klar|in ordnung|d'accord|compris
+entendu|de acuerdo|entendido
+"""
+_AROUND = """
+there|orc|all|everyone|everybody|team|again|so much|very much|a lot|and|for that
+for (?:your|the|all your) help
+und|nochmals?|sehr|für (?:die|deine|ihre|eure) hilfe|et|à tous|beaucoup|bien|très bien|infiniment
+pour (?:ton|votre) aide|y|muy bien|por (?:tu|su|la) ayuda|very|good|nice|cool|gut
+"""
+
+
+def _any_of(phrases: str) -> str:
+    return "|".join(phrases.strip().splitlines())
+
+
+_POLITELY = rf"(?P<polite>{_any_of(_POLITE)})"
+_PHRASE = re.compile(
+    rf"(?:{_POLITELY}|(?P<answer>{_any_of(_ANSWERS)})|{_any_of(_TAKEN_IN)}|{_any_of(_AROUND)})(?: |$)"
+)
+_STATEMENT = re.compile(
+    r"\s*(?:(?:please|bitte|por favor)\s+)?"
+    r"(?:i|i'm|my|we|our|ich|wir|meine?|unsere?|je|mon|ma|nous|notre|yo|mi|nuestr[oa]"
+    r"|remember|note that|call me|answer in|from now on|merk dir|antworte|nenn mich|souviens-toi"
+    r"|réponds|appelle-moi|recuerda|responde|llámame)\b[^?]*$",
+    re.I,
+)
+_DOCUMENTS = re.compile(
+    r"\b(?:documents?|files?|pages?|pdfs?|attachments?|uploads?|papers?|reports?|contracts?|handbooks?|manuals?"
+    r"|polic(?:y|ies)|chapters?|sections?|appendix|slides?|spreadsheets?"
+    r"|dokument(?:e|en|s)?|datei(?:en)?|seiten?|anhang|anhänge|berichte?s?|verträge?|vertrags?|handb(?:uch|ücher)"
+    r"|kapitel|abschnitte?|fichiers?|pièces? jointes?|rapports?|contrats?|manuels?|chapitres?"
+    r"|documentos?|archivos?|ficheros?|páginas?|adjuntos?|informes?|contratos?|manual(?:es)?|capítulos?)\b",
+    re.I,
+)
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether it is a greeting, thanks or the like and nothing else, whatever was said before."""
+    said = _courtesies(text)
+    return "polite" in said and "answer" not in said
+
+
+def is_bare_answer(text: str) -> bool:
+    """Whether it only agrees or declines: what to, only the message before it can tell."""
+    said = _courtesies(text)
+    return bool(said) and not is_small_talk(text)
+
+
+def is_statement(text: str) -> bool:
+    """Whether the user tells something about themselves, or how they want it, rather than asks."""
+    return _STATEMENT.match(text) is not None
+
+
+def speaks_of_documents(text: str) -> bool:
+    """Whether it names documents or a part of one."""
+    return _DOCUMENTS.search(text) is not None
+
+
+def _courtesies(text: str) -> list[str]:
+    """The kinds of the phrases that the text is made of; none where it says anything else.
+
+    A text without a word, such as a thumb, is made of a sign.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("ß", "ss")
+    spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", plain))
+    if len(spoken) > LONGEST_SMALL_TALK:
+        return []
+    found, at = [] if spoken else ["sign"], 0
+    while at < len(spoken):
+        if (phrase := _PHRASE.match(spoken, at)) is None:
+            return []
+        found.append(phrase.lastgroup or "other")
+        at = phrase.end()
+    return found

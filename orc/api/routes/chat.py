@@ -1,0 +1,97 @@
+"""Chatting: a list of messages at `/api/chat`, as JSON or as a stream; the same turns as of `/api/orc`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+
+from orc.api.dependencies import PrincipalDep, ServicesDep, TraceIdDep
+from orc.api.questions import ChatRequest
+from orc.api.replies import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
+from orc.bootstrap import Services
+from orc.context.window import first_words, latest_turns, question_and_history
+from orc.events import TurnResult
+from orc.identity import Principal
+from orc.requests import TurnRequest
+
+router = APIRouter(tags=["chat"])
+
+SESSION_HEADER = "x-session-id"
+CLIENT_CHARACTERS = 200
+
+_SESSION = {
+    "description": "the `session_id` to send next time: the id of the session's conversation",
+    "schema": {"type": "string", "format": "uuid"},
+}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **TURN_RESPONSES,
+    200: {**TURN_RESPONSES[200], "headers": {SESSION_HEADER: _SESSION}},
+}
+
+ClientId = Annotated[
+    str | None,
+    Header(
+        alias="x-client-id",
+        max_length=CLIENT_CHARACTERS,
+        description="tells this client from others where no session is named; default: the user agent",
+    ),
+]
+
+
+async def chat_turn(
+    body: ChatRequest,
+    request: Request,
+    services: ServicesDep,
+    caller: PrincipalDep,
+    trace: TraceIdDep,
+    client_id: ClientId = None,
+    idempotency_key: IdempotencyKey = None,
+) -> TurnRequest:
+    """The turn that the messages ask for, in the conversation of their session.
+
+    What was said before counts as it was sent. Only a named session that sends its question alone goes
+    on from what is stored.
+    """
+    question, earlier = question_and_history(body.said)
+    goes_on = body.session_id is not None and not earlier
+    client = client_id or request.headers.get("user-agent", "")
+    return TurnRequest(
+        question=question,
+        conversation_id=_conversation_of(body, services, caller, client),
+        creates=True,
+        history=None if goes_on else latest_turns(earlier, services.settings.history_turns),
+        blob_names=body.names,
+        contexts=[context.model_dump() for context in body.contexts],
+        tools=body.tools,
+        model=body.model,
+        idempotency_key=idempotency_key,
+        trace_id=trace,
+    )
+
+
+ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]
+
+
+@router.post("/chat", response_model=TurnResult, responses=_RESPONSES)
+async def chat(request: Request, turn: ChatTurn, services: ServicesDep, caller: PrincipalDep) -> Response:
+    """Go on with a chat: the last message is answered, the ones before it are what was said."""
+    streaming = prefers_stream(request.headers.get("accept", ""))
+    return await _answered(turn, services, caller, streaming=streaming)
+
+
+@router.post("/chat/stream", response_model=TurnResult, responses=_RESPONSES)
+async def chat_streaming(turn: ChatTurn, services: ServicesDep, caller: PrincipalDep) -> Response:
+    """Go on with a chat and always get the stream."""
+    return await _answered(turn, services, caller, streaming=True)
+
+
+def _conversation_of(body: ChatRequest, services: Services, caller: Principal, client: str) -> str:
+    if body.session_id is not None:
+        return services.sessions.named(caller, body.session_id)
+    return services.sessions.begun_with(caller, first_words(body.said), client)
+
+
+async def _answered(turn: TurnRequest, services: Services, caller: Principal, *, streaming: bool) -> Response:
+    log = await services.orchestrator.start(turn.model_copy(update={"stream": streaming}), caller)
+    response = await reply(log, streaming=streaming, ping_seconds=services.settings.ping_seconds)
+    response.headers[SESSION_HEADER] = str(turn.conversation_id)
+    return response

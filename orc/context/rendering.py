@@ -1,0 +1,37 @@
+"""What is remembered, as a block of a prompt: as what was said, never as instructions of ours."""
+
+import re
+import unicodedata
+
+from core.grounding.sources import without_markers
+from core.llm.dialogue import ANSWERED, NOT_FOUND_BEFORE, REMEMBERED, USER_SAID, USER_WANTS
+from core.llm.tokens import TokenCounter
+from orc.context.models import Note, NoteKind, Recalled, SummaryPoint
+
+_FENCE = re.compile(r"<(?=\s*/?\s*(?:source|file)\b)", re.I)
+_LABELS = {
+    NoteKind.PREFERENCE: USER_WANTS,
+    NoteKind.FACT: USER_SAID,
+    NoteKind.QUESTION: NOT_FOUND_BEFORE,
+}
+
+
+def remembered(recalled: Recalled, tokens: int, counter: TokenCounter) -> str:
+    """The block, within so many tokens: wishes, facts, open questions, then points; empty without any."""
+    order = list(_LABELS)
+    notes = sorted(recalled.notes, key=lambda note: order.index(note.kind))
+    block = REMEMBERED
+    for line in [*map(line_of, notes), *map(line_of, recalled.summary)]:
+        longer = f"{block}\n{line}"
+        if counter.count(longer) <= tokens:
+            block = longer
+    return "" if block == REMEMBERED else block
+
+
+def line_of(item: Note | SummaryPoint) -> str:
+    """A note or a point on a line of its own; nothing in it can be a source, a marker or another speaker."""
+    label = _LABELS[item.kind] if isinstance(item, Note) else ANSWERED
+    visible = "".join(
+        c if unicodedata.category(c) not in ("Cc", "Cf", "Zl", "Zp") else " " for c in item.text
+    )
+    return f"- {label}{_FENCE.sub('‹', without_markers(' '.join(visible.split())))}"

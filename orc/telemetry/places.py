@@ -1,0 +1,28 @@
+"""The order in which traces are listed, latest first: by when their turns began."""
+
+from datetime import UTC, datetime
+
+from orc.telemetry.models import TurnTrace
+
+EARLIEST, LATEST = "", "~"
+"""Sort below and above every timestamp."""
+
+
+def place_of(trace: TurnTrace) -> tuple[str, str]:
+    """Where a trace stands: when its turn began, as text of fixed length that sorts, and the attempt."""
+    return timestamp(trace.started_at), trace.attempt
+
+
+def timestamp(moment: datetime) -> str:
+    """The moment in UTC as text of fixed length that sorts."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def earliest(moment: datetime | None) -> str:
+    """The earliest timestamp that is asked for."""
+    return EARLIEST if moment is None else timestamp(moment)
+
+
+def before(moment: datetime | None, cursor: tuple[str, str]) -> tuple[str, str]:
+    """The place before which things are asked for: where the last page ended, or the moment if earlier."""
+    return cursor if moment is None else min(cursor, (timestamp(moment), ""))

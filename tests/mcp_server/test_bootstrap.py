@@ -1,0 +1,30 @@
+"""What the tools ask outside can be replaced in one place."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from core.tool_results import WebSearchResult
+from mcp_server.bootstrap import Outside, open_services
+from mcp_server.settings import Settings
+from mcp_server.tools.web_searching import WebSearching
+from mcp_server.web.ports import WebPage
+
+
+class OnePage:
+    """A WebSearch that always finds the same page."""
+
+    name = "one page"
+
+    async def search(self, query: str, limit: int) -> list[WebPage]:
+        return [WebPage(title="Quay", url="https://quay.example/", text="It opens at seven.")]
+
+
+async def test_a_double_takes_the_place_of_what_the_settings_would_ask(tmp_path: Path) -> None:
+    def change(outside: Outside) -> Outside:
+        assert outside.web is None
+        return replace(outside, web=WebSearching(OnePage()))
+
+    async with open_services(Settings(data_dir=tmp_path), change) as services:
+        assert services.web is not None
+        found: WebSearchResult = await services.web.search("quay", 1)
+    assert [page.text for page in found.results] == ["It opens at seven."]
