@@ -230,9 +230,7 @@ def test_no_tool_schema_that_a_model_was_shown_identifies_anything(
     for names in (["a.txt"], ["a.txt"], []):
         answered(ask(ann, conversation_id, *names))
     shown = [tool["function"] for request in double.requests for tool in request.body.get("tools") or []]
-    assert {"TurnPlan", "documents_list", "semantic_search", "get_page"} <= {
-        t["name"] for t in shown
-    }
+    assert {"TurnPlan", "documents_list", "semantic_search", "get_page"} <= {t["name"] for t in shown}
     assert "document_chat" not in {tool["name"] for tool in shown}
     assert [identifying(tool["parameters"]) for tool in shown] == [[]] * len(shown)
 

@@ -1,6 +1,7 @@
 """Somebody else's ids answer like ids of nothing, on every route that the API has."""
 
 import re
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,8 @@ OPEN_ROUTES = {"/api/health", "/api/ready"}
 HARMLESS = {"limit", "cursor", "after_seq", "last-event-id", "idempotency-key", "x-client-id"}
 HARMLESS_IN_BODY = {"question", "messages", "contexts", "tools", "model", "file", "file_name", "size"}
 HARMLESS_IN_BODY |= {"session_id"}  # what it names is always the caller's own: see test_chat.py
+# Whoever may list an organization's traces at all may choose among those alone: see test_admin.py.
+HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent", "model"}
 SECRET = "The canary sings at noon."
 
 OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
@@ -45,6 +48,7 @@ class Ids:
     owner: Owner
     document_id: str
     turn_id: str
+    trace_id: str
     blob_name: str = "secret.txt"
 
     @property
@@ -53,6 +57,7 @@ class Ids:
             "conversation_id": self.owner.conversation_id,
             "document_id": self.document_id,
             "turn_id": self.turn_id,
+            "trace_id": self.trace_id,
         }
 
     @property
@@ -72,13 +77,14 @@ def victim(orc: System) -> Ids:
         owner = Owner("acme", "ann", new_id())
         conversation_with(ann, "secret.txt", text=SECRET, within=owner.conversation_id)
         turn = answered(ask(ann, owner.conversation_id, "secret.txt"))
-    return Ids(owner, BlobPath(owner, "secret.txt").document_id, turn["turn_id"])
+    document_id = BlobPath(owner, "secret.txt").document_id
+    return Ids(owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"])
 
 
 def missing_like(ids: Ids) -> Ids:
     """Ids of the same form that nobody has."""
     owner = Owner(ids.owner.organization_id, ids.owner.user_id, new_id())
-    return Ids(owner, new_id(), new_id(), "absent.txt")
+    return Ids(owner, new_id(), new_id(), uuid.uuid4().hex, "absent.txt")
 
 
 def schema_of(reference: Json) -> Json:
