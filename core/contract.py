@@ -6,6 +6,13 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from core.documents.models import FileRef, Record, RetrievalStep
 
+TOOLS = frozenset(
+    {
+        "document_chat", "semantic_search", "search_pages", "get_page", "follow_relation", "get_ontology",
+        "documents_list", "documents_get_summary", "documents_get_content", "documents_analyze", "web_search",
+    }
+)  # fmt: skip
+"""Every tool that a tools server can have, offered at present or not."""
 MAX_QUESTION_CHARACTERS = 10_000
 MAX_QUERY_CHARACTERS = 2000
 """Of what a search is given."""
@@ -96,7 +103,9 @@ class Grounding(Record):
     coverage: float = Field(
         default=0.0, ge=0, le=1, description="share of the answer's sentences with a verified citation"
     )
-    not_found: bool = Field(default=False, description="the answer says that the documents do not hold it")
+    not_found: bool = Field(
+        default=False, description="the answer says that what was looked into does not hold it"
+    )
     issues: list[str] = []
     contradicted: list[str] = Field(
         default=[],
@@ -112,6 +121,12 @@ class DocumentChatMetadata(Record):
     reason: str
     pages_read: int = 0
     passages: int = 0
+    left_out: int = Field(
+        default=0,
+        ge=0,
+        description="passages or pages that were chosen, and that the model's window had no room for, or only"
+        " in part",
+    )
     retrieval: list[RetrievalStep] = Field(
         default=[], description="the steps of the search, if there was one"
     )

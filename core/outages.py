@@ -53,25 +53,25 @@ class Guard:
         Raises what `translate` makes of the vendor's exceptions, and DependencyDown without calling
         `work` while the dependency is taken to be down.
         """
+        return await self._retrying(self.call_once, work)
 
-        async def attempt() -> Result:
+    async def call_once(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """The result of `work`, which is not repeated. Raises as `call` does."""
+        with step(self._dependency, kind=SpanKind.CLIENT):
             async with self.attempt():
                 return await work()
-
-        return await self._retrying(attempt)
 
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:
         """One attempt, for what must not be repeated or repeats itself. Raises as `call` does."""
-        with step(self._dependency, kind=SpanKind.CLIENT):
-            self._refuse_while_open()
-            with self._reporting():
-                try:
-                    yield
-                except Exception as exc:  # the vendor's exceptions are known to `translate` alone
-                    if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
-                        raise
-                    raise ours from exc
+        self._refuse_while_open()
+        with self._reporting():
+            try:
+                yield
+            except Exception as exc:  # the vendor's exceptions are known to `translate` alone
+                if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
+                    raise
+                raise ours from exc
 
     def _refuse_while_open(self) -> None:
         try:

@@ -12,19 +12,20 @@ from typing import TypeVar
 from opentelemetry.trace import SpanKind
 
 from core.errors import DependencyDown
-from core.telemetry.spans import step
+from core.telemetry.spans import long_step
 
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Result]
 
 BUSY_TIMEOUT_MS = 10_000
 READERS = 4
+SPAN_SECONDS = 0.001
+"""What takes less time is no span of its own in a trace."""
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
 )
-_SYSTEM = {"db.system.name": "sqlite"}
 _OUR_FAULT = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
 
 
@@ -53,13 +54,11 @@ class Database:
 
     async def write(self, work: Work[Result]) -> Result:
         """Run `work` in a transaction of its own; an exception rolls it back."""
-        with step("sqlite write", kind=SpanKind.CLIENT, attributes=_SYSTEM):
-            return await self._run(self._writer, "BEGIN IMMEDIATE", work)
+        return await self._run("write", self._writer, "BEGIN IMMEDIATE", work)
 
     async def read(self, work: Work[Result]) -> Result:
         """Run `work` on a snapshot; it must not write."""
-        with step("sqlite read", kind=SpanKind.CLIENT, attributes=_SYSTEM):
-            return await self._run(self._readers, "BEGIN", work)
+        return await self._run("read", self._readers, "BEGIN", work)
 
     async def migrate(self, *scripts: str) -> None:
         """Bring the schema up to date; every statement must be safe to repeat."""
@@ -84,13 +83,19 @@ class Database:
         for connection in self._opened:
             connection.close()
 
-    async def _run(self, pool: ThreadPoolExecutor, begin: str, work: Work[Result]) -> Result:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(pool, self._transact, begin, work)
-        except (sqlite3.DatabaseError, OSError) as exc:
-            if isinstance(exc, _OUR_FAULT):
-                raise
-            raise DependencyDown("The database cannot be used right now.", dependency="store") from exc
+    async def _run(self, what: str, pool: ThreadPoolExecutor, begin: str, work: Work[Result]) -> Result:
+        with long_step(
+            f"sqlite {what}",
+            seconds=SPAN_SECONDS,
+            kind=SpanKind.CLIENT,
+            attributes={"db.system.name": "sqlite"},
+        ):
+            try:
+                return await asyncio.get_running_loop().run_in_executor(pool, self._transact, begin, work)
+            except (sqlite3.DatabaseError, OSError) as exc:
+                if isinstance(exc, _OUR_FAULT):
+                    raise
+                raise DependencyDown("The database cannot be used right now.", dependency="store") from exc
 
     def _transact(self, begin: str, work: Work[Result]) -> Result:
         connection = self._connection()

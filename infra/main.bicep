@@ -53,8 +53,11 @@ param googleSearchEngine string = ''
 @description('Of the Brave Search API. Without a key the web is not searched.')
 param braveSearchKey string = ''
 
+@description('Set by azd once it has made the vault: the key that lies there stays.')
+param presentVault string = ''
+
 @secure()
-@description('Signs scopes between the API and the tools server, for minutes each. A new one with each deployment.')
+@description('Signs scopes, and leads names of sessions to their conversations. Used only where the vault has none yet.')
 param scopeKey string = '${newGuid()}${newGuid()}'
 
 var tags = { 'azd-env-name': environmentName }
@@ -87,6 +90,7 @@ module vault 'modules/vault.bicep' = {
     location: location
     tags: tags
     token: token
+    presentVault: presentVault
     scopeKey: scopeKey
     readers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
   }
@@ -205,7 +209,8 @@ module api 'modules/api.bicep' = {
   }
 }
 
-// azd keeps these in the environment: `orc provision` and `orc doctor` at the desk read them.
+// azd keeps these in the environment: `orc provision` and `orc doctor` at the desk read them, the next
+// deployment the vault's name.
 output AZURE_COSMOS_ENDPOINT string = cosmos.outputs.endpoint
 output AZURE_STORAGE_ACCOUNT_URL string = storage.outputs.blobEndpoint
 output AZURE_SEARCH_ENDPOINT string = search.outputs.endpoint
@@ -213,5 +218,6 @@ output AZURE_OPENAI_ENDPOINT string = models.outputs.endpoint
 output ORC_CHAT_MODEL string = chatModel
 output ORC_EMBEDDING_MODEL string = embeddingModel
 output MCP_SERVER_URL string = '${tools.outputs.url}/mcp'
+output AZURE_KEY_VAULT_NAME string = vault.outputs.name
 output AZURE_CONTAINER_REGISTRY_ENDPOINT string = tools.outputs.registry
 output API_URL string = api.outputs.url

@@ -12,6 +12,7 @@ import typer
 import uvicorn
 
 from core.errors import OrcError
+from core.heap import keep_what_stays
 from core.logs import keep_content_out
 from core.settings import load_settings
 from core.telemetry.setup import Telemetry, start_telemetry
@@ -44,6 +45,7 @@ async def serve_http(settings: Settings) -> None:
         server = _Server(config, telemetry)
         if settings.mcp_until_stdin_ends:
             asyncio.get_running_loop().add_reader(sys.stdin, _stop_at_end_of_input, server)
+        keep_what_stays()
         await server.serve()
 
 

@@ -9,6 +9,7 @@ import httpx2
 
 from core.bootstrap import Documents, open_documents
 from core.documents.analysis.ports import AnalysisStore
+from core.errors import InvalidInput
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.markers import marker
 from core.llm.catalogue import ModelCatalogue
@@ -24,6 +25,7 @@ from mcp_server.tools.pages import Pages
 from mcp_server.tools.part_readers import BestMatches, NoteTaker
 from mcp_server.tools.reach import Library
 from mcp_server.tools.reading import Reader, ReadingLimits
+from mcp_server.tools.room import room_for_text
 from mcp_server.tools.searching import Searching
 from mcp_server.tools.web_searching import WebSearching
 from mcp_server.web.brave import BraveSearch
@@ -31,6 +33,7 @@ from mcp_server.web.google import GoogleSearch
 from mcp_server.web.ports import WebSearch
 
 _PROMPTS = Path(__file__).parent / "prompts"
+_WEB_SEARCH_KEYS = {"google": "GOOGLE_SEARCH_KEY and GOOGLE_SEARCH_ENGINE", "brave": "BRAVE_SEARCH_KEY"}
 _PARTS_WITHOUT_MODEL = 1000
 """Without a model, reading a part costs no call but some 30 ms."""
 
@@ -76,7 +79,9 @@ def unchanged(outside: Outside) -> Outside:
 @asynccontextmanager
 async def open_services(settings: Settings, change: Change = unchanged) -> AsyncIterator[Services]:
     """Everything built from `settings`, for as long as the context is open; tools ask what `change` makes
-    of what is outside."""
+    of what is outside. Raises InvalidInput for a search engine that is to be asked without its key."""
+    if settings.web_search_engine is None and (keys := _WEB_SEARCH_KEYS.get(settings.web_search)):
+        raise InvalidInput(f"ORC_WEB_SEARCH is {settings.web_search}, which takes {keys}.")
     async with open_documents(settings) as documents, _open_web_search(settings) as web:
         models = build_chat_models(settings, documents.counter, documents.engines.provider)
         yield _assemble(settings, documents, change(Outside(models, web)))
@@ -84,17 +89,18 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
 
 def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Services:
     library, analyses = documents.library, documents.stores.analyses
+    window = _window(settings, outside.models)
     return Services(
         library=library,
         analyses=analyses,
         document_chat=DocumentChat(
             library=documents.library,
-            reader=Reader(documents.library, documents.retriever, _reading_limits(settings)),
+            reader=Reader(documents.library, documents.retriever, _reading_limits(settings, window)),
             read_boxes=documents.stores.pages.boxes,
             files=documents.files,
             named=outside.models.named,
             counter=documents.counter,
-            window=_window(settings, outside.models),
+            window=window,
             prompt=read_prompt("document_chat"),
             revise=read_prompt("revise"),
         ),
@@ -139,10 +145,11 @@ def _window(settings: Settings, models: ChatModels) -> int:
     return settings.context_window or ModelCatalogue(settings.model_facts).window(models.names)
 
 
-def _reading_limits(settings: Settings) -> ReadingLimits:
+def _reading_limits(settings: Settings, window: int) -> ReadingLimits:
+    room = room_for_text(window)
     return ReadingLimits(
-        whole=settings.inline_token_budget,
-        unindexed=settings.inline_limit_tokens,
+        whole=min(settings.inline_token_budget, room),
+        unindexed=min(settings.inline_limit_tokens, room),
         passages=settings.retrieval_passages,
     )
 

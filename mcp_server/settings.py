@@ -11,7 +11,12 @@ class Settings(CoreSettings):
     """Where the server listens, the scope of a local stdio session, and the limits of tools."""
 
     mcp_host: str = Field(default="127.0.0.1", description="address on which the server listens")
-    mcp_port: int = Field(default=7072, ge=0, le=65535, description="and its port")
+    mcp_port: int = Field(
+        default=7072,
+        ge=0,
+        le=65535,
+        description="and its port; `python -m mcp_server` alone goes by it, `orc serve` by MCP_SERVER_URL",
+    )
     mcp_public_url: str | None = Field(
         default=None, description="the address that clients use, where it differs"
     )
@@ -34,7 +39,8 @@ class Settings(CoreSettings):
     web_search: Literal["auto", "google", "brave", "off"] = Field(
         default="auto",
         description="who searches the web; auto: Google where its key and engine are set, else Brave where"
-        " its key is, else nobody. Questions, or what a model makes of them, then go to that company",
+        " its key is, else nobody; one that is named and lacks its key keeps the server from starting."
+        " Questions, or what a model makes of them, then go to that company",
     )
     google_search_key: SecretStr | None = Field(
         default=None,

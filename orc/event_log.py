@@ -19,7 +19,9 @@ class EventLog:
         self._grown = asyncio.Event()
 
     def publish(self, event: Event) -> None:
-        """Append an event and wake every reader."""
+        """Append an event and wake every reader; after the one that ends the turn nothing is taken."""
+        if self._has_ended:
+            return
         self._events.append(event)
         self._grown.set()
         self._grown = asyncio.Event()

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
 
 from core.contract import STREAM_META_KEY, ToolFailure, tool_progress
-from core.errors import DependencyDown, OrcError, error_named
+from core.errors import DependencyDown, InvalidInput, OrcError, error_named
 from core.outages import CircuitOpen, Guard
 from core.telemetry.tools import tool_step
 from orc.tools import OnProgress, OnRestart, ToolSchema
@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 PROTOCOL = "2026-07-28"
 SCHEMAS_KEPT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
+LISTING_SECONDS = 5.0
 RESTART_SECONDS = 4.0
 """How long after the server was lost calls wait for it; later ones fail at once until it answers."""
 RESTART_POLL_SECONDS = 0.1
@@ -61,11 +62,24 @@ class _SharedTransport(httpx2.AsyncBaseTransport):
 
 
 class McpToolGateway:
-    """ToolGateway over streamable HTTP. `timeout_seconds` bounds one call from start to result."""
+    """ToolGateway over streamable HTTP.
 
-    def __init__(self, url: str, *, timeout_seconds: float) -> None:
+    `timeout_seconds` bounds one call from start to result, `listing_seconds` what a turn waits to know which
+    tools there are; that is asked again after `kept_seconds`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float,
+        listing_seconds: float = LISTING_SECONDS,
+        kept_seconds: float = SCHEMAS_KEPT_SECONDS,
+    ) -> None:
         self._url = url
         self._timeout_seconds = timeout_seconds
+        self._listing_seconds = listing_seconds
+        self._kept_seconds = kept_seconds
         self._pool = httpx2.AsyncHTTPTransport(
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=30)
         )
@@ -75,16 +89,25 @@ class McpToolGateway:
         self._schemas_read_at = float("-inf")
 
     async def list_tools(self, token: str) -> list[ToolSchema]:
-        """All tools of the server; asked again after a minute."""
-        if time.monotonic() - self._schemas_read_at > SCHEMAS_KEPT_SECONDS:
-            async with self._attempt(token) as client:
-                listed = await client.list_tools()
-            self._schemas = [
-                ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
-                for t in listed.tools
-            ]
+        """All tools of the server; those of before, if it was asked lately or does not answer now."""
+        if time.monotonic() - self._schemas_read_at > self._kept_seconds:
+            try:
+                self._schemas = await self._listed(token)
+            except DependencyDown as exc:
+                if not self._schemas:
+                    raise
+                logger.warning("the tools could not be listed again: %s", exc.code)
             self._schemas_read_at = time.monotonic()
         return self._schemas
+
+    async def _listed(self, token: str) -> list[ToolSchema]:
+        seconds = self._listing_seconds
+        async with self._attempt(token, seconds) as client, asyncio.timeout(seconds):
+            listed = await client.list_tools()
+        return [
+            ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
+            for t in listed.tools
+        ]
 
     async def call(
         self,
@@ -156,7 +179,7 @@ class McpToolGateway:
             if on_progress is not None and message is not None:
                 on_progress(tool_progress.validate_json(message))
 
-        async with self._attempt(token) as client:
+        async with self._attempt(token, self._timeout_seconds) as client:
             # Not client.call_tool: it lists the tools on every new session to check the output schema,
             # a second round trip, and we validate against our own models anyway.
             return await client.session.send_request(
@@ -167,10 +190,10 @@ class McpToolGateway:
             )
 
     @asynccontextmanager
-    async def _attempt(self, token: str) -> AsyncIterator[Client]:
+    async def _attempt(self, token: str, seconds: float) -> AsyncIterator[Client]:
         """A session that counts for the circuit, and for how long the server has been lost."""
         try:
-            async with self._guard.attempt(), self._session(token) as client:
+            async with self._guard.attempt(), self._session(token, seconds) as client:
                 yield client
         except _BrokenOff:
             self._lost_at = self._lost_at or time.monotonic()
@@ -179,12 +202,12 @@ class McpToolGateway:
             self._lost_at = None
 
     @asynccontextmanager
-    async def _session(self, token: str) -> AsyncIterator[Client]:
+    async def _session(self, token: str, seconds: float) -> AsyncIterator[Client]:
         """A session of its own for one call: a kept one dies for good, with its waiters, on one failure."""
         http = httpx2.AsyncClient(
             transport=_SharedTransport(self._pool),
             headers={"authorization": f"Bearer {token}"},
-            timeout=httpx2.Timeout(self._timeout_seconds, connect=CONNECT_SECONDS),
+            timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS),
         )
         try:
             async with (
@@ -194,23 +217,34 @@ class McpToolGateway:
                 ) as client,
             ):
                 yield client
-        except* (httpx2.HTTPError, MCPError, ValidationError, RuntimeError) as group:
-            raise self._translated(group) from group
+        except* _FAILURES as group:
+            raise _translated(group, seconds) from group
 
-    def _translated(self, group: BaseExceptionGroup[Exception]) -> DependencyDown:
-        """Our error for what is at the bottom of the groups that a session fails with."""
-        cause: BaseException = group
-        while isinstance(cause, BaseExceptionGroup):
-            cause = cause.exceptions[0]
-        if _is_too_slow(cause):
-            message = f"The tools server did not answer within {self._timeout_seconds:.0f} s."
-            return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
-        if isinstance(cause, httpx2.TransportError) or getattr(cause, "code", None) == CONNECTION_CLOSED:
-            return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
-        logger.error("the tools server refused a call: %s", type(cause).__name__, exc_info=_ours(cause))
-        return DependencyDown(
-            "The tools server refused the call.", dependency="mcp_server", code="tool_refused"
-        )
+
+_FAILURES = (
+    httpx2.HTTPError,
+    MCPError,
+    ValidationError,
+    RuntimeError,
+    TimeoutError,
+    UnicodeEncodeError,
+)
+
+
+def _translated(group: BaseExceptionGroup[Exception], seconds: float) -> OrcError:
+    """Our error for what is at the bottom of the groups that a session fails with."""
+    cause: BaseException = group
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, UnicodeEncodeError):
+        return InvalidInput("The call holds characters that no encoding takes.")
+    if _is_too_slow(cause):
+        message = f"The tools server did not answer within {seconds:.0f} s."
+        return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
+    if isinstance(cause, httpx2.TransportError) or getattr(cause, "code", None) == CONNECTION_CLOSED:
+        return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
+    logger.error("the tools server refused a call: %s", type(cause).__name__, exc_info=_ours(cause))
+    return DependencyDown("The tools server refused the call.", dependency="mcp_server", code="tool_refused")
 
 
 def _meta(extra: Mapping[str, Any] | None, on_progress: OnProgress | None) -> dict[str, Any] | None:
@@ -222,7 +256,7 @@ def _is_too_slow(cause: BaseException) -> bool:
     """Whether a server that can be reached gave no answer in time: another try would last as long."""
     if isinstance(cause, MCPError):
         return cause.code == REQUEST_TIMEOUT
-    return isinstance(cause, (httpx2.ReadTimeout, httpx2.WriteTimeout))
+    return isinstance(cause, (TimeoutError, httpx2.ReadTimeout, httpx2.WriteTimeout))
 
 
 def _ours(cause: BaseException) -> BaseException | None:

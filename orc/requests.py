@@ -15,12 +15,13 @@ class TurnRequest(Record):
     """What the caller wants answered. `stream` asks for tokens as they are made.
 
     `history`, unless it is None, stands in for what is stored of the conversation. `creates`: a
-    conversation that is not there yet is made.
+    conversation that is not there yet is made. `recalls`: what is remembered of it is told too.
     """
 
     question: str
     conversation_id: str | None = None
     creates: bool = False
+    recalls: bool = True
     history: list[ChatMessage] | None = None
     blob_names: list[str] = []
     contexts: list[dict[str, str]] = []
@@ -33,7 +34,7 @@ class TurnRequest(Record):
     @property
     def content_hash(self) -> str:
         """Tells a retry from another request under the same key; how it is rendered does not count."""
-        content = self.model_dump(exclude={"idempotency_key", "stream", "trace_id", "creates"})
+        content = self.model_dump(exclude={"idempotency_key", "stream", "trace_id", "creates", "recalls"})
         if self.history is None:
             # As before there were histories: a retry may come after an update.
             del content["history"]

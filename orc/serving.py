@@ -12,6 +12,7 @@ import uvicorn
 from rich.console import Console
 
 from core.errors import InvalidInput
+from core.heap import keep_what_stays
 from orc.settings import AuthMode, Settings
 from orc.tools_process import port_is_free, port_of, tools_server
 from orc.working import workers
@@ -38,6 +39,7 @@ async def serve(settings: Settings, console: Console) -> None:
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_level="warning", timeout_graceful_shutdown=10
         )
+        keep_what_stays()
         await _GreetingServer(config, lambda: _greet(settings, console)).serve()
 
 

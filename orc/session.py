@@ -11,9 +11,9 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from core.documents.library import DocumentLibrary
 from core.documents.models import Document, Record
 from core.documents.names import Owner
-from core.errors import INTERNAL, DeadlineExceeded, OrcError, Unavailable
+from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
 from core.lease import held
-from core.llm.catalogue import ModelCatalogue
+from core.llm.catalogue import REPLY, ModelCatalogue
 from core.llm.factory import ChatModels
 from core.llm.model import Meter
 from core.llm.tokens import TokenCounter
@@ -26,7 +26,9 @@ from orc.conversations.ports import TurnLog
 from orc.event_log import EventLog
 from orc.events import Done, Event, Failed, Telemetry, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
+from orc.graphs.intents import kinds_of
 from orc.graphs.models import ConversationState, Deps, Policy, Prompts
+from orc.graphs.page_texts import PageTexts
 from orc.problems import problem_of
 from orc.records import messages_of, outcome_of, result_of
 from orc.requests import TurnRequest
@@ -39,6 +41,7 @@ from orc.turn_span import observed
 logger = logging.getLogger(__name__)
 
 TOKEN_GRACE_SECONDS = 60
+UNNAMED = "The session is not named, so that the messages that were sent are all that is known of it."
 IMPROVING = 0.9
 """The share of a turn's time after which the answer that there is is given, accepted or not."""
 COMMIT_SECONDS = 10.0
@@ -98,10 +101,11 @@ class SessionRunner:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        # Whichever of them is chosen for a turn.
-        self._window = parts.policy.context_window or parts.catalogue.window(
-            (*parts.models.names, parts.models.planner.name)
-        )
+        # Whichever of them is chosen for a turn, and however long its answer may become.
+        names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
+        self._window = parts.policy.context_window or parts.catalogue.window(names)
+        caps = (kind.max_output_tokens for kind in kinds_of(parts.policy).values())
+        self._longest_answer = max([REPLY, *filter(None, caps)])
 
     async def run(
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
@@ -116,9 +120,8 @@ class SessionRunner:
             ending = await observed(begun.turn, self._ending(session))
         finally:
             recorder.emit(ending)
-            await self._keep_trace(session)
-        if isinstance(ending, Done):
-            await self._parts.memory.update(begun.head)
+            # Side by side: neither store is to keep the other waiting.
+            await asyncio.gather(self._keep_trace(session), self._remember(session, ending))
 
     def _recorder(self, request: TurnRequest, owner: Owner, turn: Turn, log: EventLog) -> TurnRecorder:
         ids = TurnIds(
@@ -140,6 +143,10 @@ class SessionRunner:
         except Exception as exc:
             logger.warning("the trace of turn %s was not kept: %s", session.turn.turn_id, type(exc).__name__)
 
+    async def _remember(self, session: Session, ending: Event) -> None:
+        if isinstance(ending, Done):
+            await self._parts.memory.update(session.begun.head)
+
     async def _ending(self, session: Session) -> Event:
         turn, limits = session.turn, self._parts.limits
         deadline = asyncio.timeout(limits.deadline_seconds)
@@ -151,8 +158,11 @@ class SessionRunner:
             lease_seconds=limits.lease_seconds,
         )
         try:
-            async with held(renew, seconds=limits.lease_seconds), deadline:
-                return Done(result=await self._answer(session))
+            async with held(renew, seconds=limits.lease_seconds):
+                async with deadline:
+                    result, outcome = await self._answer(session)
+                await self._commit(session, outcome)
+            return Done(result=result)
         except OrcError as exc:
             error = exc
         except Exception as exc:
@@ -163,35 +173,47 @@ class SessionRunner:
                 error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
         return await self._failure(session, error)
 
-    async def _answer(self, session: Session) -> TurnResult:
+    async def _answer(self, session: Session) -> tuple[TurnResult, TurnOutcome]:
         # Without names, the tools may look at whatever the conversation holds.
-        in_reach, memory = await asyncio.gather(
-            self._in_reach(session), self._parts.memory.read(session.begun.head)
-        )
+        in_reach, memory = await asyncio.gather(self._in_reach(session), self._memory(session))
         state = _initial_state(session, in_reach, memory)
         deps = self._deps(session, Scope.over(session.owner, in_reach), session.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
-        result = result_of(final, session.turn, session.request, session.meter.usage + final.tool_usage)
+        result = result_of(final, session.turn, session.request, session.meter.total)
         result.metadata.timings_ms = session.recorder.timings()
         session.recorder.emit(Telemetry(usage=result.metadata.usage, timings=result.metadata.timings_ms))
-        await self._commit(session, outcome_of(final, result))
-        return result
+        return result, outcome_of(final, result)
+
+    async def _memory(self, session: Session) -> Memory:
+        if not session.request.recalls:
+            return Memory(unread=UNNAMED)
+        return await self._parts.memory.read(session.begun.head)
 
     async def _in_reach(self, session: Session) -> list[Document]:
         return session.documents or await self._parts.library.list_documents(session.owner)
 
     async def _commit(self, session: Session, outcome: TurnOutcome) -> None:
-        """Store the answer. It has been made and may have been shown: a store that is down is waited for."""
-        turn = session.turn
+        """Store the answer. It has been made and may have been shown: a store that is down is waited for,
+        past the deadline if need be."""
+        seconds = self._parts.limits.commit_seconds
         async for attempt in AsyncRetrying(
             retry=retry_if_exception_type(Unavailable),
             wait=wait_random(0.1, 0.5),
-            stop=stop_after_delay(self._parts.limits.commit_seconds),
+            stop=stop_after_delay(seconds),
             reraise=True,
         ):
             with attempt:
+                await self._commit_once(session, outcome, seconds)
+
+    async def _commit_once(self, session: Session, outcome: TurnOutcome, seconds: float) -> None:
+        """An attempt that hangs is one that failed, although it may have worked: then it shows in the end."""
+        turn = session.turn
+        try:
+            async with asyncio.timeout(seconds):
                 await self._parts.log.commit(session.owner, turn.turn_id, turn.attempt, outcome)
+        except TimeoutError as exc:
+            raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
 
     def _deps(self, session: Session, scope: Scope, emit: Callable[[Event], None]) -> Deps:
         parts, request = self._parts, session.request
@@ -203,9 +225,9 @@ class SessionRunner:
             meter=session.meter,
             counter=parts.counter,
             prompts=parts.prompts,
-            policy=fitted(parts.policy, self._window, request.question, parts.counter),
+            policy=fitted(parts.policy, self._window, request.question, parts.counter, self._longest_answer),
             recall=parts.memory.recall,
-            page_text=parts.library.page_text,
+            page_text=PageTexts(parts.library.page_text),
             page_boxes=parts.library.page_boxes,
             emit=emit,
             stream=request.stream,

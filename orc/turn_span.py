@@ -53,7 +53,11 @@ def _tell(begun: Span, ending: Event) -> None:
             begun.set_status(StatusCode.ERROR)
         case Done(result=result):
             usage = result.metadata.usage
-            begun.set_attribute("gen_ai.usage.input_tokens", usage.input_tokens)
-            begun.set_attribute("gen_ai.usage.output_tokens", usage.output_tokens)
-            begun.set_attribute("orc.model_calls", usage.model_calls)
-            begun.set_attribute("orc.retrieval.mode", result.metadata.retrieval_mode)
+            begun.set_attributes(
+                {
+                    "gen_ai.usage.input_tokens": usage.input_tokens,
+                    "gen_ai.usage.output_tokens": usage.output_tokens,
+                    "orc.model_calls": usage.model_calls,
+                    "orc.retrieval.mode": result.metadata.retrieval_mode,
+                }
+            )

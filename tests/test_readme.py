@@ -1,11 +1,12 @@
-"""The README's commands do what it says, run as they stand, in order, in one shell."""
+"""The commands of the README and of docs/api.md do what these say: run as they stand, in order."""
 
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from tests.shared_data import ROOT
 from tests.system import System, running
 
 README = (ROOT / "README.md").read_text()
-COMMANDS = re.findall(r"^```sh\n(.*?)^```", README, re.S | re.M)
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.S | re.M)
+COMMANDS = SHELL.findall(README)
+CHATTING = SHELL.findall((ROOT / "docs" / "api.md").read_text())
 OUTPUTS = re.findall(r"^```text\n(.*?)^```", README, re.S | re.M)
 
 
@@ -25,15 +28,26 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
 
 
 @pytest.fixture(scope="module")
-def shell_output(system: System, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the README's shell blocks print, with this test's server and Python in place of its own."""
-    checkout = tmp_path_factory.mktemp("checkout")
-    (checkout / "examples").symlink_to(ROOT / "examples")
-    (checkout / ".venv" / "bin").mkdir(parents=True)
-    orc = checkout / ".venv" / "bin" / "orc"
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout as the commands see it, with this test's Python in place of its own."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    orc = folder / ".venv" / "bin" / "orc"
     orc.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m orc "$@"\n')
     orc.chmod(0o755)
-    script = "\necho; echo =====\n".join(COMMANDS).replace("127.0.0.1:7071", f"127.0.0.1:{system.api_port}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shell_output(system: System, checkout: Path) -> str:
+    """What the README's shell blocks print."""
+    return run(COMMANDS, system, checkout)
+
+
+def run(commands: Sequence[str], system: System, checkout: Path) -> str:
+    """What shell blocks print one after the other, with this test's server in place of their own."""
+    script = "\necho; echo =====\n".join(commands).replace("127.0.0.1:7071", f"127.0.0.1:{system.api_port}")
     done = subprocess.run(
         ["sh", "-e", "-c", script],
         cwd=checkout,
@@ -64,6 +78,14 @@ def test_the_curl_lines_upload_ask_and_stream(shell_output: str) -> None:
     assert events[0] == "route"
     assert events[-1] == "done"
     assert "Head of Finance" in rest
+
+
+def test_the_chat_of_the_docs_is_answered_from_its_document(system: System, checkout: Path) -> None:
+    uploaded, answer, _ = json_objects(run(CHATTING, system, checkout))
+    assert [document["readable"] for document in uploaded["documents"]] == [True]
+    assert answer["conversation_id"] == uploaded["conversation_id"]
+    assert "EUR 230" in answer["answer"]
+    assert any(citation["verified"] and citation["page"] == 14 for citation in answer["citations"])
 
 
 def json_objects(text: str) -> tuple[dict[str, Any], dict[str, Any], str]:

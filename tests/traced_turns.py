@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from orc.api.app import create_app
+from orc.context.ports import Remembering
 from orc.session import Parts
 from orc.settings import Settings
 from orc.telemetry.models import TurnTrace
@@ -31,14 +32,21 @@ class Kept:
 
 @asynccontextmanager
 async def api(
-    folder: Path, sink: TraceSink | None, script: Script, tools: FakeTools, **settings: Any
+    folder: Path,
+    sink: TraceSink | None,
+    script: Script,
+    tools: FakeTools,
+    *,
+    remembering: Remembering | None = None,
+    **settings: Any,
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the API as the local user; without a `sink` traces go where the settings say."""
+    """A client of the API as the local user; without a `sink` traces go where the settings say, and so
+    does what is remembered."""
     model, _ = scripted(script)
 
     def change(parts: Parts) -> Parts:
-        kept = parts.traces if sink is None else sink
-        return replace(parts, models=models_of(model), tools=tools, traces=kept)
+        kept, memory = sink or parts.traces, remembering or parts.memory
+        return replace(parts, models=models_of(model), tools=tools, traces=kept, memory=memory)
 
     app = create_app(Settings(data_dir=folder, page_analysis="off", **settings), change)
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 5))

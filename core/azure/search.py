@@ -75,12 +75,8 @@ class Search:
     async def query_once(self, within: str, **options: Any) -> list[Row]:
         """Like `query`, but never repeated: for what can be done without."""
         body = _search_body(within, options)
-
-        async def attempt() -> list[Row]:
-            async with self._guard.attempt():
-                return list((await self._search(body))["value"])
-
-        return await _in_time(attempt)
+        answer = await _in_time(lambda: self._guard.call_once(lambda: self._search(body)))
+        return list(answer["value"])
 
     async def write(self, actions: Sequence[Row]) -> None:
         """Make these writes, see `merged`; where it raises, some may have been made."""

@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
 
 from core.grounding.answers import NOT_FOUND_ANSWER
 from core.grounding.facts import says_something
+from core.grounding.introductions import only_introduces
 from core.text.sentences import sentences, split_pieces
 
 _BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
@@ -33,10 +35,15 @@ class Claim:
         return self.text.casefold() == NOT_FOUND_ANSWER.casefold()
 
     @property
+    def introduces(self) -> bool:
+        """Whether it stands above what follows: a heading, or a lead such as `The limits are:`."""
+        return self.kind in ("title", "heading") or self.text.endswith(":")
+
+    @property
     def states(self) -> bool:
-        """Whether it needs a source: an introduction (`The limits are:`) or a marked heading does not."""
-        introduces = self.kind == "title" or (self.text.endswith(":") and not re.search(r"\d", self.text))
-        return not introduces and not self.denies
+        """Whether it needs a source: a marked heading or a lead does not while it only introduces."""
+        may_introduce = self.kind == "title" or self.text.endswith(":")
+        return not self.denies and not (may_introduce and only_introduces(self.text))
 
 
 @dataclass(slots=True)
@@ -57,9 +64,10 @@ class Claims:
                 added.append(claim)
             elif re.search(r"\d", claim.text):
                 self._append_number(added, claim)
-        self.all.extend(added)
         if added:
-            self.cited = _cited_with_last(added)
+            above = [] if any(claim.introduces for claim in added) else self._unproven_above()
+            self.cited = [*_cited_with_last(added), *above]
+        self.all.extend(added)
 
     def _append_number(self, added: list[Claim], claim: Claim) -> None:
         """A bare number goes on with the claim before: `Leave is 25 days [S1], 30 [S2]`."""
@@ -68,6 +76,12 @@ class Claims:
         else:
             before = f"{self.cited[0].text} " if self.cited else ""
             added.append(Claim(before + claim.text, claim.kind))
+
+    def _unproven_above(self) -> list[Claim]:
+        """What stands over the passage or list that goes on here, and states what no source bore out yet."""
+        under = list(dropwhile(lambda claim: not claim.introduces, reversed(self.all)))
+        above = takewhile(lambda claim: claim.introduces, under)
+        return [claim for claim in above if claim.states and not claim.is_covered]
 
     @property
     def uncovered(self) -> list[Claim]:
@@ -104,6 +118,7 @@ def _cited_with_last(added: list[Claim]) -> list[Claim]:
     if added[first].kind in ("item", "row"):
         while first and added[first - 1].kind == added[-1].kind:
             first -= 1
-    while first and (added[first - 1].kind == "heading" or added[first - 1].text.endswith(":")):
+    while first and added[first - 1].introduces:
         first -= 1
-    return added[first:][::-1]
+    *before, last = added[first:]
+    return [last, *(claim for claim in reversed(before) if claim.kind != "title" or claim.states)]

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from core.contract import Citation, Rectangle
 from core.documents.boxes import SCALE, Box, boxes_between
-from core.errors import DependencyDown
 from core.grounding.sources import Source
 
 ReadBoxes = Callable[[str, int], Awaitable[bytes]]
@@ -31,7 +30,7 @@ async def with_rectangles(
     """The citations, those that are verified with their rectangles.
 
     `sources` are what the answer was written from; pages of the web have no rectangles. Each cited page's
-    boxes are read once, all side by side; where they cannot be read, the answer stands without them.
+    boxes are read once, all side by side. The answer has been made: it stands without what cannot be had.
     """
     texts = {(source.document_id, source.page): source.page_text for source in sources if not source.url}
     cited = {(citation.document_id, citation.page) for citation in citations if citation.verified}
@@ -44,7 +43,8 @@ async def with_rectangles(
 async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
     try:
         return await read_boxes(document_id, page)
-    except DependencyDown:
+    except Exception:
+        # The outermost edge of what only adorns an answer that may have been shown.
         log.warning("boxes.unavailable document_id=%s page=%d", document_id, page, exc_info=True)
         return b""
 

@@ -11,6 +11,24 @@ LONGEST = 4000
 _MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
 _FORGED = re.compile(r"\[(?:(?=.*\bpages?\b)(?=.*\bdocuments?\b)|(?=.*\bweb\W*pages?\b))", re.I | re.S)
 _IGNORED = re.compile(r"[*_`~\\]")
+_TWINS = {
+    "a": "\u0430\u0251\u03b1\u0410\u0391",
+    "b": "\u042c\u044c\u0412\u0392\u0432",
+    "c": "\u0441\u03c2\u0421",
+    "d": "\u0501\u0500",
+    "e": "\u0435\u0415\u0395",
+    "g": "\u0261\u0581",
+    "m": "\u043c\u041c\u039c",
+    "n": "\u0578\u043f\u039d",
+    "o": "\u043e\u03bf\u0585\u041e\u039f",
+    "p": "\u0440\u03c1\u0420\u03a1",
+    "s": "\u0455\u0405",
+    "t": "\u0442\u03c4\u0422\u03a4",
+    "u": "\u03c5\u057d",
+    "w": "\u051d\u0461\u03c9\u051c",
+}
+"""By the letters of what may be forged: those of Cyrillic, Greek and other scripts that pass for them."""
+_UNTWINNED = str.maketrans({twin: letter for letter, twins in _TWINS.items() for twin in twins})
 _BRACKETS = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
 
 
@@ -38,7 +56,7 @@ def cited_numbers(bracket: str) -> list[int]:
 
 def is_forged(bracket: str) -> bool:
     """Whether it reads like a checked citation, which only code may write."""
-    return _FORGED.match(_plain(bracket)) is not None
+    return _FORGED.match(_plain(bracket).translate(_UNTWINNED)) is not None
 
 
 def visible_name(blob_name: str) -> str:

@@ -97,3 +97,36 @@ PREPOSITIONS = frozenset(
 )
 AGENTS = frozenset("by durch par por door".split())
 CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mais ou pero ma maar".split())
+
+VERBS = frozenset(
+    "is are was were be been am isn't aren't has have had may might can could must shall should will would do"
+    " does did need needs"
+    " ist sind waren wird werden wurde wurden hat haben hatte hatten darf dürfen kann können muss müssen soll"
+    " sollen sollte sollten"
+    " est sont était étaient sera seront ont avait peut peuvent doit doivent faut"
+    " son está están fue será ha han puede pueden debe deben hay tiene tienen".split()
+)
+"""With which a sentence states something, if it goes on: forms that no main verb does without."""
+PREDICATES = frozenset(
+    "allowed permitted forbidden prohibited banned required mandatory optional free welcome included excluded"
+    " due valid erlaubt gestattet verboten untersagt zulässig unzulässig kostenlos frei inbegriffen"
+    " autorisé autorisée autorisés autorisées permis permise interdit interdite interdits interdites"
+    " obligatoire gratuit gratuite inclus permitido permitida permitidos prohibido prohibida prohibidos"
+    " obligatorio obligatoria gratis incluido incluida".split()
+)
+"""What states something without a verb too: `Smoking permitted`."""
+LEADING_WORDS = frozenset(
+    "following follows summary overview answer answers details information main key important relevant"
+    " general points rules conditions terms steps cases exceptions options requirements items list section"
+    " sections article chapter page part paragraph appendix document documents conclusion note notes"
+    " example examples first second third also"
+    " folgende folgenden folgendes folgt zusammenfassung überblick antwort einzelheiten wichtige wichtigsten"
+    " punkte regeln bedingungen schritte fälle ausnahmen abschnitt artikel kapitel seite teil dokument"
+    " dokumente fazit hinweis hinweise beispiel beispiele laut gemäß gilt gelten"
+    " suivant suivante suivants suivantes résumé aperçu réponse détails principaux principales points règles"
+    " conditions étapes cas exceptions chapitre partie conclusion exemple exemples selon"
+    " siguiente siguientes resumen respuesta detalles principales puntos reglas condiciones pasos casos"
+    " excepciones artículo capítulo página parte documento documentos conclusión ejemplo ejemplos"
+    " según".split()
+)
+"""Words of headings and of leads that tell of the answer itself."""

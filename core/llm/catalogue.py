@@ -14,8 +14,6 @@ from core.documents.models import Record
 _FILE = Path(__file__).parent / "models.toml"
 _MILLION = 1_000_000
 
-ROOMY = 64_000
-"""In a window of so many tokens or more the usual budgets always fit, whatever is asked."""
 REPLY = 1500
 """Tokens that are left free for an answer without a cap of its own."""
 

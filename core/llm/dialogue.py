@@ -14,12 +14,6 @@ INTRODUCTION = (
     "attached documents, with the page they stand on. Attach a document and ask about it, or set "
     "OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT for a model that writes."
 )
-REMEMBERED = "Known from earlier in this conversation:"
-"""Heads what is remembered of older turns, one line each, at the end of a system message."""
-USER_WANTS, USER_SAID = "The user wants: ", "The user said: "
-NOT_FOUND_BEFORE, ANSWERED = "Asked, and not found in the documents: ", "Asked and answered: "
-"""How the lines begin."""
-
 
 RECALL_COVERAGE = 0.6
 
@@ -69,14 +63,6 @@ def recall_answer(question: str, told: Sequence[str]) -> str | None:
     if best < RECALL_COVERAGE or not answers[0]:
         return None
     return f"Earlier in this conversation the answer was: “{answers[0]}”"
-
-
-def read_remembered(instructions: str, *labels: str) -> list[str]:
-    """The lines with these labels of what a system message says is remembered, in order."""
-    lines = instructions.partition(REMEMBERED)[2].splitlines()
-    return [
-        line.removeprefix(f"- {label}") for line in lines for label in labels if line.startswith(f"- {label}")
-    ]
 
 
 def rewrite_question(question: str, earlier: Sequence[str]) -> str:

@@ -102,7 +102,7 @@ class OpenAIEmbedder:
             return await self._embed(texts)
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
-        with self._telemetry.call() as call, call.sending():
+        with self._telemetry.call():
             async with self._guard.attempt():
                 vectors = await self._model.aembed_documents(texts)
         if len(vectors) != len(texts) or not _are_vectors(vectors):

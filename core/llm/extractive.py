@@ -25,19 +25,11 @@ from pydantic import Field, SkipValidation
 
 from core.grounding.sources import FencedSource, read_fenced, without_fenced
 from core.grounding.withdrawn import WITHDRAWN
-from core.llm.dialogue import (
-    ANSWERED,
-    INTRODUCTION,
-    USER_SAID,
-    USER_WANTS,
-    read_remembered,
-    recall,
-    recall_answer,
-    tell_tool_result,
-)
+from core.llm.dialogue import INTRODUCTION, recall, recall_answer, tell_tool_result
 from core.llm.judging import fill_judgement
 from core.llm.planning import fill_plan
 from core.llm.quoting import answer_from
+from core.llm.remembered import ANSWERED, USER_SAID, USER_WANTS, Remembered, read_remembered
 from core.llm.tokens import TokenCounter
 from core.llm.tool_choice import Call, Done, choose_calls
 
@@ -51,7 +43,7 @@ class Conversation:
     """What the model reads out of its messages.
 
     `earlier` is what the user said before, oldest first, what is only remembered of it before the rest;
-    `instructions` is the text of the system messages.
+    `answered` is what is remembered of earlier answers, `instructions` the text of the system messages.
     """
 
     question: str
@@ -59,6 +51,7 @@ class Conversation:
     sources: tuple[FencedSource, ...]
     done: tuple[Done, ...]
     tool_result: str | None
+    answered: tuple[str, ...] = ()
     instructions: str = ""
 
     @classmethod
@@ -68,7 +61,8 @@ class Conversation:
         A question may be labelled `Question:`. `Last question:` may follow a transcript of `user:` and
         `assistant:` lines, and `What the tools found:` may follow a question.
         """
-        said = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
+        spoken = [message for message in messages if not isinstance(message, Remembered)]
+        said = [str(message.text) for message in spoken if isinstance(message, HumanMessage)]
         asked, earlier = said[-1] if said else "", said[:-1]
         others = [str(message.text) for message in messages if not isinstance(message, HumanMessage)]
         transcript, _, question = without_fenced(asked).rpartition(_LAST_QUESTION)
@@ -78,13 +72,14 @@ class Conversation:
         instructions = without_fenced(
             "\n".join(str(each.text) for each in messages if isinstance(each, SystemMessage))
         )
-        known = read_remembered(instructions, USER_SAID, USER_WANTS)
+        known = read_remembered(messages, USER_SAID, USER_WANTS)
         return cls(
             question=question.strip().removeprefix(_QUESTION).strip(),
             earlier=(*known, *map(without_fenced, earlier), *_USER_LINES.findall(transcript)),
             sources=tuple(read_fenced("\n".join([*others, asked]))),
             done=done,
             tool_result=done[-1].content if done else without_fenced(findings) or None,
+            answered=tuple(read_remembered(messages, ANSWERED)),
             instructions=instructions,
         )
 
@@ -174,8 +169,8 @@ def _answer(asked: Conversation) -> str:
         return answer_from(asked.question, asked.sources)
     if asked.tool_result is not None:
         return tell_tool_result(asked.tool_result)
-    told = read_remembered(asked.instructions, ANSWERED)
-    return recall(asked.question, asked.earlier) or recall_answer(asked.question, told) or INTRODUCTION
+    known = recall(asked.question, asked.earlier) or recall_answer(asked.question, asked.answered)
+    return known or INTRODUCTION
 
 
 def _chosen_calls(asked: Conversation, options: dict[str, Any]) -> list[Call]:

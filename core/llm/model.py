@@ -37,16 +37,30 @@ class ModelCall(Record):
 
 
 class Meter:
-    """The model calls and tokens of one turn. Every call is counted before it is made."""
+    """The model calls and tokens of one turn. Every call is counted before it is made.
+
+    `by_tools` is what tools have used in other processes: it costs, and counts against no limit here.
+    """
 
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
         self.usage = Usage()
+        self.by_tools = Usage()
         self.calls: list[ModelCall] = []
+
+    @property
+    def total(self) -> Usage:
+        """What the turn has used in all."""
+        return self.usage + self.by_tools
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return self.max_calls - self.usage.model_calls
 
     def begin_call(self) -> None:
         """Count one call; BudgetExceeded where that would be one too many."""
-        if self.usage.model_calls >= self.max_calls:
+        if self.calls_left <= 0:
             raise BudgetExceeded(f"This turn has used all its {self.max_calls} model calls.")
         self.usage += Usage(model_calls=1)
 
@@ -103,7 +117,7 @@ class ChatModel:
         message = await self._invoke(self._reader_of(messages), messages, meter, **_capped(max_tokens))
         self._refuse_cut([message])
         if not message.text:
-            raise _empty()
+            raise empty_reply()
         return str(message.text)
 
     async def stream(
@@ -117,7 +131,7 @@ class ChatModel:
                     said = True
                     yield str(text)
         if not said:
-            raise _empty()
+            raise empty_reply()
 
     async def structured(self, messages: Prompt, schema: type[Form], *, meter: Meter) -> Form:
         """The model's answer as a `schema`; ModelOutputInvalid where it does not fit."""
@@ -151,7 +165,7 @@ class ChatModel:
                     yield str(text)
         message = whole(parts)
         if not (message.text or message.tool_calls or message.invalid_tool_calls):
-            raise _empty()
+            raise empty_reply()
         yield message
 
     async def aclose(self) -> None:
@@ -164,9 +178,8 @@ class ChatModel:
     ) -> AIMessage:
         meter.begin_call()
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
-            with call.sending():
-                async with self._attempt():
-                    message = await model.ainvoke(list(messages), **options)
+            async with self._attempt():
+                message = await model.ainvoke(list(messages), **options)
             _refuse_filtered(message)
             self._note(call, meter, self._usage(messages, [message]), [message])
         return message
@@ -180,9 +193,9 @@ class ChatModel:
             try:
                 stream = self._reader_of(messages).astream(list(messages), **options)
                 async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
-                    with call.sending():
-                        async with self._attempt():
-                            chunk = await anext(chunks, None)
+                    async with self._attempt():
+                        chunk = await anext(chunks, None)
+                    call.began_to_answer()
                     with self._translated():
                         while chunk is not None:
                             received.append(chunk)
@@ -251,7 +264,8 @@ def _capped(max_tokens: int | None) -> dict[str, Any]:
     return {} if max_tokens is None else {"max_tokens": max_tokens}
 
 
-def _empty() -> OrcError:
+def empty_reply() -> OrcError:
+    """For an answer that says nothing."""
     return model_down("The model gave an empty answer. Try again.", "model_reply_empty")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from core.llm.dialogue import REMEMBERED
+from core.llm.remembered import Remembered
 from core.llm.tokens import TokenCounter
 
 PER_MESSAGE = 3
@@ -46,8 +46,9 @@ def sections_of(
     for at, message in enumerate(messages):
         tokens = message_tokens(message, counter)
         if isinstance(message, SystemMessage):
-            sizes["memory"] += (known := _remembered_tokens(str(message.text), counter))
-            sizes["system"] += tokens - known
+            sizes["system"] += tokens
+        elif isinstance(message, Remembered):
+            sizes["memory"] += tokens
         elif at == asked:
             sizes["question"] += (own := min(tokens, counter.count(question)))
             sizes["retrieval"] += tokens - own
@@ -94,8 +95,3 @@ def _property_tokens(name: str, schema: Mapping[str, Any], counter: TokenCounter
 
 def _sentence(text: str) -> str:
     return text.removesuffix(".")
-
-
-def _remembered_tokens(system: str, counter: TokenCounter) -> int:
-    _, header, known = system.partition(REMEMBERED)
-    return counter.count(header + known) if header else 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from core.llm.dialogue import asks_for_listing, recall, rewrite_question
 from core.llm.quoting import asks_for_overview
 from core.llm.ranking import Question
-from core.text.wording import is_bare_answer, is_small_talk, is_statement
+from core.text.wording import is_bare_answer, is_small_talk, is_statement, speaks_of_documents
 
 LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
 PASSAGES = 8
@@ -45,10 +45,12 @@ def choose_calls(
 
 
 def needs_looking_up(question: str, earlier: Sequence[str]) -> bool:
-    """Whether the question is neither talk nor answered by what the user said earlier."""
+    """Whether the question is neither talk nor answered by what the user said earlier, who is no source
+    for what documents say."""
     if is_small_talk(question) or is_bare_answer(question) or is_statement(question):
         return False
-    return bool(Question(question).terms) and recall(question, earlier) is None
+    is_known = not speaks_of_documents(question) and recall(question, earlier) is not None
+    return bool(Question(question).terms) and not is_known
 
 
 def _survey(question: str, done: Sequence[Done]) -> list[Call]:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from opentelemetry import metrics
 from opentelemetry.trace import Span, SpanKind
 
 from core.contract import Usage
-from core.telemetry.spans import ERROR_TYPE, SCOPE, begin_step, current, fail, kind_of
+from core.telemetry.spans import ERROR_TYPE, SCOPE, begin_step, fail, kind_of
 
 TEXT_CHARACTERS = 8_000
 """Of one text, where spans may hold content: what collects them takes little more."""
@@ -57,7 +57,8 @@ class Model:
     def call(self, asked: Sequence[BaseMessage] = (), max_tokens: int | None = None) -> Iterator["Call"]:
         """One call, from before it is sent to the end of its answer; a stream's reader may end it early."""
         call = Call(self, begin_step(f"{self.operation} {self.name}", kind=SpanKind.CLIENT))
-        call.ask(asked, max_tokens)
+        if call.recorded:
+            call.ask(asked, max_tokens)
         try:
             yield call
         except GeneratorExit:
@@ -70,12 +71,13 @@ class Model:
 
 
 class Call:
-    """A call under way. Its span is current while `sending` is open: a stream closes it before they yield."""
+    """A call under way. Its span is never the current one: between the pieces of a stream others are."""
 
     def __init__(self, model: Model, span: Span) -> None:
         self._model = model
         self._span = span
         self.began = time.perf_counter()
+        self._told: dict[str, Any] = {}
         self._error: dict[str, str] = {}
 
     @property
@@ -88,40 +90,37 @@ class Call:
         """How long it has taken so far."""
         return time.perf_counter() - self.began
 
-    def sending(self) -> AbstractContextManager[Span]:
-        """What is done to send the call belongs to it."""
-        return current(self._span)
-
     def ask(self, messages: Sequence[BaseMessage], max_tokens: int | None) -> None:
         """Note what is asked for."""
-        if not self.recorded:
-            return
-        self._span.set_attributes(self._model.attributes)
+        self._told = dict(self._model.attributes)
         if self._model.role is not None:
-            self._span.set_attribute("orc.model.role", self._model.role)
+            self._told["orc.model.role"] = self._model.role
         if max_tokens is not None:
-            self._span.set_attribute("gen_ai.request.max_tokens", max_tokens)
+            self._told["gen_ai.request.max_tokens"] = max_tokens
         if self._model.content:
             told = [_as_message(message) for message in messages[-LAST_MESSAGES:]]
-            self._span.set_attribute("gen_ai.input.messages", json.dumps(told, ensure_ascii=False))
+            self._told["gen_ai.input.messages"] = json.dumps(told, ensure_ascii=False)
+
+    def began_to_answer(self) -> None:
+        """Note that the first piece of a stream has come."""
+        self._told["gen_ai.response.time_to_first_chunk"] = self.seconds
 
     def used(self, usage: Usage) -> None:
         """Note what it cost."""
         for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             _TOKENS.record(tokens, {**self._model.attributes, "gen_ai.token.type": kind})
-        if self.recorded:
-            self._span.set_attribute("gen_ai.usage.input_tokens", usage.input_tokens)
-            self._span.set_attribute("gen_ai.usage.output_tokens", usage.output_tokens)
-            self._span.set_attribute("orc.usage.estimated", usage.estimated)
+        self._told["gen_ai.usage.input_tokens"] = usage.input_tokens
+        self._told["gen_ai.usage.output_tokens"] = usage.output_tokens
+        self._told["orc.usage.estimated"] = usage.estimated
 
     def answered(self, said: str, *, model: str | None, reasons: Sequence[str]) -> None:
         """Note the answer: its text, the provider's name of what gave it, and why it ends."""
-        self._span.set_attribute("gen_ai.response.finish_reasons", list(reasons))
+        self._told["gen_ai.response.finish_reasons"] = list(reasons)
         if model is not None:
-            self._span.set_attribute("gen_ai.response.model", model)
+            self._told["gen_ai.response.model"] = model
         if self._model.content:
             told = [{"role": "assistant", "parts": [_part(said)], "finish_reason": next(iter(reasons), "")}]
-            self._span.set_attribute("gen_ai.output.messages", json.dumps(told, ensure_ascii=False))
+            self._told["gen_ai.output.messages"] = json.dumps(told, ensure_ascii=False)
 
     def failed(self, error: BaseException) -> None:
         """Note that there is no whole answer."""
@@ -131,6 +130,8 @@ class Call:
     def end(self) -> None:
         """Note how long it took."""
         _DURATION.record(self.seconds, {**self._model.attributes, **self._error})
+        # All at once: each attribute by itself would be locked and checked.
+        self._span.set_attributes(self._told)
         self._span.end()
 
 

@@ -54,10 +54,13 @@ _STATEMENT = re.compile(
 )
 _DOCUMENTS = re.compile(
     r"\b(?:documents?|files?|pages?|pdfs?|attachments?|uploads?|papers?|reports?|contracts?|handbooks?|manuals?"
-    r"|polic(?:y|ies)|chapters?|sections?|appendix|slides?|spreadsheets?"
-    r"|dokument(?:e|en|s)?|datei(?:en)?|seiten?|anhang|anhänge|berichte?s?|verträge?|vertrags?|handb(?:uch|ücher)"
-    r"|kapitel|abschnitte?|fichiers?|pièces? jointes?|rapports?|contrats?|manuels?|chapitres?"
-    r"|documentos?|archivos?|ficheros?|páginas?|adjuntos?|informes?|contratos?|manual(?:es)?|capítulos?)\b",
+    r"|polic(?:y|ies)|chapters?|sections?|appendix|slides?|spreadsheets?|leases?|agreements?|clauses?"
+    r"|according to"
+    r"|dokument(?:e|en|s)?|datei(?:en)?|seiten?|anhang|anhänge|berichte?s?|handb(?:uch|ücher)|kapitel"
+    r"|\w*vertr(?:ag(?:e?s)?|ägen?)|abschnitte?|klauseln?|laut|gemäß"
+    r"|fichiers?|pièces? jointes?|rapports?|contrats?|manuels?|chapitres?|bail|baux|selon|d'après"
+    r"|documentos?|archivos?|ficheros?|páginas?|adjuntos?|informes?|contratos?|manual(?:es)?|capítulos?"
+    r"|cláusulas?|según)\b",
     re.I,
 )
 

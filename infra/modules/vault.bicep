@@ -1,16 +1,21 @@
-// The one secret of a deployment: the key that signs scopes. Both halves read it, nobody writes it but this.
+// The one secret of a deployment: the key that signs scopes and leads names of sessions to their conversations.
+// Both halves read it, nobody writes it but this, and this only once: under another key the names lead elsewhere.
 param location string
 param tags object
 param token string
 param readers array
 
+@description('The vault that an earlier deployment has made, if any.')
+param presentVault string
+
 @secure()
 param scopeKey string
 
 var secretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
+var vaultName = 'kv-${token}'
 
 resource vault 'Microsoft.KeyVault/vaults@2023-07-01' = {
-  name: 'kv-${token}'
+  name: vaultName
   location: location
   tags: tags
   properties: {
@@ -21,15 +26,21 @@ resource vault 'Microsoft.KeyVault/vaults@2023-07-01' = {
   }
 }
 
-resource secret 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = {
+resource made 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (presentVault != vaultName) {
   parent: vault
   name: 'scope-key'
   properties: { value: scopeKey }
 }
 
+resource secret 'Microsoft.KeyVault/vaults/secrets@2023-07-01' existing = {
+  parent: vault
+  name: 'scope-key'
+}
+
 resource read 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for reader in readers: {
   name: guid(secret.id, reader, secretsUser)
   scope: secret
+  dependsOn: [made]
   properties: {
     principalId: reader
     principalType: 'ServicePrincipal'
@@ -37,5 +48,6 @@ resource read 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for reader
   }
 }]
 
+output name string = vault.name
 // With its version: both halves then change over to a new key with their settings, not when they next look.
 output scopeKeyUri string = secret.properties.secretUriWithVersion

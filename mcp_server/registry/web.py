@@ -12,7 +12,7 @@ from mcp_server.errors import success
 from mcp_server.registry.arguments import Query
 from mcp_server.registry.offering import CallScope, offer
 from mcp_server.web.ports import MOST_PAGES
-from mcp_server.web.requests import AUTH, NOT_IN_PLAN, QUOTA, REFUSED
+from mcp_server.web.requests import AUTH, BUSY, NOT_IN_PLAN, QUOTA, REFUSED
 
 
 def register(server: MCPServer[None], services: Services, scope: CallScope) -> None:
@@ -20,7 +20,7 @@ def register(server: MCPServer[None], services: Services, scope: CallScope) -> N
     if (web := services.web) is None:
         return
 
-    @offer(server, "Search the web", AUTH, QUOTA, REFUSED, NOT_IN_PLAN, open_world=True)
+    @offer(server, "Search the web", AUTH, QUOTA, REFUSED, NOT_IN_PLAN, BUSY, open_world=True)
     async def web_search(
         query: Query, limit: Annotated[int, Field(ge=1, le=MOST_PAGES, description="pages to return")] = 5
     ) -> Annotated[CallToolResult, WebSearchResult]:

@@ -23,10 +23,11 @@ from core.grounding.sources import fence, label
 from core.grounding.withdrawn import withdrawn
 from core.llm.errors import ReplyCut
 from core.llm.files import PDF, plain_name
-from core.llm.model import ChatModel, Meter
+from core.llm.model import ChatModel, Meter, empty_reply
 from core.llm.prompt_size import measured
 from core.llm.tokens import TokenCounter
 from core.scope import Scope
+from core.text.trimmed import Trimmed
 from mcp_server.tools.reading import Plan, Reader, Reading
 from mcp_server.tools.room import fitted
 
@@ -73,6 +74,7 @@ class _Answering:
     revision: Revision | None
     meter: Meter
     shown: str = ""
+    trimmed: Trimmed = field(default_factory=Trimmed)
     cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
 
@@ -165,6 +167,7 @@ class DocumentChat:
                 reason=" ".join([reading.reason, *_how_sent(work.handed)]),
                 pages_read=reading.pages,
                 passages=len(reading.sources),
+                left_out=reading.left_out,
                 retrieval=reading.steps,
                 prompt=work.sizes,
                 usage=work.meter.usage,
@@ -224,6 +227,8 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
     if not work.stream and work.max_tokens is None:
         text = writer.feed(await work.model.complete(messages, meter=work.meter)) + writer.finish()
         work.shown = text.strip()
+        if not work.shown:
+            raise empty_reply()
         return
     pieces = work.model.stream(messages, meter=work.meter, max_tokens=work.max_tokens)
     try:
@@ -235,10 +240,12 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
             raise
         work.cut = True
     await _pass_on(writer.finish(), work)
+    if not work.shown:
+        raise empty_reply()
 
 
 async def _pass_on(text: str, work: _Answering) -> None:
-    if text:
+    if text := work.trimmed.feed(text):
         work.shown += text
         await work.reporter.text(text)
 

@@ -31,13 +31,17 @@ class ReadingLimits:
 
 
 class Reading(Record):
-    """The numbered sources of a prompt, and why they were chosen. Those of `files` the model reads itself."""
+    """The numbered sources of a prompt, and why they were chosen. Those of `files` the model reads itself.
+
+    `left_out`: sources that were chosen and are not there, or only in part, for want of room.
+    """
 
     mode: Mode
     reason: str
     sources: list[Source]
     files: list[AttachedFile] = []
     pages: int
+    left_out: int = 0
     steps: list[RetrievalStep] = []
 
 
@@ -164,11 +168,22 @@ class Reader:
         return texts
 
 
+def pages_of(sources: Sequence[Source]) -> int:
+    """How many pages these sources stand on."""
+    return len({(source.document_id, source.page) for source in sources})
+
+
 def _reading(
     plan: Plan, sources: list[Source], files: list[AttachedFile], steps: list[RetrievalStep]
 ) -> Reading:
-    pages = len({(source.document_id, source.page) for source in sources})
-    return Reading(mode=plan.mode, reason=plan.reason, sources=sources, files=files, pages=pages, steps=steps)
+    return Reading(
+        mode=plan.mode,
+        reason=plan.reason,
+        sources=sources,
+        files=files,
+        pages=pages_of(sources),
+        steps=steps,
+    )
 
 
 def _every_page(document: Document, pages: Sequence[Page]) -> list[Page]:

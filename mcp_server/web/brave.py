@@ -10,7 +10,16 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from core.errors import DependencyDown
 from mcp_server.web.ports import WebPage
-from mcp_server.web.requests import NOT_IN_PLAN, SearchEngine, key_refused, quota_used_up, refused, unanswered
+from mcp_server.web.requests import (
+    NOT_IN_PLAN,
+    Listed,
+    SearchEngine,
+    Told,
+    key_refused,
+    quota_used_up,
+    refused,
+    unanswered,
+)
 from mcp_server.web.texts import text_of_html
 
 ENGINE = "Brave"
@@ -19,18 +28,18 @@ _NO_KEY = ("SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND")
 log = logging.getLogger(__name__)
 
 
-class _Result(BaseModel):
+class _Result(Listed):
     title: str = ""
     url: str = ""
     description: str = ""
-    extra_snippets: list[str] = []
+    extra_snippets: list[str | None] = []
 
 
-class _Web(BaseModel):
+class _Web(Told):
     results: list[_Result] = []
 
 
-class _Answer(BaseModel):
+class _Answer(Told):
     """Without `web` where nothing was found; `type` tells it from any other JSON."""
 
     type: Literal["search"]
@@ -79,8 +88,8 @@ class BraveSearch:
 
 
 def _page(result: _Result) -> WebPage:
-    snippets = [result.description, *result.extra_snippets]
-    text = "\n".join(filter(None, map(text_of_html, dict.fromkeys(snippets))))
+    snippets = filter(None, dict.fromkeys([result.description, *result.extra_snippets]))
+    text = "\n".join(filter(None, map(text_of_html, snippets)))
     return WebPage(title=text_of_html(result.title), url=result.url, text=text)
 
 

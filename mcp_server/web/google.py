@@ -9,20 +9,20 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from core.errors import DependencyDown
 from mcp_server.web.ports import WebPage
-from mcp_server.web.requests import SearchEngine, key_refused, quota_used_up, unanswered
+from mcp_server.web.requests import Listed, SearchEngine, Told, key_refused, quota_used_up, unanswered
 
 ENGINE = "Google"
 _DAILY = ("per day", "dailylimitexceeded")
 """How Google's errors tell the quota of a day, which is used up, from that of a minute."""
 
 
-class _Item(BaseModel):
+class _Item(Listed):
     title: str = ""
     link: str = ""
     snippet: str = ""
 
 
-class _Answer(BaseModel):
+class _Answer(Told):
     """Without `items` where nothing was found; `kind` tells it from any other JSON."""
 
     kind: Literal["customsearch#search"]

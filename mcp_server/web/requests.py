@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx2
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from core.errors import DependencyDown, OrcError, error_named
 from core.outages import Guard
@@ -17,6 +17,7 @@ WEB_SEARCH = "web_search"
 AUTH, QUOTA = "web_search_auth", "web_search_quota"
 REFUSED, NOT_IN_PLAN = "web_search_refused", "web_search_plan"
 """Codes of what will not pass by itself."""
+BUSY = "web_search_busy"
 MOST_BYTES = 2 * 1024 * 1024
 ATTEMPT_SHARE = 0.9
 """Of the time: the circuit hears of an attempt that took this long, but not of one that was cancelled."""
@@ -24,6 +25,30 @@ ATTEMPT_SHARE = 0.9
 Explain = Callable[[int, bytes], DependencyDown]
 """What an answer other than 200 amounts to, from its status and its body."""
 Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Told(BaseModel):
+    """A part of an engine's answer, in which null stands for what is not there."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, told: Any) -> Any:
+        if not isinstance(told, dict):
+            return told
+        return {name: value for name, value in told.items() if value is not None}
+
+
+class Listed(Told):
+    """One of the results. One that cannot be read is empty: it is left out, and counted, where results are
+    shown, and the others are not lost with it."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _empty_if_not_readable(cls, told: Any, validated: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validated(told)
+        except ValidationError:
+            return cls()
 
 
 class SearchEngine:
@@ -82,7 +107,7 @@ def down(message: str) -> DependencyDown:
 
 
 def refused(code: str, message: str) -> DependencyDown:
-    """It will not answer until somebody does what `message` says."""
+    """It will not answer at once, or not until somebody does what `message` says."""
     error = error_named(code, message, dependency=WEB_SEARCH, retryable=False)
     assert isinstance(error, DependencyDown)
     return error
@@ -98,8 +123,15 @@ def quota_used_up(engine: str, what_to_do: str) -> DependencyDown:
     return refused(QUOTA, f"The searches that {engine} allows are used up: {what_to_do}.")
 
 
+def too_many(engine: str) -> DependencyDown:
+    """More searches at a time than the plan has. Each further one would count, too; the engine is up."""
+    return refused(BUSY, f"{engine} takes no more searches at the moment. Ask again in a minute.")
+
+
 def unanswered(engine: str, status: int) -> DependencyDown:
     """Any other status: the engine's own trouble, or an address that is not that of a search engine."""
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return too_many(engine)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return down(f"{engine} does not answer at the moment (HTTP {status}). Try again shortly.")
     return refused(REFUSED, f"{engine} refused the search (HTTP {status}).")

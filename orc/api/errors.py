@@ -20,6 +20,7 @@ from orc.problems import problem, problem_of
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = "2"
+SESSION_HEADER = "x-session-id"
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
@@ -42,7 +43,7 @@ async def _ours(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, OrcError)
     if exc.__cause__ is not None:
         logger.warning("%s: %s", exc.code, type(exc.__cause__).__name__)
-    return render(problem_of(exc, _trace_id(request)))
+    return _of_session(request, render(problem_of(exc, _trace_id(request))))
 
 
 async def _invalid(request: Request, exc: Exception) -> JSONResponse:
@@ -72,9 +73,16 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
 async def _unexpected(request: Request, exc: Exception) -> JSONResponse:
     logger.error("unexpected error", exc_info=exc)
     detail = "Something went wrong on our side. The trace id helps to find it."
-    response = render(problem(500, detail, _trace_id(request), code="internal"))
+    response = _of_session(request, render(problem(500, detail, _trace_id(request), code="internal")))
     # This handler alone runs outside of the middleware that sets the header.
     response.headers[TRACE_HEADER] = _trace_id(request)
+    return response
+
+
+def _of_session(request: Request, response: JSONResponse) -> JSONResponse:
+    """The response with the session that the request is of, where that was known when it failed."""
+    if (session := getattr(request.state, "session_id", None)) is not None:
+        response.headers[SESSION_HEADER] = session
     return response
 
 

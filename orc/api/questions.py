@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, field_validator
 
-from core.contract import MAX_QUESTION_CHARACTERS
+from core.contract import MAX_QUESTION_CHARACTERS, TOOLS
 from orc.context.window import cleaned
 from orc.graphs.models import ChatMessage
 
@@ -48,8 +48,17 @@ class Choices(BaseModel):
         default=[], max_length=MAX_NAMES, description="documents to ask; duplicates collapse"
     )
     contexts: list[ContextRef] = Field(default=[], max_length=20)
-    tools: dict[str, StrictBool] = Field(default={}, description="false switches a tool off for this turn")
+    tools: dict[str, StrictBool] = Field(
+        default={}, description="false switches the tool of that name off for this turn"
+    )
     model: str | None = None
+
+    @field_validator("tools")
+    @classmethod
+    def _known_tools(cls, tools: dict[str, bool]) -> dict[str, bool]:
+        if unknown := tools.keys() - TOOLS:
+            raise ValueError(f"no tool is called {min(unknown)!r}; there are {', '.join(sorted(TOOLS))}")
+        return tools
 
     @property
     def names(self) -> list[str]:
@@ -105,7 +114,6 @@ class ChatRequest(Choices):
                         {"role": "assistant", "content": "25 days a year."},
                         {"role": "user", "content": "And after five years?"},
                     ],
-                    "blob_names": ["handbook.pdf"],
                 }
             ]
         },

@@ -169,7 +169,7 @@ class TurnSummary(BaseModel):
     model: str | None
     retriever: Retriever | None
     usage: Usage
-    cost_usd: float | None = Field(description="an estimate in US dollars; null where a price is not known")
+    cost_usd: float | None = Field(description="an estimate in US dollars; null where it is not known")
 
     @classmethod
     def of(cls, trace: TurnTrace) -> "TurnSummary":

@@ -1,12 +1,14 @@
 """The context budget: how many tokens each part of a prompt may have."""
 
-from core.llm.catalogue import REPLY, ROOMY
+from core.llm.catalogue import REPLY
 from core.llm.tokens import TokenCounter
 from orc.graphs.models import Policy
 
 INSTRUCTIONS_AND_TOOLS = 3000
 """What our own instructions and the definitions of the tools take, amply."""
 LEAST = 200
+MOST_BYTES = 4
+"""Of a character: no text has more tokens than bytes."""
 
 
 def fitted(
@@ -17,18 +19,25 @@ def fitted(
     `cap` is the longest answer that may come. A question that leaves room for nothing else leaves at
     least a little to each part, and the model says that it is too long.
     """
-    if window >= ROOMY:
-        return policy
-    free = window - INSTRUCTIONS_AND_TOOLS - (cap or REPLY) - counter.count(question)
+    room = window - INSTRUCTIONS_AND_TOOLS - (cap or REPLY)
     wanted = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
-    if wanted <= free:
+    most = max(wanted, policy.planner_tokens)
+    if most <= room - MOST_BYTES * len(question):
         return policy
-    share = max(free, 0) / wanted
+    free = max(room - counter.count(question), 0)
+    if most <= free:
+        return policy
+    share = min(free / max(wanted, 1), 1.0)
     return policy.model_copy(
         update={
-            "history_tokens": max(int(policy.history_tokens * share), LEAST),
-            "memory_tokens": max(int(policy.memory_tokens * share), LEAST),
-            "retrieval_tokens": max(int(policy.retrieval_tokens * share), LEAST),
+            "history_tokens": _less(policy.history_tokens, share),
+            "memory_tokens": _less(policy.memory_tokens, share),
+            "retrieval_tokens": _less(policy.retrieval_tokens, share),
             "planner_tokens": min(policy.planner_tokens, max(free, LEAST)),
         }
     )
+
+
+def _less(tokens: int, share: float) -> int:
+    """The share of a budget, a little at least, unless the settings give it less."""
+    return min(tokens, max(int(tokens * share), LEAST))

@@ -2,7 +2,7 @@
 
 from core.azure.cosmos import ETAG, Container, Item, unraced
 from core.documents.names import Owner
-from orc.context.models import Memory
+from orc.context.models import Memory, memory_from
 
 MEMORY = "memory"
 
@@ -20,7 +20,7 @@ class CosmosMemoryStore:
 
     async def read(self, owner: Owner) -> Memory | None:
         item = await self._container.read(MEMORY, _key(owner))
-        return None if item is None else _memory_of(item)
+        return None if item is None else memory_from(item["item"])
 
     async def write(self, owner: Owner, memory: Memory) -> bool:
         written = memory.model_copy(update={"version": memory.version + 1})
@@ -28,7 +28,7 @@ class CosmosMemoryStore:
 
         async def work() -> bool:
             present = await self._container.read(MEMORY, _key(owner))
-            stored = present and _memory_of(present)
+            stored = present and memory_from(present["item"])
             if stored == written:
                 return True
             if (stored.version if stored else 0) != memory.version:
@@ -55,7 +55,3 @@ class CosmosMemoryStore:
 
 def _key(owner: Owner) -> tuple[str, str, str]:
     return owner.organization_id, owner.user_id, owner.conversation_id
-
-
-def _memory_of(item: Item) -> Memory:
-    return Memory.model_validate(item["item"])

@@ -24,6 +24,7 @@ TURNS_AT_ONCE = 50
 UNWRITTEN_TURNS = 8
 """So many turns without anything to note are left unwritten, to be looked at again."""
 RACES = 5
+UNREADABLE = "The memory of the conversation could not be read."
 
 
 class MemoryLimits(Record):
@@ -80,9 +81,13 @@ class MemoryKeeper:
                 stored = await self._store.read(head.owner)
         except (OrcError, TimeoutError) as exc:
             logger.warning("a turn goes without its memory: %s", type(exc).__name__)
-            return Memory()
+            return Memory(unread=UNREADABLE)
+        except Exception:
+            # The outermost edge of a memory, which no turn may fail for.
+            logger.exception("a turn goes without its memory")
+            return Memory(unread=UNREADABLE)
         if stored is None or stored.life != head.created_at:
-            return Memory()
+            return Memory(unread=stored.unread if stored else "")
         return stored.model_copy(update={"summary": self._older_points(stored, head)})
 
     async def recall(self, question: str, memory: Memory) -> Recalled:

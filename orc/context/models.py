@@ -1,12 +1,17 @@
 """What is remembered of a conversation beyond its latest turns, and what of it one turn is told."""
 
+import logging
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
 from core.documents.models import Record
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN_FORM = "What is stored of the conversation's memory is of a form that is not known here."
 
 
 class NoteKind(StrEnum):
@@ -49,6 +54,7 @@ class Memory(Record):
 
     life: datetime | None = None
     version: int = Field(default=0, ge=0, description="goes up with every write; 0: never stored")
+    unread: str = Field(default="", exclude=True, description="why nothing was read; never stored")
     noted_seq: int = Field(default=0, ge=0, description="turns up to this one are in `notes` and `summary`")
     summarised_seq: int = Field(
         default=0, ge=0, description="turns up to this one have points that will not be made again by a model"
@@ -63,6 +69,19 @@ class Memory(Record):
         return max(self.noted_seq, newest_point, *(note.last_seen for note in self.notes))
 
 
+def memory_from(item: dict[str, Any]) -> Memory:
+    """What was stored. Of a form that is not known here it is a memory of no life: nothing is read from it,
+    and the next update writes over it, as all that it held follows from the turn log.
+    """
+    try:
+        return Memory.model_validate(item)
+    except ValidationError as exc:
+        logger.warning("a stored memory is not of a known form: %s errors", exc.error_count())
+        version = item.get("version")
+        known = version if isinstance(version, int) and version > 0 else 0
+        return Memory(version=known, unread=UNKNOWN_FORM)
+
+
 class Recalled(Record):
     """What one turn is told of the memory, best first, and what it is not."""
 
@@ -70,12 +89,15 @@ class Recalled(Record):
     notes: list[Note] = []
     left_out: int = Field(default=0, ge=0, description="points and notes that were not chosen")
     method: Literal["none", "lexical", "embeddings"] = "none"
-    reason: str = Field(default="", description="why not the better method, where it was not used")
+    reason: str = Field(default="", description="why not the better method, or nothing, where that is so")
     coverage: float = Field(
         default=0.0,
         ge=0,
         le=1,
         description="share of the telling words of a question about the user that the best fact holds",
+    )
+    lasting_coverage: float = Field(
+        default=0.0, ge=0, le=1, description="the same of names, and of what was to be remembered"
     )
 
     @property

@@ -80,6 +80,11 @@ def is_grounded(turn: Turn) -> bool:
     return verified and not says_not_found(turn)
 
 
+def is_unproven(turn: Turn) -> bool:
+    """Whether the answer was labelled unverified, and cites nothing that is verified."""
+    return _verdict(turn).get("action") == "label_unverified" and not is_grounded(turn)
+
+
 def shortened(text: str, characters: int = NOTE_CHARACTERS) -> str:
     """The beginning of a text, up to the end of a word, with an ellipsis where something is left out."""
     if len(text) <= characters:

@@ -15,7 +15,7 @@ class MemoryStore(Protocol):
     """
 
     async def read(self, owner: Owner) -> Memory | None:
-        """What is stored for this conversation, of whichever life."""
+        """What is stored for this conversation, of whichever life; of none if its form is not known here."""
 
     async def write(self, owner: Owner, memory: Memory) -> bool:
         """Store it as the version after `memory.version`, if that is the stored one (0: none is stored).
@@ -46,8 +46,8 @@ class Remembering(Protocol):
     async def read(self, head: Head) -> Memory:
         """What is remembered of this life of the conversation; an empty memory where there is nothing.
 
-        Never fails a turn: a store that does not answer within a moment is told in the log, and gives
-        an empty memory.
+        Never fails a turn: a store that fails, or does not answer within a moment, is told in the log,
+        and gives an empty memory that says so.
         """
 
     async def recall(self, question: str, memory: Memory) -> Recalled:

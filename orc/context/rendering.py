@@ -1,14 +1,19 @@
 """What is remembered, as a block of a prompt: as what was said, never as instructions of ours."""
 
-import re
 import unicodedata
 
 from core.grounding.sources import without_markers
-from core.llm.dialogue import ANSWERED, NOT_FOUND_BEFORE, REMEMBERED, USER_SAID, USER_WANTS
+from core.llm.remembered import (
+    ANSWERED,
+    NOT_FOUND_BEFORE,
+    USER_SAID,
+    USER_WANTS,
+    fence_remembered,
+    remembered_line,
+)
 from core.llm.tokens import TokenCounter
 from orc.context.models import Note, NoteKind, Recalled, SummaryPoint
 
-_FENCE = re.compile(r"<(?=\s*/?\s*(?:source|file)\b)", re.I)
 _LABELS = {
     NoteKind.PREFERENCE: USER_WANTS,
     NoteKind.FACT: USER_SAID,
@@ -20,12 +25,11 @@ def remembered(recalled: Recalled, tokens: int, counter: TokenCounter) -> str:
     """The block, within so many tokens: wishes, facts, open questions, then points; empty without any."""
     order = list(_LABELS)
     notes = sorted(recalled.notes, key=lambda note: order.index(note.kind))
-    block = REMEMBERED
+    told: list[str] = []
     for line in [*map(line_of, notes), *map(line_of, recalled.summary)]:
-        longer = f"{block}\n{line}"
-        if counter.count(longer) <= tokens:
-            block = longer
-    return "" if block == REMEMBERED else block
+        if counter.count(fence_remembered([*told, line])) <= tokens:
+            told.append(line)
+    return fence_remembered(told) if told else ""
 
 
 def line_of(item: Note | SummaryPoint) -> str:
@@ -34,4 +38,4 @@ def line_of(item: Note | SummaryPoint) -> str:
     visible = "".join(
         c if unicodedata.category(c) not in ("Cc", "Cf", "Zl", "Zp") else " " for c in item.text
     )
-    return f"- {label}{_FENCE.sub('‹', without_markers(' '.join(visible.split())))}"
+    return remembered_line(label, without_markers(" ".join(visible.split())))

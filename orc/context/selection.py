@@ -1,18 +1,21 @@
 """What of a memory one turn is told: what bears on its question, the fresh first, within a budget."""
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.errors import OrcError
-from core.llm.dialogue import REMEMBERED
+from core.llm.remembered import fence_remembered
 from core.llm.tokens import TokenCounter
 from orc.context.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.context.notes import freshness
 from orc.context.ports import Nearness
 from orc.context.rendering import line_of
 from orc.context.terms import Asked, terms_in
+
+logger = logging.getLogger(__name__)
 
 MOST_POINTS, MOST_NOTES, MOST_WISHES, MOST_GUESSED = 6, 8, 4, 3
 LEAST_SHARE = 0.2
@@ -56,13 +59,15 @@ class Selection:
         notes = [item for item in ranked.items if isinstance(item, Note)][: MOST_NOTES - len(wishes)]
         points = [item for item in ranked.items if isinstance(item, SummaryPoint)][:MOST_POINTS]
         chosen = self._within_budget([*wishes, *notes, *points])
+        facts = [note for note in others if note.kind is NoteKind.FACT]
         return Recalled(
             notes=[item for item in chosen if isinstance(item, Note)],
             summary=[item for item in chosen if isinstance(item, SummaryPoint)],
             left_out=len(memory.notes) + len(memory.summary) - len(chosen),
             method="embeddings" if ranked.by_meaning else "lexical",
             reason=ranked.reason,
-            coverage=_coverage(asked, others),
+            coverage=_coverage(asked, facts),
+            lasting_coverage=_coverage(asked, [fact for fact in facts if fact.lasting]),
         )
 
     async def _ranked(self, question: str, asked: Asked, items: Sequence[Item], latest: int) -> Ranked:
@@ -76,15 +81,15 @@ class Selection:
             return Ranked(_best(items, _faded(worth, fresh)))
         try:
             near = await self._nearness.compare(question, [item.text for item in items])
-        except (OrcError, TimeoutError) as exc:
-            reason = exc.message if isinstance(exc, OrcError) else "The embedding model took too long."
-            return Ranked(_best(items, _faded(worth, fresh)), reason=reason)
+        except Exception as exc:
+            # Words choose as well: no turn may fail for want of the better way.
+            return Ranked(_best(items, _faded(worth, fresh)), reason=_why_by_words(exc))
         least = _clearly_near(near)
         bearing = [n if w or n >= least else 0.0 for n, w in zip(near, worth, strict=True)]
         return Ranked(_best(items, _faded(bearing, fresh)), by_meaning=True)
 
     def _within_budget(self, items: Sequence[Item]) -> list[Item]:
-        left = self._tokens - self._counter.count(REMEMBERED)
+        left = self._tokens - self._counter.count(fence_remembered([]))
         chosen: list[Item] = []
         for item in items:
             size = self._counter.count(f"\n{line_of(item)}")
@@ -92,6 +97,15 @@ class Selection:
                 chosen.append(item)
                 left -= size
         return chosen
+
+
+def _why_by_words(exc: Exception) -> str:
+    if isinstance(exc, OrcError):
+        return exc.message
+    if isinstance(exc, TimeoutError):
+        return "The embedding model took too long."
+    logger.error("texts could not be compared by meaning", exc_info=exc)
+    return "Comparing by meaning failed unexpectedly."
 
 
 def _by_words(asked: Asked, items: Sequence[Item]) -> list[float]:
@@ -130,7 +144,7 @@ def _freshness(item: Item, latest: int) -> float:
     return math.exp2(-max(latest - item.last_seq, 0) / POINT_HALF_LIFE)
 
 
-def _coverage(asked: Asked, notes: Sequence[Note]) -> float:
+def _coverage(asked: Asked, facts: Sequence[Note]) -> float:
     """The share of the question's telling words that the best fact holds, where users ask about themselves.
 
     What they told of their own deposit says nothing of the deposit in a document.
@@ -138,5 +152,4 @@ def _coverage(asked: Asked, notes: Sequence[Note]) -> float:
     if not asked.is_about_the_user or not asked.terms:
         return 0.0
     weights = dict.fromkeys(asked.terms, 1.0)
-    facts = [note for note in notes if note.kind is NoteKind.FACT]
-    return max((asked.share(weights, note.text) for note in facts), default=0.0)
+    return max((asked.share(weights, fact.text) for fact in facts), default=0.0)

@@ -1,10 +1,11 @@
 """Memories in SQLite: one row per conversation."""
 
+import json
 import sqlite3
 
 from core.documents.names import Owner
 from core.sqlite import Database
-from orc.context.models import Memory
+from orc.context.models import Memory, memory_from
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation_memories (
@@ -64,4 +65,4 @@ def _key(owner: Owner) -> tuple[str, str, str]:
 
 def _get(connection: sqlite3.Connection, owner: Owner) -> Memory | None:
     row = connection.execute(_GET, _key(owner)).fetchone()
-    return None if row is None else Memory.model_validate_json(row["item"])
+    return None if row is None else memory_from(json.loads(row["item"]))

@@ -10,7 +10,7 @@ from core.text.sentences import sentences
 from core.text.terms import has_digit
 from core.text.wording import is_small_talk
 from orc.context.models import SummaryPoint
-from orc.context.notes import notes_in, says_not_found
+from orc.context.notes import is_unproven, notes_in, says_not_found
 from orc.context.terms import Asked, terms_in
 from orc.conversations.models import Turn
 
@@ -45,9 +45,12 @@ class Statement(NamedTuple):
 def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
     """What was asked, and the answer's best sentence with its citation.
 
-    None where neither says anything, and where all that is said is in the user's notes.
+    None where neither says anything, where all that is said is in the user's notes, and where nothing bears
+    the answer out: it would come back as something known.
     """
-    if turn.assistant is None or is_small_talk(turn.question) or says_not_found(turn):
+    if turn.assistant is None or is_small_talk(turn.question):
+        return None
+    if says_not_found(turn) or is_unproven(turn):
         return None
     answer = turn.assistant.content
     asked = within(" ".join(turn.question.replace("”", '"').split()), QUESTION_TOKENS, counter)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from core.documents.ports import Embedder
+from core.errors import OrcError
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,10 @@ class TextVectors:
         async with asyncio.timeout(self._seconds):
             asked, made = await asyncio.gather(self._embedder.embed_query(question), self._made(new))
         vectors = known | made
+        if any(len(vector) != len(asked) for vector in vectors.values()):
+            # What the model before it made compares with nothing any more.
+            self._kept.clear()
+            raise OrcError("The embedding model gives other vectors than before.")
         self._keep(vectors)
         return _cosines(asked, [vectors[text] for text in texts])
 

@@ -6,14 +6,18 @@ from collections.abc import Iterable, Sequence
 from core.contract import MAX_QUESTION_CHARACTERS
 from orc.graphs.models import ChatMessage
 
-CUT = " …"
+CUT, CUT_BEFORE = " …", "… "
 _KEPT_CONTROLS = "\n\t"
+_DROPPED = {"Cc", "Cs"}
 
 
 def cleaned(text: str) -> str:
-    """The text in NFC, without control characters but for newlines and tabs, and without outer space."""
+    """The text in NFC, without control characters but for newlines and tabs, and without outer space.
+
+    Nor has it lone surrogates, which no encoding takes.
+    """
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    visible = "".join(c for c in lines if c in _KEPT_CONTROLS or unicodedata.category(c) != "Cc")
+    visible = "".join(c for c in lines if c in _KEPT_CONTROLS or unicodedata.category(c) not in _DROPPED)
     return unicodedata.normalize("NFC", visible).strip()
 
 
@@ -22,7 +26,8 @@ def question_and_history(said: Sequence[ChatMessage]) -> tuple[str, list[ChatMes
 
     They are cleaned, and none is empty. A message that repeats the one before it goes: the user's when it
     was sent again, the assistant's also when it echoes the user. What one side says in several messages
-    becomes one. A message longer than the longest question is cut, and ends in an ellipsis.
+    becomes one, of which the newest counts. A message longer than the longest question is cut, and shows it
+    by an ellipsis.
     """
     bounded = [_within_bounds(message.role, cleaned(message.content)) for message in said]
     *earlier, _question = _without_echoes([message for message in bounded if message.content])
@@ -72,6 +77,8 @@ def _in_turn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     for message in messages:
         if turns and turns[-1].role == message.role:
             together = f"{turns[-1].content}\n\n{message.content}"
+            if len(together) > MAX_QUESTION_CHARACTERS:
+                together = CUT_BEFORE + together[len(CUT_BEFORE) - MAX_QUESTION_CHARACTERS :]
             turns[-1] = message.model_copy(update={"content": together})
         else:
             turns.append(message)

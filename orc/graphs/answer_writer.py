@@ -31,10 +31,10 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     writer, cap = writer_of(state, deps)
     messages = _prompt(state, deps)
     budget = state.context_budget | await measured(messages, state.question, deps.counter)
-    deps.emit(context_event(state, budget))
+    deps.emit(context_event(state, budget, deps))
     await _speak(messages, speech, writer, cap, deps)
     answer = speech.end()
-    return changes(answer=answer, context_budget=budget, **checked(speech, state.tool_results))
+    return changes(answer=answer, context_budget=budget, **checked(speech, state.tool_results, state))
 
 
 async def _speak(

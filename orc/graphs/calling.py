@@ -1,13 +1,18 @@
 """One call of a tool, shown as it goes: its start, its progress, its end."""
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from core.contract import StatusLine, TextDelta
-from core.errors import OrcError
+from pydantic import ValidationError
+
+from core.contract import StatusLine, TextDelta, Usage
+from core.errors import INTERNAL, OrcError
 from orc.events import Reset, Token, Tool
 from orc.graphs.models import Deps, ToolResult
+
+logger = logging.getLogger(__name__)
 
 
 async def call_tool(
@@ -45,5 +50,20 @@ async def call_tool(
     except OrcError as exc:
         ended("failed", message=exc.message, code=exc.code)
         raise
+    except Exception as exc:
+        # Of one call among several: the others go on, and their events belong before the turn's end.
+        logger.exception("calling the tool %s failed", name)
+        unforeseen = OrcError("The tool failed unexpectedly.", code=INTERNAL)
+        ended("failed", message=unforeseen.message, code=unforeseen.code)
+        raise unforeseen from exc
     ended("finished")
+    deps.meter.by_tools += _used(content)
     return ToolResult(name=name, content=content)
+
+
+def _used(content: Mapping[str, Any]) -> Usage:
+    """What a tool says that its models have used."""
+    try:
+        return Usage.model_validate(content["metadata"]["usage"])
+    except (KeyError, TypeError, ValidationError):
+        return Usage()

@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 from core.contract import DocumentChatResult
 from orc.events import Context
 from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps
+from orc.graphs.prompting import told_history
 from orc.graphs.utils import changes
 
 
@@ -21,16 +22,21 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
         if result.name == DOCUMENT_CHAT and result.error is None:
             update = _from_document_chat(state, DocumentChatResult.model_validate(result.content))
     if state.answer is not None or "answer" in update:
-        runtime.context.emit(context_event(state, update.get("context_budget", state.context_budget)))
+        budget = update.get("context_budget", state.context_budget)
+        runtime.context.emit(context_event(state, budget, runtime.context))
     return changes(**update)
 
 
-def context_event(state: ConversationState, budget: dict[str, int]) -> Context:
-    """What the answer is made of, in tokens by part of its prompt, and what of the memory was told."""
+def context_event(state: ConversationState, budget: dict[str, int], deps: Deps) -> Context:
+    """What the answer is made of, in tokens by part of its prompt, and what of the memory was told.
+
+    document_chat reads no history: the question that it is given stands alone.
+    """
+    told = [] if state.blob_names else told_history(state, deps)
     return Context(
         budget=budget,
         summary_selection=state.recalled.selection,
-        history_turns=len(state.history) // 2,
+        history_turns=sum(message.role == "user" for message in told),
     )
 
 
@@ -45,6 +51,6 @@ def _from_document_chat(state: ConversationState, found: DocumentChatResult) -> 
         "retrieval_reason": found.metadata.reason,
         "retrieval_steps": found.metadata.retrieval,
         "files": found.metadata.files,
+        "left_out": found.metadata.left_out,
         "context_budget": found.metadata.prompt,
-        "tool_usage": state.tool_usage + found.metadata.usage,
     }

@@ -15,6 +15,7 @@ from orc.events import CriticAction, Critique
 from orc.graphs.judging import LONGEST_QUERY, Judgement, judge, seconds_left
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revising import is_worse, passes, put_back, withdraw
+from orc.graphs.unread import as_looked_into
 from orc.graphs.utils import changes
 
 UNREAD = "Some of the pages that were found have not been read in full."
@@ -31,13 +32,15 @@ class Verdict(Record):
 async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
     """Judge the answer. Talk that no document was asked about has nothing to be judged by."""
     deps = runtime.context
+    if state.grounding is not None:
+        state = state.model_copy(update={"grounding": as_looked_into(state.grounding, state)})
     if state.earlier is not None and (why := _why_it_falls(state, state.earlier.grounding)):
         return _return_to_earlier(state, deps, why)
     if state.grounding is None:
         return {}
     verdict = await _verdict(state, state.grounding, deps)
     deps.emit(verdict.critique)
-    update = changes(verdicts=[*state.verdicts, verdict.critique])
+    update = changes(verdicts=[*state.verdicts, verdict.critique], grounding=state.grounding)
     if verdict.critique.action in ("revise", "retrieve"):
         update |= withdraw(state, deps, verdict.critique, verdict.query)
     return update
@@ -138,7 +141,7 @@ def _why_no_more(state: ConversationState, deps: Deps) -> str | None:
     if state.attempt > policy.critic_max_retries:
         return f"No further attempt was made: CRITIC_MAX_RETRIES is {policy.critic_max_retries}."
     needed = int(not state.blob_names) + int(policy.critic != "off")
-    if meter.max_calls - meter.usage.model_calls < needed:
+    if meter.calls_left < needed:
         return "No further attempt was made: the turn has too few model calls left."
     if seconds_left(deps) <= 0:
         return "No further attempt was made: the turn has no time left."

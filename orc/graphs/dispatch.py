@@ -70,11 +70,12 @@ class LookedUp(Record):
         return [call.result for call in self.calls]
 
 
-def need_of(state: ConversationState) -> Need:
-    """What the plan has code look up. How documents are looked into, a model may have been left to choose."""
+def need_of(state: ConversationState, *, may_choose: bool = True) -> Need:
+    """What the plan has code look up. How documents are looked into, a model may have been left to choose,
+    unless it `may_choose` no more, for want of calls."""
     steps = set(state.plan.steps) if state.plan else set()
     retriever = state.route.retriever if state.route else "search"
-    chooses = retriever == "tools" and "both" not in steps
+    chooses = may_choose and retriever == "tools" and "both" not in steps
     return Need(
         query=state.query[:MAX_QUERY_CHARACTERS],
         documents=state.has_documents and bool(steps & {"retrieve", "both"}) and not chooses,

@@ -1,8 +1,9 @@
 """What tools quoted during a turn, numbered through: the only sources that an answer can cite."""
 
+import asyncio
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from core.grounding.look_alikes import visible_name
@@ -38,11 +39,10 @@ class Findings:
 
     async def take(self, content: dict[str, Any]) -> dict[str, Any]:
         """A result with the numbers of sources in place of quoted texts."""
-        numbered = dict(content)
-        for name in QUOTING:
-            if isinstance(items := content.get(name), list):
-                numbered[name] = [await self._numbered(item) for item in items]
-        return numbered
+        quoting = {name: content[name] for name in QUOTING if isinstance(content.get(name), list)}
+        texts = await self._texts_of([item for items in quoting.values() for item in items])
+        numbered = {name: [self._numbered(item, texts) for item in items] for name, items in quoting.items()}
+        return content | numbered
 
     def of(self, content: dict[str, Any]) -> list[Source]:
         """The sources that a numbered result speaks of, in its order."""
@@ -61,12 +61,20 @@ class Findings:
         """Forget all other sources: what a model is not shown it cannot cite."""
         self._sources = {number: self._sources[number] for number in self._sources if number in numbers}
 
-    async def _numbered(self, item: Any) -> Any:
+    async def _texts_of(self, items: Sequence[Any]) -> dict[tuple[str, int], str]:
+        """The whole text of each page that these quote, all read side by side."""
+        known = {(source.document_id, source.page): source.page_text for source in self._sources.values()}
+        wanted = dict.fromkeys(_page_of(item) for item in items if _quotes_a_page(item))
+        new = [page for page in wanted if page not in known]
+        read = await asyncio.gather(*(self._page_text(*page) for page in new))
+        return known | dict(zip(new, read, strict=True))
+
+    def _numbered(self, item: Any, texts: Mapping[tuple[str, int], str]) -> Any:
         if not (isinstance(item, dict) and item.get("text")):
             return item
-        if "document_id" not in item:
+        if not _quotes_a_page(item):
             return self._numbered_web_page(item) if "url" in item else item
-        source = await self._source(item)
+        source = self._add(_passage(item, texts[_page_of(item)]))
         rest = {name: value for name, value in item.items() if name not in ("source", "text")}
         return {"source": f"S{source.number}", **rest}
 
@@ -74,27 +82,6 @@ class Findings:
         """The title goes into the fence with the text: both are somebody else's words."""
         source = self._add(_web_page(item))
         return {"source": f"S{source.number}", "url": source.url}
-
-    async def _source(self, item: dict[str, Any]) -> Source:
-        document_id, page = str(item["document_id"]), int(item.get("page") or item["page_number"])
-        found = Source(
-            number=0,
-            document_id=document_id,
-            blob_name=str(item.get("blob_name", "")),
-            page=page,
-            start=int(item.get("start", 0)),
-            text=str(item["text"]),
-            page_text="",
-        )
-        if known := self._known(found):
-            return known
-        return self._add(found.model_copy(update={"page_text": await self._whole_text(document_id, page)}))
-
-    async def _whole_text(self, document_id: str, page: int) -> str:
-        for source in self._sources.values():
-            if (source.document_id, source.page) == (document_id, page):
-                return source.page_text
-        return await self._page_text(document_id, page)
 
     def _known(self, found: Source) -> Source | None:
         return next(
@@ -112,6 +99,29 @@ class Findings:
 
 def _stretch(source: Source) -> tuple[str, int, int, str]:
     return source.document_id, source.page, source.start, source.text
+
+
+def _quotes_a_page(item: Any) -> bool:
+    """Whether it quotes a document's page, not one of the web."""
+    return isinstance(item, dict) and bool(item.get("text")) and "document_id" in item
+
+
+def _page_of(item: dict[str, Any]) -> tuple[str, int]:
+    return str(item["document_id"]), int(item.get("page") or item["page_number"])
+
+
+def _passage(item: dict[str, Any], page_text: str) -> Source:
+    """A stretch of a document's page as a source, yet without a number."""
+    document_id, page = _page_of(item)
+    return Source(
+        number=0,
+        document_id=document_id,
+        blob_name=str(item.get("blob_name", "")),
+        page=page,
+        start=int(item.get("start", 0)),
+        text=str(item["text"]),
+        page_text=page_text,
+    )
 
 
 def _web_page(item: dict[str, Any]) -> Source:

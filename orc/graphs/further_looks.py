@@ -7,7 +7,7 @@ from core.contract import MAX_QUERY_CHARACTERS
 from core.grounding.sources import Source
 from orc.graphs.dispatch import WIDER, LookedUp, look_up, need_of
 from orc.graphs.material import Material
-from orc.graphs.models import GET_PAGE, ConversationState, Deps
+from orc.graphs.models import GET_PAGE, WEB_SEARCH, ConversationState, Deps
 from orc.graphs.summaries import read_in_full
 from orc.graphs.tool_loop import kept
 from orc.graphs.utils import changes
@@ -41,6 +41,9 @@ async def _looked_further(state: ConversationState, deps: Deps, there: Collectio
         return looked
     need = need_of(state)
     wanted = state.revision.query if state.revision else ""
+    if wanted and not (state.plan and state.plan.names_web):
+        # Whoever wrote it had read documents: what they hold is not for a search engine.
+        there = [name for name in there if name != WEB_SEARCH]
     wider = need.model_copy(
         update={
             "query": (wanted or need.query)[:MAX_QUERY_CHARACTERS],

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from core.contract import Citation
 from core.errors import DeadlineExceeded, OrcError
 from core.grounding.sources import Source, fence, without_markers
+from core.llm.catalogue import REPLY
 from core.llm.tokens import TokenCounter
 from orc.graphs.models import ConversationState, Deps
 
@@ -68,9 +69,18 @@ def seconds_left(deps: Deps) -> float:
 async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     sources = await _sources(state, deps)
     answer = escape(without_markers(state.answer or ""))
+    if deps.counter.count(answer) > _longest_judged(state, deps):
+        raise OrcError("the answer is too long for it.")
     shown = fence(sources) if sources else "(The answer cites no source.)"
     asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
     return [SystemMessage(deps.prompts.critic), HumanMessage(asked)]
+
+
+def _longest_judged(state: ConversationState, deps: Deps) -> int:
+    """Tokens of an answer for which the window has room: what an answer may have, and the critic, which is
+    told nothing of the conversation, saves on that."""
+    cap = state.route.max_output_tokens if state.route else None
+    return max(cap or 0, REPLY) + deps.policy.history_tokens
 
 
 async def _sources(state: ConversationState, deps: Deps) -> list[Source]:

@@ -33,7 +33,7 @@ async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
     there = {tool.name for tool in tools}
     if state.revision is not None:
         return await look_further(state, deps, there)
-    need = need_of(state)
+    need = need_of(state, may_choose=deps.meter.calls_left > 1)
     looked = await look_up(need, deps, there)
     if looked.calls and (need.summaries_first or looked.lost):
         return await _leave_to_writer(state, deps, looked)

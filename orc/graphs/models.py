@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from core.contract import Citation, FileStatus, Grounding, Revision, Usage
+from core.contract import Citation, FileStatus, Grounding, Revision
 from core.documents.models import FileRef, Record, RetrievalStep
 from core.grounding.highlights import ReadBoxes
 from core.grounding.sources import Source
@@ -62,6 +62,16 @@ class QueryPlan(Record):
     fallback: str | None = None
     escalation: str | None = None
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether anything is to be looked up."""
+        return any(step != "answer" for step in self.steps)
+
+    @property
+    def names_web(self) -> bool:
+        """Whether the web is to be looked into."""
+        return not {"web_search", "both"}.isdisjoint(self.steps)
+
 
 class PageReference(Record):
     """A page that is known by its summary so far, and can be read in full."""
@@ -105,6 +115,7 @@ class ConversationState(BaseModel):
     retrieval_reason: str = "The turn names no documents."
     retrieval_steps: list[RetrievalStep] = []
     files: list[FileStatus] = []
+    left_out: int = Field(default=0, description="passages or pages that document_chat had no room for")
     answer: str | None = None
     citations: list[Citation] = []
     grounding: Grounding | None = None
@@ -112,7 +123,6 @@ class ConversationState(BaseModel):
     revision: Revision | None = Field(default=None, description="what the next attempt has to mend")
     earlier: Attempt | None = Field(default=None, description="the answer that is being revised")
     revision_failure: str | None = Field(default=None, description="why there is no revised answer")
-    tool_usage: Usage = Usage()
 
     @property
     def query(self) -> str:

@@ -9,6 +9,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field, create_model
 
 from core.llm.prompt_size import BEFORE_THE_REPLY, message_tokens, tools_tokens
+from core.llm.remembered import remembered_message
 from core.llm.tokens import TokenCounter
 from orc.context.rendering import remembered
 from orc.graphs.intents import Reach
@@ -57,8 +58,8 @@ def planning_prompt(
 
     def asked(known: str, said: Sequence[str]) -> list[BaseMessage]:
         transcript = "\n".join(["Conversation so far:", *said, "", ""]) if said else ""
-        system = f"{instructions}\n{known}" if known else instructions
-        return [SystemMessage(system), HumanMessage(f"{transcript}Last question: {state.question}")]
+        question = HumanMessage(f"{transcript}Last question: {state.question}")
+        return [SystemMessage(instructions), *remembered_message(known), question]
 
     def left(known: str, said: Sequence[str]) -> int:
         return room - prompt_tokens(asked(known, said), form, counter)

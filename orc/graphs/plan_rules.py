@@ -32,10 +32,16 @@ class Decision(NamedTuple):
 
 
 def told_by_wording(state: ConversationState) -> Decision | None:
-    """Talk, and what memory answers: nothing is looked up, whatever there is to look into."""
+    """Talk, and what memory answers: nothing is looked up, whatever there is to look into.
+
+    Where there are documents, what the user said settles no more than names, and what was to be remembered:
+    of anything else a document may say otherwise.
+    """
     question = state.question
     is_talk = is_small_talk(question) or (is_bare_answer(question) and not state.history)
-    is_known = state.recalled.coverage >= RECALL_COVERAGE and not _is_about_documents(question)
+    recalled = state.recalled
+    coverage = recalled.lasting_coverage if state.has_documents else recalled.coverage
+    is_known = coverage >= RECALL_COVERAGE and not _is_about_documents(question)
     if state.blob_names or not (is_talk or is_known):
         return None
     return Decision(CONVERSATIONAL, "none", _as_asked(state, ["answer"]))

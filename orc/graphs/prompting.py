@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from core.llm.remembered import remembered_message
 from core.llm.tokens import TokenCounter
 from orc.context.rendering import remembered
 from orc.graphs.models import ChatMessage, ConversationState, Deps
@@ -17,12 +18,16 @@ def conversation_prompt(
     `question` is the last message, whatever belongs to it included.
     """
     known = remembered(state.recalled, deps.policy.memory_tokens, deps.counter)
-    recent = within_budget(state.history, deps.policy.history_tokens, deps.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
-        for message in recent
+        for message in told_history(state, deps)
     ]
-    return [SystemMessage(f"{system}\n\n{known}" if known else system), *past, HumanMessage(question)]
+    return [SystemMessage(system), *remembered_message(known), *past, HumanMessage(question)]
+
+
+def told_history(state: ConversationState, deps: Deps) -> list[ChatMessage]:
+    """What of the history the prompt of an answer has."""
+    return within_budget(state.history, deps.policy.history_tokens, deps.counter)
 
 
 def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:

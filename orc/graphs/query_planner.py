@@ -52,26 +52,34 @@ def plan_event(plan: QueryPlan) -> Plan:
 async def _decide(state: ConversationState, deps: Deps) -> Decision:
     if decision := told_by_wording(state):
         return decision
-    reach = await _reach(state, deps)
-    return obvious(state, reach, deps.policy) or await _by_model(state, reach, deps)
+    reach, missing = await _reach(state, deps)
+    decision = obvious(state, reach, deps.policy) or await _by_model(state, reach, deps)
+    if missing is None:
+        return decision
+    why = " ".join(filter(None, (decision.plan.fallback, missing)))
+    return decision._replace(plan=decision.plan.model_copy(update={"fallback": why}))
 
 
-async def _reach(state: ConversationState, deps: Deps) -> Reach:
-    """Named documents are all that is read. A web that cannot be asked for now is not there."""
+async def _reach(state: ConversationState, deps: Deps) -> tuple[Reach, str | None]:
+    """Named documents are all that is read. A web that cannot be asked for now is not there, and why."""
     if state.blob_names:
-        return Reach(documents=True, web=False)
+        return Reach(documents=True, web=False), None
+    web, missing = False, None
     try:
         web = any(tool.name == WEB_SEARCH for tool in await available_tools(deps))
-    except DependencyDown:
-        web = False
+    except DependencyDown as exc:
+        if WEB_SEARCH not in deps.tools_off:
+            missing = f"The plan is made without the web: {exc.message}"
     all_off = deps.tools_off >= {LISTING, SEARCH, SEARCH_PAGES}
-    return Reach(documents=state.has_documents and not all_off, web=web)
+    return Reach(documents=state.has_documents and not all_off, web=web), missing
 
 
 async def _by_model(state: ConversationState, reach: Reach, deps: Deps) -> Decision:
+    if deps.meter.calls_left == 1 and not state.blob_names:
+        return instead("The only model call that is left is for the answer.", state, reach, deps.policy)
     kinds, seconds = kinds_of(deps.policy), deps.policy.planner_seconds
-    prompt, form = planning_prompt(state, reach, kinds, deps), form_for(tuple(kinds))
     try:
+        prompt, form = planning_prompt(state, reach, kinds, deps), form_for(tuple(kinds))
         async with asyncio.timeout(seconds):
             said = await deps.models.planner.structured(prompt, form, meter=deps.meter)
         return checked(said, state, reach, deps.policy)
@@ -79,5 +87,9 @@ async def _by_model(state: ConversationState, reach: Reach, deps: Deps) -> Decis
         problem = f"The planner took more than {seconds:g} s."
     except OrcError as exc:
         problem = exc.message
+    except Exception:
+        # Planning is no more than a choice: rules make it as well, and no fault in it may cost the turn.
+        logger.exception("planner.failed")
+        problem = "The planner failed unexpectedly."
     logger.warning("a turn is planned by rules, for want of a model's plan")
     return instead(problem, state, reach, deps.policy)

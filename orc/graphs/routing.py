@@ -8,8 +8,7 @@ from orc.graphs.models import ConversationState
 def route_decision(state: ConversationState) -> Literal["call_tools", "build_context"]:
     """To the tools whenever something is to be looked up."""
     assert state.plan is not None
-    looks_up = any(step != "answer" for step in state.plan.steps)
-    return "call_tools" if state.blob_names or looks_up else "build_context"
+    return "call_tools" if state.blob_names or state.plan.looks_up else "build_context"
 
 
 def after_critique(state: ConversationState) -> Literal["return_state", "write_answer", "call_tools"]:

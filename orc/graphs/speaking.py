@@ -1,5 +1,7 @@
 """A model's own words on their way to the user: a citation that no code has checked cannot pass."""
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,14 +9,21 @@ from core.contract import Grounding
 from core.grounding.answers import cut_at
 from core.grounding.markers import CitationWriter
 from core.grounding.sources import Source
+from core.llm.dialogue import asks_for_listing
+from core.llm.model import empty_reply
+from core.text.trimmed import Trimmed
+from core.text.wording import is_statement
 from orc.events import Event, Token
-from orc.graphs.models import LISTING, ToolResult
+from orc.graphs.models import LISTING, ConversationState, ToolResult
+
+_FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 
 
 class Speech:
     """Emits text as it comes, with its markers turned into checked citations of `sources`.
 
-    Whatever else could be taken for a checked citation is defused. `text` is all that was said. `cut`: the
+    Whatever else could be taken for a checked citation is defused. `text` is all that was said, without the
+    space around it. `cut`: the
     limit in tokens that the model reached before it had said all. Numbers of the `question` are no claims.
     """
 
@@ -23,6 +32,7 @@ class Speech:
     ) -> None:
         self._emit = emit
         self._writer = CitationWriter(sources, question)
+        self._trimmed = Trimmed()
         self._has_begun = False
         self.text = ""
         self.cut: int | None = None
@@ -48,21 +58,42 @@ class Speech:
         return self.text
 
     def _pass_on(self, text: str) -> None:
-        if text:
+        if text := self._trimmed.feed(text):
             self.text += text
             self._emit(Token(text=text))
 
 
-def checked(speech: Speech, results: Sequence[ToolResult]) -> dict[str, Any]:
-    """What the state keeps of the checks, where the answer speaks of what documents say.
+def checked(speech: Speech, results: Sequence[ToolResult], state: ConversationState) -> dict[str, Any]:
+    """What the state keeps of the checks, unless the answer is talk, or tells only which documents there are.
 
-    It does once a tool was asked that tells more than which documents there are. Of talk that was cut
-    it is kept that it was.
+    Of talk that was cut it is kept that it was. DependencyDown where nothing was said that could be shown.
     """
-    if all(result.name == LISTING for result in results):
+    if not speech.text:
+        raise empty_reply()
+    if _is_talk(speech.text, results, state):
         return {} if speech.cut is None else {"grounding": cut_at(Grounding(grounded=False), speech.cut)}
     grounding = speech.writer.grounding
     return {
         "citations": speech.writer.citations,
         "grounding": grounding if speech.cut is None else cut_at(grounding, speech.cut),
     }
+
+
+def _is_talk(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:
+    """Whether nothing was to be looked up; or whether no more than was done is called for, and the answer has
+    no figure from elsewhere: of a list of documents, or of what the user tells."""
+    if any(result.name != LISTING for result in results):
+        return False
+    if state.plan is None or not state.plan.looks_up:
+        return not state.blob_names
+    if results:
+        listed = [document for result in results for document in result.content.get("documents", [])]
+        known = [*map(str, range(len(listed) + 1)), json.dumps(listed, ensure_ascii=False)]
+        return asks_for_listing(state.query) and _figures(answer) <= _figures(*known)
+    said = [message.content for message in state.history if message.role == "user"]
+    known = [state.question, *said, *(note.text for note in state.recalled.notes)]
+    return is_statement(state.question) and _figures(answer) <= _figures(*known)
+
+
+def _figures(*texts: str) -> set[str]:
+    return {figure for text in texts for figure in _FIGURE.findall(text)}

@@ -1,7 +1,7 @@
 """The loop of a model and its tools: calls until it answers, in a prompt that stays within bounds."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -15,38 +15,55 @@ from orc.events import Reset
 from orc.graphs.calling import call_tool
 from orc.graphs.dispatch import Call, LookedUp
 from orc.graphs.material import Material
-from orc.graphs.models import DOCUMENT_CHAT, WEB_SEARCH, ConversationState, Deps, ToolResult
+from orc.graphs.models import WEB_SEARCH, ConversationState, Deps, ToolResult
 from orc.graphs.prompting import conversation_prompt
 from orc.graphs.speaking import Speech, checked
 from orc.graphs.tool_views import offered
 from orc.graphs.utils import changes, writer_of
 from orc.tools import ToolSchema
 
+CALLS_AT_ONCE = 8
+TOO_MANY = f"Only the first {CALLS_AT_ONCE} calls of a reply are made."
 MALFORMED = "The arguments were not valid JSON."
 MALFORMED_TOKENS = 20
+NOTHING = "Nothing was looked up, though it was planned."
 
 
 async def answer_with_tools(
     state: ConversationState, deps: Deps, tools: Sequence[ToolSchema], looked: LookedUp
 ) -> dict[str, Any]:
     """Let the model answer from what was looked up, or look further; without an answer after so many rounds
-    the state has what was found."""
-    choice = offered(tools if state.has_documents else [tool for tool in tools if tool.name == WEB_SEARCH])
+    the state has what was found. The last call that the turn may make is not for looking further."""
+    choice = offered(_within_plan(tools, state, looked))
     talk = _Talk(state, deps, can_look=bool(choice))
     await talk.open_with(looked.calls)
+    allowed = {tool["function"]["name"] for tool in choice}
     for _ in range(deps.policy.tool_rounds):
+        if deps.meter.calls_left <= 1:
+            break
         (reply, speech), sizes = await asyncio.gather(
             _ask_model(talk, choice, state, deps),
             measured(talk.messages(), state.question, deps.counter, choice),
         )
         if not reply.tool_calls and not reply.invalid_tool_calls:
-            said = checked(speech, talk.material.results)
+            said = checked(speech, talk.material.results, state)
             return changes(answer=speech.text, context_budget=sizes, **said, **talk.kept(looked))
         if speech.text:
             deps.emit(Reset(reason="The model went on to use tools."))
-        calls = (_run(call, talk.material, deps) for call in reply.tool_calls)
-        await talk.take(reply, await asyncio.gather(*calls))
+        calls = (_run(call, allowed, talk.material, deps) for call in reply.tool_calls[:CALLS_AT_ONCE])
+        too_many = [
+            ToolResult(name=call["name"], error=TOO_MANY) for call in reply.tool_calls[CALLS_AT_ONCE:]
+        ]
+        await talk.take(reply, [*await asyncio.gather(*calls), *too_many])
     return changes(**talk.kept(looked))
+
+
+def _within_plan(tools: Sequence[ToolSchema], state: ConversationState, looked: LookedUp) -> list[ToolSchema]:
+    """Those for documents where there are some. The web's where the plan, or too little in the documents, has
+    led there: a model that reads documents could tell a search engine what they hold."""
+    searched = any(call.name == WEB_SEARCH for call in looked.calls)
+    to_the_web = searched or (state.plan is not None and state.plan.names_web)
+    return [tool for tool in tools if (to_the_web if tool.name == WEB_SEARCH else state.has_documents)]
 
 
 def kept(material: Material, reasons: Sequence[str], state: ConversationState, deps: Deps) -> dict[str, Any]:
@@ -122,6 +139,7 @@ class _Talk:
             worked
         )
         reasons += [f"What failed: {', '.join(failed)}."] * bool(failed)
+        reasons += [NOTHING] * (not self.material.results)
         return kept(self.material, reasons, self._state, self._deps)
 
     def _around(self, reply: AIMessage) -> int:
@@ -164,11 +182,11 @@ def _speech(talk: _Talk, state: ConversationState, deps: Deps) -> Speech:
     return Speech(deps.emit, talk.material.sources, f"{state.question}\n{state.query}")
 
 
-async def _run(call: ToolCall, material: Material, deps: Deps) -> ToolResult:
+async def _run(call: ToolCall, allowed: Collection[str], material: Material, deps: Deps) -> ToolResult:
     """One call of the model's; a failure becomes a result that the model reads and the user sees."""
     name = call["name"]
     try:
-        if name == DOCUMENT_CHAT or name in deps.tools_off:
+        if name not in allowed:
             raise OrcError(f"There is no tool {name}.", code="unknown_tool")
         return await call_tool(name, material.handles.resolve(call["args"]), deps)
     except OrcError as exc:

@@ -12,7 +12,6 @@ from orc.telemetry.places import before, earliest, place_of
 
 DAYS_AT_ONCE = 8
 # The key's beginning is repeated: a query over several partitions is not bound to it by that alone.
-_FIND = "SELECT * FROM c WHERE c.organization_id = @organization_id AND c.trace_id = @trace_id"
 _PAGE = """
 SELECT TOP @limit * FROM c
 WHERE c.organization_id = @organization_id AND c.place >= @since AND c.place < @before {filters}
@@ -31,10 +30,6 @@ class CosmosTraceStore:
     async def save(self, trace: TurnTrace) -> None:
         # The same item, whoever writes it and however often: a lost confirmation does no harm.
         await self._container.upsert(_item(trace, self._retention))
-
-    async def find(self, organization_id: str, trace_id: str) -> list[TurnTrace]:
-        parameters = {"organization_id": organization_id, "trace_id": trace_id}
-        return sorted(await self._traces(_FIND, parameters, organization_id), key=place_of)
 
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None
@@ -84,6 +79,7 @@ def _item(trace: TurnTrace, retention_seconds: int | None) -> Item:
         "organization_id": trace.organization_id,
         "day": trace.day,
         "trace_id": trace.trace_id,
+        "attempt": trace.attempt,
         "place": _sortable(place_of(trace)),
         "user_id": trace.user_id,
         "conversation_id": trace.conversation_id,

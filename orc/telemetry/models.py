@@ -19,7 +19,7 @@ Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """A word of the code's: of a tool, an error, a section of a prompt."""
 
 Milliseconds = Annotated[float, Field(ge=0)]
-USD_NOTE = "an estimate in US dollars; null where a price is not known"
+USD_NOTE = "an estimate in US dollars; null where it is not known"
 
 
 class TurnIds(Record):
@@ -58,7 +58,7 @@ class ToolTrace(Record):
 class CallTrace(Record):
     """One call of a model, or all those that the tools have made."""
 
-    role: str = Field(description="planner, writer, critic, summariser, or tools", examples=["writer"])
+    role: str = Field(description="planner, writer, critic, or tools", examples=["writer"])
     model: str = Field(examples=["gpt-4o"])
     calls: int = 1
     input_tokens: int
@@ -149,10 +149,15 @@ class TurnTrace(TurnIds):
 
 
 class TraceFilter(Record):
-    """Which turns are asked for; what is None does not matter. Times are of their beginning."""
+    """Which turns are asked for; what is None does not matter. Times are of their beginning.
+
+    A caller's own trace id may span any number of turns, a turn several attempts.
+    """
 
     since: datetime | None = None
     until: datetime | None = Field(default=None, description="before this")
+    trace_id: str | None = None
+    attempt: str | None = None
     user_id: str | None = None
     conversation_id: str | None = None
     status: Status | None = None

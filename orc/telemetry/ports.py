@@ -23,9 +23,6 @@ class TraceStore(TraceSink, Protocol):
     Any method raises DependencyDown when the store cannot be used.
     """
 
-    async def find(self, organization_id: str, trace_id: str) -> list[TurnTrace]:
-        """The turns under this trace id, oldest first; none where there is none."""
-
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None
     ) -> tuple[list[TurnTrace], str | None]:

@@ -37,9 +37,6 @@ CREATE INDEX IF NOT EXISTS turn_traces_by_day ON turn_traces (
 
 _PUT = f"INSERT OR IGNORE INTO turn_traces VALUES ({', '.join('?' * 15)})"
 _DROP = "DELETE FROM turn_traces WHERE organization_id = ? AND started_at < ?"
-_FIND = """
-SELECT item FROM turn_traces WHERE organization_id = ? AND trace_id = ? ORDER BY started_at, attempt
-"""
 _PAGE = """
 SELECT item FROM turn_traces
 WHERE organization_id = ? AND started_at >= ? AND (started_at, attempt) < (?, ?) {filters}
@@ -84,9 +81,6 @@ class SqliteTraceStore:
                 connection.execute(_DROP, (trace.organization_id, oldest))
 
         await self._database.write(work)
-
-    async def find(self, organization_id: str, trace_id: str) -> list[TurnTrace]:
-        return await self._items(_FIND, (organization_id, trace_id))
 
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None

@@ -87,7 +87,7 @@ def trace_of(sight: Sight, meter: Meter, catalogue: ModelCatalogue, tools_model:
             "error_code": _code(end.event.problem.code) if isinstance(end.event, Failed) else None,
             **_planned(seen),
             **_found(end.event),
-            **_spent(end.event, meter, catalogue, route.model if route else tools_model),
+            **_spent(seen, meter, catalogue, route.model if route else tools_model),
             "tools": [each.call for each in tools[:MOST_ENTRIES]],
             "verdicts": [_verdict(each.event) for each in seen if isinstance(each.event, Critique)],
             "timeline": timeline[:MOST_ENTRIES],
@@ -127,18 +127,22 @@ def _found(end: Event) -> dict[str, object]:
     return told
 
 
-def _spent(end: Event, meter: Meter, catalogue: ModelCatalogue, tools_model: str) -> dict[str, object]:
-    """Tokens and their price. What tools have used is in the result alone."""
-    usage = end.result.metadata.usage if isinstance(end, Done) else meter.usage
+def _spent(
+    seen: Sequence[Seen], meter: Meter, catalogue: ModelCatalogue, tools_model: str
+) -> dict[str, object]:
+    """Tokens and their price. A tool that gave no result may have cost anything."""
     calls = [_call(call.model, call.role, call.usage, catalogue, call.duration_ms) for call in meter.calls]
-    if (by_tools := _difference(usage, meter.usage)) != Usage():
-        calls.append(_call(tools_model, "tools", by_tools, catalogue, None))
+    if meter.by_tools != Usage():
+        calls.append(_call(tools_model, "tools", meter.by_tools, catalogue, None))
     prices = [call.cost_usd for call in calls]
     known = [price for price in prices if price is not None]
+    is_whole = isinstance(seen[-1].event, Done) or all(
+        tool.call.status == "finished" for tool in _tools(seen)
+    )
     return {
-        "usage": usage,
+        "usage": meter.total,
         "calls": calls[:MOST_ENTRIES],
-        "cost_usd": round(sum(known), 8) if len(known) == len(prices) else None,
+        "cost_usd": round(sum(known), 8) if is_whole and len(known) == len(prices) else None,
     }
 
 
@@ -154,14 +158,6 @@ def _call(
         estimated=usage.estimated,
         duration_ms=duration_ms,
         cost_usd=catalogue.cost_usd(model, usage),
-    )
-
-
-def _difference(whole: Usage, part: Usage) -> Usage:
-    return Usage(
-        model_calls=max(0, whole.model_calls - part.model_calls),
-        input_tokens=max(0, whole.input_tokens - part.input_tokens),
-        output_tokens=max(0, whole.output_tokens - part.output_tokens),
     )
 
 

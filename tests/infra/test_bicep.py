@@ -164,6 +164,29 @@ def test_azd_finds_what_it_deploys() -> None:
     assert {name for name, required in asked.items() if required} <= set(given)
 
 
+def test_the_key_that_names_of_sessions_hang_on_is_made_once() -> None:
+    given = json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"]
+    assert given["presentVault"]["value"] == "${AZURE_KEY_VAULT_NAME=}"
+    assert "output AZURE_KEY_VAULT_NAME string = vault.outputs.name" in MAIN.read_text()
+    [module] = [node for node in MODULES if text(node.named_children[0]) == "vault"]
+    passed = value(next(find(module, "object")), "params")
+    assert text(value(passed, "presentVault")) == "presentVault"
+
+    assert "name: vaultName\n" in source("vault")
+    assert "output name string = vault.name" in source("vault")
+    [(condition, properties)] = re.findall(
+        r"secrets@\S+' = (if .*)\{\n  parent: vault\n  name: 'scope-key'\n  properties: (.*)", source("vault")
+    )
+    assert (condition, properties) == ("if (presentVault != vaultName) ", "{ value: scopeKey }")
+
+
+def test_keys_are_no_plain_parameters() -> None:
+    for path in FILES:
+        for name in re.findall(r"^param (\w*Key)\b", path.read_text(), re.MULTILINE):
+            secure = rf"@secure\(\)\n(@.*\n)*param {name}\b"
+            assert re.search(secure, path.read_text()), (path.name, name)
+
+
 def test_the_function_app_runs_the_python_that_is_tested() -> None:
     assert "runtime: { name: 'python', version: '3.13' }" in source("api")
     assert "perInstanceConcurrency: concurrencyPerInstance" in source("api")

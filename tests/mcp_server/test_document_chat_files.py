@@ -188,6 +188,29 @@ async def test_a_citation_is_checked_against_our_own_text_whatever_was_sent(
     assert (f'"{result.files[0].file_id}"' in sent(double)) == (way == "files")
 
 
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_is_the_same_whether_it_is_streamed_or_not(
+    listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    double.script.replies.append(Reply(text=" \n The quay opens at seven [S1]. \n "))
+    listener = Listener()
+    result = await ask(side, chat_by("text"), "a.txt", listener=listener if listens else None)
+    assert result.answer == 'The quay opens at seven [Page 1 of Document "a.txt"].'
+    assert "".join(listener.shown) == (result.answer if listens else "")
+
+
+@pytest.mark.parametrize("said", [" \n ", "[S1]"])
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_that_shows_nothing_is_a_failure(
+    said: str, listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    double.script.replies.append(Reply(text=said))
+    with pytest.raises(DependencyDown, match="empty answer"):
+        await ask(side, chat_by("text"), "a.txt", listener=Listener() if listens else None)
+
+
 async def test_a_file_stands_behind_the_label_that_numbers_its_pages(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:

@@ -5,15 +5,11 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
+from core.contract import TOOLS
 from orc.graphs.models import DOCUMENT_CHAT
 from orc.graphs.tool_views import HANDLED, SUPPLIED_BY_SCOPE, offered
 from orc.tools import ToolSchema
 from scripts.describe_tools import TARGET, describe, live_tools
-
-TOOLS = {
-    "document_chat", "semantic_search", "search_pages", "get_page", "follow_relation", "get_ontology",
-    "documents_list", "documents_get_summary", "documents_get_content", "documents_analyze", "web_search",
-}  # fmt: skip
 
 
 @pytest.fixture

@@ -58,3 +58,11 @@ def test_the_oldest_logs_make_room_and_owners_are_kept_apart() -> None:
     assert recent.find(owner, f"t{KEPT_TURNS}", "first") is not None
     assert recent.find(owner, f"t{KEPT_TURNS}", "second") is None
     assert recent.find(Owner("o", "u", "d"), f"t{KEPT_TURNS}", "first") is None
+
+
+async def test_nothing_follows_the_event_that_ends_a_turn() -> None:
+    log = EventLog([Token(text="a")])
+    log.publish(failed := Failed(problem=problem(500, "It broke.", "trace")))
+    log.publish(Token(text="late"))
+    assert log.ending is failed
+    assert [event async for _, event in log.follow()] == [Token(text="a"), failed]

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from core.contract import MODEL_META_KEY, STREAM_META_KEY
-from core.errors import DependencyDown
+from core.errors import DependencyDown, InvalidInput
 from core.outages import FAILURES_IN_A_ROW, CircuitOpen
 from orc.mcp_gateway import RESTART_SECONDS, McpToolGateway
 from orc.tools_process import free_port
@@ -84,8 +84,10 @@ async def tools(port: int) -> AsyncIterator[Unwell]:
 
 
 @asynccontextmanager
-async def gateway_to(port: int) -> AsyncIterator[McpToolGateway]:
-    gateway = McpToolGateway(f"http://127.0.0.1:{port}/mcp", timeout_seconds=CALL_SECONDS)
+async def gateway_to(
+    port: int, *, timeout_seconds: float = CALL_SECONDS, **how: float
+) -> AsyncIterator[McpToolGateway]:
+    gateway = McpToolGateway(f"http://127.0.0.1:{port}/mcp", timeout_seconds=timeout_seconds, **how)
     try:
         yield gateway
     finally:
@@ -94,6 +96,30 @@ async def gateway_to(port: int) -> AsyncIterator[McpToolGateway]:
 
 async def echo(gateway: McpToolGateway) -> dict[str, Any]:
     return await gateway.call("echo", {"text": "hello"}, "token")
+
+
+async def test_a_server_that_hangs_holds_nobody_up_who_asks_which_tools_there_are() -> None:
+    port = free_port()
+    patient = {"timeout_seconds": 60, "listing_seconds": 1, "kept_seconds": 0}
+    async with tools(port) as server, gateway_to(port, **patient) as gateway:
+        server.answer = hang
+        with pytest.raises(DependencyDown, match="within") as slow:
+            await asyncio.wait_for(gateway.list_tools("token"), 5)
+        assert slow.value.code == "tool_timeout"
+        server.answer = None
+        listed = await gateway.list_tools("token")
+        server.answer = hang
+        assert await asyncio.wait_for(gateway.list_tools("token"), 5) == listed
+        assert [tool.name for tool in listed] == ["echo", "tell_meta"]
+
+
+async def test_what_cannot_be_encoded_is_an_error_of_the_call_and_no_outage() -> None:
+    port = free_port()
+    async with tools(port), gateway_to(port) as gateway:
+        for _ in range(2 * FAILURES_IN_A_ROW):
+            with pytest.raises(InvalidInput):
+                await gateway.call("echo", {"text": "\ud800"}, "token")
+        assert await echo(gateway) == {"text": "hello"}
 
 
 async def test_what_a_caller_adds_travels_in_the_calls_meta_beside_its_wish_to_stream() -> None:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -12,22 +13,24 @@ from core.contract import DocumentChatMetadata, DocumentChatResult
 from core.documents.models import BlobProperties, Document, FileRef
 from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, OrcError
-from core.llm.catalogue import ModelCatalogue
+from core.llm.catalogue import ModelCatalogue, ModelFacts
 from core.scope import ScopeTokens
 from core.sqlite import Database
 from orc.bootstrap import load_prompts
+from orc.context.budget import INSTRUCTIONS_AND_TOOLS
 from orc.context.keeper import NoMemory
 from orc.conversations import sqlite
 from orc.conversations.models import Turn, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.event_log import EventLog
 from orc.events import Done, Failed
-from orc.graphs.graph import compile_graph
-from orc.graphs.models import Policy
+from orc.graphs.graph import TurnGraph, compile_graph
+from orc.graphs.models import ConversationState, Deps, Policy
 from orc.identity import Principal
 from orc.orchestrator import Orchestrator
 from orc.requests import TurnRequest
 from orc.session import Parts, TurnLimits
+from orc.tools import ToolSchema
 from tests.fakes import FakeTools, WordCounter, models_of, scripted
 
 CALLER = Principal("contoso", "ada")
@@ -67,7 +70,13 @@ class Log(SqliteTurnLog):
     confirmation_error: Exception | None = None
     fail_error: Exception | None = None
 
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.may_commit = asyncio.Event()
+        self.may_commit.set()
+
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
+        await self.may_commit.wait()
         if self.commit_error:
             raise self.commit_error
         committed = await super().commit(owner, turn_id, attempt, outcome)
@@ -97,6 +106,16 @@ class SlowTools(FakeTools):
     async def call(self, *words: Any, **options: Any) -> dict[str, Any]:
         await self.may_answer.wait()
         return await super().call(*words, **options)
+
+
+class SeenGraph:
+    """A graph that only notes what a turn would have been given."""
+
+    policy: Policy
+
+    async def ainvoke(self, state: ConversationState, config: Any, *, context: Deps) -> dict[str, Any]:
+        self.policy = context.policy
+        return {**dict(state), "answer": "Hello."}
 
 
 @pytest.fixture
@@ -177,6 +196,44 @@ async def test_an_answer_waits_for_a_store_that_is_briefly_down(log: Log, tools:
     assert isinstance(await ending(events), Done)
     [turn] = await log.turns(OWNER)
     assert turn.status is TurnStatus.COMMITTED
+
+
+async def test_an_answer_that_was_made_in_time_may_be_stored_after_the_deadline(
+    log: Log, tools: SlowTools
+) -> None:
+    log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
+    events = await orchestrator(log, tools, deadline_seconds=0.3).start(asking("a.pdf"), CALLER)
+    await asyncio.sleep(0.5)
+    log.commit_error = None
+    assert isinstance(await ending(events), Done)
+
+
+async def test_a_store_that_hangs_is_not_waited_for_for_ever(log: Log, tools: SlowTools) -> None:
+    log.may_commit.clear()
+    failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    assert isinstance(failed, Failed)
+    assert (failed.problem.status, failed.problem.dependency) == (503, "store")
+
+
+async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
+    class Pages(Shelf):
+        asked: list[int] = []
+
+        async def list_documents(self, owner: Owner) -> list[Document]:
+            return await self.resolve(owner, ["a.pdf"])
+
+        async def page_text(self, document_id: str, number: int) -> str:
+            self.asked.append(number)
+            return "The fee is 10."
+
+    place = {"document_id": "d", "page_id": "d.p1", "page_number": 1, "blob_name": "a.pdf"}
+    told = {"summary": "", "topics": [], "matches": ["The fee is 10."], "text": "The fee is 10.", "start": 0}
+    tools.schemas = [ToolSchema(name="search_pages", description="", input_schema={})]
+    tools.results["search_pages"] = {"pages": [{**place, **told}], "steps": []}
+    parts = orchestrator(log, tools, shelf := Pages())._parts
+    lazy = Orchestrator(replace(parts, policy=Policy(lazy_retrieval=True)))
+    assert isinstance(await ending(await lazy.start(asking(), CALLER)), Done)
+    assert shelf.asked == [1]
 
 
 DOWN = DependencyDown("The database cannot be used.", dependency="store")
@@ -276,6 +333,24 @@ async def test_the_events_of_a_deleted_conversation_are_gone(log: Log, tools: Sl
     await log.delete(OWNER)
     with pytest.raises(NotFound):
         await running.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
+
+
+async def test_budgets_leave_room_for_the_longest_answer_in_the_smallest_window(log: Log) -> None:
+    """Also in that of a model that only judges, and for a kind of question that may be answered at length."""
+    base = orchestrator(log, FakeTools())._parts
+    critic, _ = scripted(lambda _messages, _options: AIMessage("x"))
+    critic.name = "small"
+    parts = replace(
+        base,
+        models=replace(base.models, critic=critic),
+        catalogue=ModelCatalogue({"small": ModelFacts(context_window=20_000)}),
+        policy=Policy.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
+        graph=cast(TurnGraph, graph := SeenGraph()),
+    )
+    await (await Orchestrator(parts).start(asking(), CALLER)).last()
+    policy = graph.policy
+    used = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
+    assert used <= 20_000 - INSTRUCTIONS_AND_TOOLS - 9000
 
 
 async def test_a_conversation_that_is_not_there_is_not_made_by_talking_to_it(

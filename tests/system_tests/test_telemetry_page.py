@@ -81,10 +81,33 @@ async def test_days_are_plotted_with_axes(page: Page) -> None:
     assert int(totals[0]) > 60
 
 
+@pytest.mark.parametrize(
+    ("cost", "labels", "exact"),
+    [
+        (0.14, ["$0.00", "$0.05", "$0.10", "$0.15"], "$0.1400"),
+        (0.00086, ["$0.00000", "$0.00025", "$0.00050", "$0.00075", "$0.00100"], "$0.00086"),
+        (4815.5, ["$0", "$2,000", "$4,000", "$6,000"], "$4815.50"),
+    ],
+)
+async def test_an_axis_says_what_it_shows(page: Page, cost: float, labels: list[str], exact: str) -> None:
+    day = f"{{ ...NOTHING, day: '2025-03-10', turns: 1, cost_usd: {cost} }}"
+    formats = "{ axis: roundDollars, exact: dollars }"
+    drawn = f"plot('Cost', [{day}], [['cost_usd', 'US dollars', 'first']], {formats})"
+    texts = f"[...{drawn}.querySelectorAll('svg > text')].map((each) => each.textContent)"
+    assert (await page.value(texts))[: len(labels)] == labels
+    assert f"US dollars: {exact}" in await page.value(f"{drawn}.querySelector('title').textContent")
+
+
+async def test_steps_of_tokens_and_of_time_are_told_whole(page: Page) -> None:
+    assert await page.value("[1250000, 12500, 2.5, 0].map(round.format)") == ["1.25M", "12.5K", "2.5", "0"]
+    assert await page.value("[1250, 2.5, 12500].map(roundSeconds)") == ["1.25 s", "2.5 ms", "12.5 s"]
+
+
 async def test_turns_are_paged_there_and_back(page: Page) -> None:
     first = await page.value(shown("#rows td:first-child"))
     assert len(first) == 20
-    await page.value(click("#next"))
+    # Twice, as hands do.
+    await page.value(f"{click('#next')}, {click('#next')}")
     await page.until("document.querySelector('#place').textContent === 'page 2'")
     second = await page.value(shown("#rows td:first-child"))
     assert max(second) <= min(first)
@@ -100,6 +123,13 @@ async def test_turns_are_filtered(page: Page) -> None:
     assert set(await page.value(shown("#rows td:last-child"))) == {"deadline_exceeded"}
     await page.value(click("#filters [type=reset]"))
     await page.until("document.querySelector('#rows tr td:last-child').textContent === 'done'")
+
+
+async def test_turns_are_found_by_their_trace(page: Page) -> None:
+    await page.value(f"document.querySelector('[name=trace_id]').value = '{900:032x}'")
+    await page.value(click("#filters button:not([type])"))
+    await page.until("document.querySelectorAll('#rows tr').length === 1")
+    assert MARKUP in await page.value("document.querySelector('#rows tr').textContent")
 
 
 async def test_a_day_in_a_plot_chooses_its_turns(page: Page) -> None:
@@ -123,6 +153,8 @@ async def test_a_turn_has_a_timeline_and_its_numbers(page: Page) -> None:
     assert "3 of 3 verified" in facts
     assert "dependency_down" in facts
     assert "tools3,950" in facts
+    assert "1 issue" in facts
+    assert "1 issues" not in facts
 
 
 async def test_markup_in_a_name_is_text(page: Page) -> None:

@@ -134,7 +134,7 @@ def _fail_in_every_way(
         client.request(method, path)
 
 
-def test_a_turn_is_one_trace_from_the_caller_to_the_stores(traced: Traced) -> None:
+def test_a_turn_is_one_trace_from_the_caller_to_the_model(traced: Traced) -> None:
     spans = traced.spans(TRACE)
     assert traced.documents == TRACE
     assert {span.service for span in spans} == {"orc-api", "orc-tools"}
@@ -152,16 +152,11 @@ def test_every_node_every_tool_call_and_every_model_call_has_a_span(traced: Trac
     assert chat.service == "orc-tools"
     assert traced.above(chat) == [
         "tools/call document_chat",
-        "mcp_server",
         "execute_tool document_chat",
         "call_tools",
         "invoke_agent orc",
         "POST /api/orc",
     ]
-    assert traced.above(traced.one(TRACE, "model"))[0] == "chat gpt-4o"
-    stores = [span for span in traced.spans(TRACE) if span.name.startswith("sqlite")]
-    assert {span.service for span in stores} == {"orc-api", "orc-tools"}
-    assert "tools/call document_chat" in [traced.above(span)[0] for span in stores]
     assert (chat.attributes["gen_ai.usage.input_tokens"], chat.kind) != (0, "internal")
 
 
@@ -173,8 +168,8 @@ def test_every_tool_that_a_model_chooses_has_a_span_on_either_side(traced: Trace
         "semantic_search",
     }
     for span in served:
-        assert traced.above(span)[1].startswith("execute_tool")
-        assert traced.above(span)[2:] == ["call_tools", "invoke_agent orc", "POST /api/orc"]
+        assert traced.above(span)[0].startswith("execute_tool")
+        assert traced.above(span)[1:] == ["call_tools", "invoke_agent orc", "POST /api/orc"]
     refused = [span for span in served if span.attributes.get("error.type") == "invalid_input"]
     assert [span.name for span in refused] == ["tools/call semantic_search"]
     roles = [span.attributes["orc.model.role"] for span in spans if span.name == "chat gpt-4o"]

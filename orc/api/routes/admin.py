@@ -18,6 +18,9 @@ from orc.telemetry.models import Status, TraceFilter
 from orc.telemetry.ports import MAX_DAYS
 
 USUAL_DAYS = 30
+MOST_TURNS = 200
+"""Of one trace id, which is the caller's own to choose."""
+_TRACE_ID = "^[0-9a-f]{32}$"
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MOMENT = _DAY + r"[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 
@@ -54,7 +57,7 @@ Moment = Annotated[
 ]
 Day = Annotated[date | None, _written_as(_DAY, "a date, like 2025-01-31")]
 Name = Annotated[str | None, Query(min_length=1, max_length=256)]
-TraceId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="as `x-trace-id` said it")]
+TraceId = Annotated[str, Path(pattern=_TRACE_ID, description="as `x-trace-id` said it")]
 
 router = APIRouter(prefix="/admin/telemetry", tags=["telemetry"], dependencies=[Depends(admitted)])
 
@@ -65,6 +68,7 @@ async def list_turns(
     services: ServicesDep,
     since: Annotated[Moment, Query(description="that began then or later")] = None,
     until: Annotated[Moment, Query(description="that began before then")] = None,
+    trace_id: Annotated[str | None, Query(pattern=_TRACE_ID)] = None,
     user_id: Name = None,
     conversation_id: Name = None,
     status: Status | None = None,
@@ -77,6 +81,7 @@ async def list_turns(
     wanted = TraceFilter(
         since=since,
         until=until,
+        trace_id=trace_id,
         user_id=user_id,
         conversation_id=conversation_id,
         status=status,
@@ -119,9 +124,13 @@ async def show_page() -> HTMLResponse:
 
 
 @router.get("/{trace_id}", response_model=TraceResponse, responses=responses(404))
-async def get_trace(trace_id: TraceId, caller: PrincipalDep, services: ServicesDep) -> TraceResponse:
-    """The turns of one trace: steps, tools, models, budgets, checks and a timeline."""
-    turns = await services.traces.find(caller.organization_id, trace_id)
+async def get_trace(
+    trace_id: TraceId, caller: PrincipalDep, services: ServicesDep, attempt: Name = None
+) -> TraceResponse:
+    """The turns of one trace: steps, tools, models, budgets, checks and a timeline. The latest 200, or one
+    `attempt` at one of them."""
+    wanted = TraceFilter(trace_id=trace_id, attempt=attempt)
+    turns, _ = await services.traces.page(caller.organization_id, wanted, limit=MOST_TURNS)
     if not turns:
         raise NotFound("There is no such trace.")
-    return TraceResponse(trace_id=trace_id, turns=turns)
+    return TraceResponse(trace_id=trace_id, turns=turns[::-1])

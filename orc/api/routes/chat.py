@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Request, Response
 
 from orc.api.dependencies import PrincipalDep, ServicesDep, TraceIdDep
+from orc.api.errors import SESSION_HEADER
 from orc.api.questions import ChatRequest
 from orc.api.replies import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
 from orc.bootstrap import Services
@@ -15,7 +16,6 @@ from orc.requests import TurnRequest
 
 router = APIRouter(tags=["chat"])
 
-SESSION_HEADER = "x-session-id"
 CLIENT_CHARACTERS = 200
 
 _SESSION = {
@@ -49,15 +49,19 @@ async def chat_turn(
     """The turn that the messages ask for, in the conversation of their session.
 
     What was said before counts as it was sent. Only a named session that sends its question alone goes
-    on from what is stored.
+    on from what is stored, and only a named one is told what is remembered of it.
     """
     question, earlier = question_and_history(body.said)
     goes_on = body.session_id is not None and not earlier
     client = client_id or request.headers.get("user-agent", "")
+    # So that a refusal tells it, too.
+    request.state.session_id = session = _conversation_of(body, services, caller, client)
     return TurnRequest(
         question=question,
-        conversation_id=_conversation_of(body, services, caller, client),
+        conversation_id=session,
         creates=True,
+        # Two chats that begin alike are one conversation: only what was sent is surely of this one.
+        recalls=body.session_id is not None,
         history=None if goes_on else latest_turns(earlier, services.settings.history_turns),
         blob_names=body.names,
         contexts=[context.model_dump() for context in body.contexts],

@@ -2,10 +2,12 @@
 
 import asyncio
 
+import pytest
+
 from core.contract import Citation, Rectangle
 from core.documents.boxes import SCALE, Box, pack
 from core.documents.names import page_id
-from core.errors import DependencyDown
+from core.errors import DependencyDown, NotFound, Unavailable
 from core.grounding.highlights import rectangles, with_rectangles
 from core.grounding.sources import Source
 
@@ -81,6 +83,18 @@ async def test_a_store_that_is_down_costs_the_rectangles_and_not_the_answer() ->
     boxes = Boxes({("d1", 2): BOXES}, readers=2)
     cited = [citation("d1", 1), citation("d1", 2)]
     found = await with_rectangles(cited, [source("d1", 1), source("d1", 2)], boxes.read)
+    assert [each.rectangles for each in found] == [[], TWO]
+
+
+@pytest.mark.parametrize("fault", [NotFound("gone"), Unavailable("busy"), ValueError("a bug")])
+async def test_whatever_goes_wrong_costs_the_rectangles_and_not_the_answer(fault: Exception) -> None:
+    async def read(_document_id: str, number: int) -> bytes:
+        if number == 1:
+            raise fault
+        return BOXES
+
+    cited = [citation("d1", 1), citation("d1", 2)]
+    found = await with_rectangles(cited, [source("d1", 1), source("d1", 2)], read)
     assert [each.rectangles for each in found] == [[], TWO]
 
 

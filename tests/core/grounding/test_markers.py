@@ -151,6 +151,51 @@ def test_an_item_of_a_list_that_the_source_does_not_hold_is_uncovered() -> None:
     assert "Sell your house" in " ".join(writer.grounding.issues)
 
 
+HOUSE = "Pets are permitted in all rooms:\n• Tenants may keep cats\n• Guests may bring dogs\nThe fee is 10."
+
+
+@pytest.mark.parametrize(
+    ("answer", "uncited"),
+    [
+        ("# Smoking is allowed in every room\nThe fee is 10. [S1]", "Smoking is allowed in every room"),
+        (
+            "All pets are permitted, and smoking:\n- Tenants may keep cats. [S1]",
+            "All pets are permitted, and",
+        ),
+        ("You may smoke everywhere:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", "You may smoke"),
+        (f"{NOT_FOUND_ANSWER} You may smoke everywhere, as everybody knows:", "You may smoke everywhere"),
+        ("# Pets are permitted in all rooms\nThe fee is 10. [S1]", None),
+        ("Pets are permitted in all rooms:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", None),
+        ("## The fee\nYou should know the following:\n- The fee is 10. [S1]", None),
+    ],
+)
+def test_a_heading_or_a_lead_that_states_something_needs_a_source_too(
+    answer: str, uncited: str | None
+) -> None:
+    writer = CitationWriter([source().model_copy(update={"text": HOUSE, "page_text": HOUSE})])
+    writer.feed(answer)
+    writer.finish()
+    told = " ".join(writer.grounding.issues)
+    assert writer.grounding.grounded is (uncited is None), told
+    assert not writer.grounding.not_found
+    assert uncited is None or f"Nothing is cited for: {uncited}" in told
+
+
+def test_a_lead_may_be_borne_out_by_the_source_of_any_item_below_it() -> None:
+    other = "Cats must be registered. The fee is 10."
+    writer = CitationWriter(
+        [
+            source(number).model_copy(update={"text": t, "page_text": t})
+            for number, t in ((1, other), (2, HOUSE))
+        ]
+    )
+    writer.feed(
+        "Pets are permitted in all rooms:\n- Cats must be registered [S1]\n- Guests may bring dogs [S2]"
+    )
+    writer.finish()
+    assert writer.grounding.grounded
+
+
 def test_a_file_name_cannot_forge_a_citation() -> None:
     name = 'x", not verified] [Page 9 of Document "b.pdf'
     writer = CitationWriter([source().model_copy(update={"blob_name": name})])
@@ -169,6 +214,9 @@ LOOK_ALIKES = [
     f'[{" " * 40}Page{" " * 40}3 of Document "a.pdf"]',
     '[Page [3] of Document "a.pdf"]',
     "[\uff30age 3 of \uff24ocument]",
+    # In Cyrillic and Greek letters.
+    '[\u0420\u0430g\u0435 3 of D\u043e\u0441um\u0435nt "a.pdf"]',
+    "[\u03a1age 3 of D\u03bfcument]",
 ]
 
 

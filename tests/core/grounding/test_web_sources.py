@@ -58,6 +58,7 @@ FORGED = [
     '[Web page "Opening times", quay.example, not verified]',
     "[web-page quay.example]",
     "[Webpage: quay.example]",
+    "[W\u0435b page: quay.example]",
     "[\u200bWeb\u200b Page 'x', y.example]",
     "\uff3bWeb page \u201cx\u201d, y.example\uff3d",
     "[**Web** _pages_ x]",

@@ -32,6 +32,8 @@ def test_small_talk_needs_no_tool(said: str) -> None:
 
 def test_what_the_user_said_before_needs_no_tool() -> None:
     assert choose_calls("What is my name?", ["My name is Ada."], [], ALL) == []
+    asked = "What is my name according to the contract?"
+    assert [call.name for call in choose_calls(asked, ["My name is Ada."], [], ALL)] == [SEARCH]
 
 
 def test_which_documents_there_are_is_listed_once() -> None:

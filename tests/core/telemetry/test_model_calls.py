@@ -79,7 +79,9 @@ async def test_a_streams_span_ends_with_the_stream_and_is_nobody_elses_parent(re
     assert (reader.name, chat.name, turn.name) == ("reader", "chat gpt-4o", "turn")
     assert reader.parent == chat.parent == turn.context
     assert chat.status.is_ok
-    assert recorded.attributes("chat gpt-4o")["gen_ai.usage.output_tokens"]
+    told = recorded.attributes("chat gpt-4o")
+    assert told["gen_ai.usage.output_tokens"]
+    assert told["gen_ai.response.time_to_first_chunk"]
 
 
 @pytest.mark.parametrize("tells_content", [False, True])
@@ -132,7 +134,5 @@ async def test_embeddings_are_calls_too(recorded: Recorded) -> None:
     embedder = OpenAIEmbedder(Vectors(), WordCounter(), name="small", guard=guard, provider="openai")  # type: ignore[arg-type]
     with span("turn"):
         await embedder.embed_query("quokka")
-    attempt, embedding, turn = recorded.spans
-    assert recorded.names == ["model", "embeddings small", "turn"]
-    assert (attempt.parent, embedding.parent) == (embedding.context, turn.context)
+    assert recorded.names == ["embeddings small", "turn"]
     assert recorded.attributes("embeddings small")["gen_ai.operation.name"] == "embeddings"

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import time
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -11,7 +13,8 @@ from opentelemetry.trace import StatusCode
 from core.errors import DependencyDown
 from core.logs import keep_content_out
 from core.outages import Guard
-from core.telemetry.spans import current_trace_id, request_span, span, step, trace_id_of, traced
+from core.sqlite import SPAN_SECONDS, Database
+from core.telemetry.spans import current_trace_id, long_step, request_span, span, step, trace_id_of, traced
 from tests.recorded import Recorded
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -19,10 +22,13 @@ CALLER = "00f067aa0ba902b7"
 
 
 async def test_a_failure_is_told_by_its_kind_alone(recorded: Recorded) -> None:
-    guard = Guard("store", lambda _exc: DependencyDown("quokka", dependency="store"))
+    guard = Guard("store", lambda _exc: DependencyDown("quokka", dependency="other"))
+
+    async def ask() -> None:
+        raise ValueError("quokka")
+
     with pytest.raises(DependencyDown), span("turn"):
-        async with guard.attempt():
-            raise ValueError("quokka")
+        await guard.call(ask)
     for name in ("store", "turn"):
         failed = recorded.span(name)
         assert (failed.attributes or {})["error.type"] == "dependency_down"
@@ -61,6 +67,30 @@ def test_a_traceparent_that_cannot_be_read_is_none(recorded: Recorded, given: st
     with request_span(given, "POST") as begun:
         assert trace_id_of(begun) == current_trace_id() != TRACE
     assert recorded.span("POST").parent is None
+
+
+def test_what_takes_no_time_is_told_of_only_where_it_fails(recorded: Recorded) -> None:
+    with pytest.raises(ValueError, match="quokka"), span("turn"):
+        with long_step("quick", seconds=60):
+            pass
+        with long_step("slow", seconds=0):
+            pass
+        with long_step("failed", seconds=60):
+            raise ValueError("quokka")
+    slow, failed, turn = recorded.spans
+    assert recorded.names == ["slow", "failed", "turn"]
+    assert slow.parent == failed.parent == turn.context
+    assert (failed.attributes or {})["error.type"] == "ValueError"
+
+
+async def test_a_long_look_into_the_database_is_a_step(recorded: Recorded, tmp_path: Path) -> None:
+    database = Database(tmp_path / "orc.db")
+    try:
+        with span("turn"):
+            await database.read(lambda _connection: time.sleep(SPAN_SECONDS))
+        assert recorded.attributes("sqlite read") == {"db.system.name": "sqlite"}
+    finally:
+        await database.close()
 
 
 @pytest.mark.parametrize("name", ["POST", None])

@@ -57,6 +57,7 @@ def test_who_tells_something_does_not_ask(text: str, tells: bool) -> None:
     ("text", "speaks"),
     [
         ("How long is my contract?", True), ("Was steht auf Seite 3?", True), ("dans le rapport", True),
+        ("under the lease?", True), ("nach meinem Mietvertrag", True), ("selon le propriétaire", True),
         ("¿qué dice el informe?", True), ("What is my project called?", False), ("Is it profiled?", False),
     ],
 )  # fmt: skip

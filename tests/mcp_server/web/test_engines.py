@@ -1,6 +1,7 @@
 """Both search engines against a double of their APIs: what they find, and how they fail."""
 
 import asyncio
+import json
 import logging
 import socket
 import time
@@ -12,6 +13,7 @@ from pydantic import SecretStr
 
 from core.errors import DependencyDown
 from core.outages import FAILURES_IN_A_ROW, CircuitOpen
+from mcp_server.tools.web_searching import WebSearching
 from mcp_server.web.brave import BraveSearch
 from mcp_server.web.google import GoogleSearch
 from mcp_server.web.ports import MOST_CHARACTERS, MOST_PAGES, WebPage, WebSearch
@@ -124,11 +126,13 @@ REFUSALS = [
     ("brave", Failure(422, b'{"errors": [{"code": "SUBSCRIPTION_TOKEN_INVALID"}]}'), "web_search_auth"),
     ("brave", brave_error(422, "VALIDATION"), "web_search_refused"),
     ("brave", Failure(301, b""), "web_search_refused"),
+    ("brave", brave_error(429, "RATE_LIMITED"), "web_search_busy"),
+    ("google", google_error(429, "... limit 'Queries per minute'", "rateLimitExceeded"), "web_search_busy"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("build", "refusal", "code"), REFUSALS, indirect=["build"])
-async def test_what_will_not_pass_by_itself_is_said_and_not_tried_again(
+async def test_what_will_not_pass_at_once_is_said_and_not_tried_again(
     build: Build, refusal: Failure, code: str, double: WebSearchDouble
 ) -> None:
     double.failures = [Failure(refusal.status, refusal.body)]
@@ -140,10 +144,8 @@ async def test_what_will_not_pass_by_itself_is_said_and_not_tried_again(
 @pytest.mark.parametrize(
     ("build", "brief"),
     [
-        ("google", google_error(429, "... limit 'Queries per minute'", "rateLimitExceeded")),
         ("google", google_error(503, "Backend Error", "backendError")),
         ("google", Failure(200, None)),
-        ("brave", brave_error(429, "RATE_LIMITED")),
         ("brave", Failure(500, b"oops")),
     ],
     indirect=["build"],
@@ -152,6 +154,45 @@ async def test_what_passes_is_tried_again(build: Build, brief: Failure, double: 
     double.failures = [Failure(brief.status, brief.body, times=2)]
     assert await build().search("quay", 5) == PAGES
     assert len(double.asked) == 3
+
+
+async def test_a_busy_engine_is_not_taken_to_be_down(build: Build, double: WebSearchDouble) -> None:
+    engine = build()
+    double.failures = [Failure(429, b"{}", times=FAILURES_IN_A_ROW)]
+    for _ in range(FAILURES_IN_A_ROW):
+        assert "at the moment" in (await failure(engine)).message
+    assert await engine.search("quay", 5) == PAGES
+
+
+ODD = {"title": None, "url": "https://odd.example/", "link": "https://odd.example/", "snippet": None}
+RESULTS = [
+    ODD,
+    {"title": 5, "url": [], "link": []},
+    "no result",
+    {
+        "title": "Q",
+        "url": "https://quay.example/",
+        "link": "https://quay.example/",
+        "description": "At seven.",
+        "snippet": "At seven.",
+        "extra_snippets": [None, "At seven."],
+    },
+]
+
+
+async def test_a_result_that_cannot_be_read_takes_no_other_with_it(
+    build: Build, double: WebSearchDouble
+) -> None:
+    kinds = {"kind": "customsearch#search", "type": "search"}
+    double.failures = [
+        Failure(200, json.dumps({**kinds, "items": RESULTS, "web": {"results": RESULTS}}).encode()),
+        Failure(200, json.dumps({**kinds, "items": None, "web": None}).encode()),
+    ]
+    engine = build()
+    found = await WebSearching(engine).search("quay", 5)
+    assert [(page.title, page.text) for page in found.results] == [("Q", "At seven.")]
+    assert found.left_out == 3
+    assert await engine.search("quay", 5) == []
 
 
 ENDLESS = b'{"kind": "customsearch#search", "type": "search"' + b" " * 2 * MOST_BYTES + b"}"

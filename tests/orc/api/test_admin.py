@@ -6,9 +6,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from orc.api.app import create_app
+from orc.api.routes.admin import MOST_TURNS
 from orc.settings import AuthMode, Settings
+from orc.telemetry.ports import TraceStore
 from tests.system import principal_headers
 from tests.traces import NOON, ORGANIZATION, detailed, trace
 
@@ -19,10 +22,21 @@ EVERY_PATH = (TURNS, DAYS, "/telemetry/page", f"/telemetry/{1:032x}")
 
 
 @pytest.fixture
-async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+async def app(tmp_path: Path) -> AsyncIterator[FastAPI]:
+    made = create_app(Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH))
+    yield made
+    await made.state.services.close()
+
+
+@pytest.fixture
+async def store(app: FastAPI) -> TraceStore:
+    traces: TraceStore = (await app.state.services.get()).traces
+    return traces
+
+
+@pytest.fixture
+async def client(app: FastAPI, store: TraceStore) -> AsyncIterator[httpx.AsyncClient]:
     """The API over three turns of acme, and one of umbra under the first one's trace id."""
-    app = create_app(Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH))
-    store = (await app.state.services.get()).traces
     kept = [
         detailed(1),
         trace(2, NOON + timedelta(hours=1), user_id="bob", status="failed", error_code="internal"),
@@ -34,7 +48,6 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers=ADMIN) as opened:
         yield opened
-    await app.state.services.close()
 
 
 async def turns(client: httpx.AsyncClient, **wanted: str) -> list[str]:
@@ -67,6 +80,7 @@ async def test_filters_choose_turns(client: httpx.AsyncClient) -> None:
     assert await turns(client, status="failed") == ["turn-2"]
     assert await turns(client, user_id="ada", intent="research", model="gpt-4o") == ["turn-1"]
     assert await turns(client, conversation_id="c-9") == []
+    assert await turns(client, trace_id=f"{3:032x}") == ["turn-3"]
     assert await turns(client, since="2025-03-10T12:30:00Z", until="2025-03-11T00:00:00Z") == ["turn-2"]
     assert await turns(client, until="2025-03-10T14:30:00+02:00") == ["turn-1"]
 
@@ -82,6 +96,7 @@ async def test_filters_choose_turns(client: httpx.AsyncClient) -> None:
         {"limit": "201"},
         {"cursor": "nonsense"},
         {"user_id": ""},
+        {"trace_id": "nonsense"},
     ],
 )
 async def test_filters_that_cannot_be_used_are_refused(
@@ -97,7 +112,23 @@ async def test_a_trace_holds_the_callers_turns_whole(client: httpx.AsyncClient) 
     assert told == {"trace_id": f"{1:032x}", "turns": [detailed(1).model_dump(mode="json")]}
 
 
-@pytest.mark.parametrize(("trace_id", "status"), [("f" * 32, 404), ("nonsense", 422)])
+async def test_one_attempt_of_a_trace_can_be_asked_for(client: httpx.AsyncClient) -> None:
+    [turn] = (await client.get(f"/telemetry/{1:032x}?attempt=attempt-00001")).json()["turns"]
+    assert turn["turn_id"] == "turn-1"
+
+
+async def test_a_trace_that_spans_many_turns_tells_the_latest(
+    client: httpx.AsyncClient, store: TraceStore
+) -> None:
+    for number in range(MOST_TURNS + 3):
+        await store.save(trace(100 + number, NOON + timedelta(seconds=number), trace_id="e" * 32))
+    told = (await client.get(f"/telemetry/{'e' * 32}")).json()["turns"]
+    assert [turn["turn_id"] for turn in told] == [f"turn-{103 + number}" for number in range(MOST_TURNS)]
+
+
+@pytest.mark.parametrize(
+    ("trace_id", "status"), [("f" * 32, 404), ("nonsense", 422), (f"{1:032x}?attempt=another", 404)]
+)
 async def test_a_trace_that_is_not_there(client: httpx.AsyncClient, trace_id: str, status: int) -> None:
     assert (await client.get(f"/telemetry/{trace_id}")).status_code == status
 

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from orc.api.app import create_app
 from orc.bootstrap import ServiceProvider
-from orc.session import Parts
+from orc.session import UNNAMED, Parts
 from orc.settings import AuthMode, Settings
 from tests.fakes import FakeTools, ScriptedModel, models_of, scripted
 from tests.system import principal_headers
@@ -44,6 +44,11 @@ class Api:
             headers={**principal_headers(organization, user), **headers},
         )
         return await self.stack.enter_async_context(client)
+
+    async def settled(self) -> None:
+        """Wait until the turns have been taken in, which happens after their answers."""
+        provider: ServiceProvider = self.app.state.services
+        await (await provider.get()).orchestrator.close()
 
 
 def _answer(messages: list[BaseMessage], _options: Json) -> AIMessage:
@@ -124,6 +129,26 @@ async def test_a_named_session_goes_on_from_what_is_stored(ann: httpx.AsyncClien
 async def test_a_chat_that_begins_like_another_knows_nothing_of_it(ann: httpx.AsyncClient, api: Api) -> None:
     assert await session_of(ann) == await session_of(ann)
     assert told(api.model) == ["The fee?"]
+
+
+@pytest.mark.parametrize("wanted", [{"blob_names": ["nowhere.pdf"]}, {"model": "unheard-of"}])
+async def test_a_refusal_tells_the_session_too(ann: httpx.AsyncClient, wanted: Json) -> None:
+    response = await ann.post("/chat", json=body_of(**wanted))
+    assert response.status_code in (404, 422)
+    assert response.headers["x-session-id"] == await session_of(ann)
+
+
+async def test_only_a_named_session_is_told_what_is_remembered_of_it(
+    ann: httpx.AsyncClient, api: Api
+) -> None:
+    for session in (None, "holiday"):
+        named = {"session_id": session} if session else {}
+        await chat(ann, ("user", "Hello"), ("user", "My salary is 90000 euros."), **named)
+        await api.settled()
+        result = await chat(ann, ("user", "Hello"), ("user", "What is my salary?"), **named)
+        assert any("90000" in text for text in told(api.model)) == bool(session)
+        reason = result["metadata"]["summary_selection"]["reason"]
+        assert reason == ("" if session else UNNAMED)
 
 
 async def test_a_session_id_of_somebody_else_is_a_session_of_ones_own(

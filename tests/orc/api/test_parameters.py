@@ -45,8 +45,23 @@ async def test_a_parameter_that_comes_twice_is_refused(client: httpx.AsyncClient
 async def test_a_switch_is_true_or_false_and_nothing_like_it(
     client: httpx.AsyncClient, switch: object
 ) -> None:
-    response = await client.post("/orc", json={"question": "When?", "tools": {"search": switch}})
+    response = await client.post("/orc", json={"question": "When?", "tools": {"web_search": switch}})
     assert response.status_code == 422
+
+
+@pytest.mark.parametrize("path", ["/orc", "/chat"])
+async def test_a_switch_for_a_tool_that_there_never_is_is_refused_and_not_passed_over(
+    client: httpx.AsyncClient, path: str
+) -> None:
+    asked: dict[str, object] = {"messages": [{"role": "user", "content": "Hi"}]}
+    asked = asked if path == "/chat" else {"question": "Hi"}
+    refused = await client.post(path, json={**asked, "tools": {"web_search": False, "websearch": False}})
+    assert refused.status_code == 422
+    [problem] = refused.json()["errors"]
+    assert problem["field"] == "tools"
+    assert "'websearch'" in problem["reason"]
+    # There is no web here: a tool that is not offered at present can be switched off all the same.
+    assert (await client.post(path, json={**asked, "tools": {"web_search": False}})).status_code == 200
 
 
 @pytest.mark.parametrize(

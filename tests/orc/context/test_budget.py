@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from core.llm.catalogue import REPLY
-from core.llm.dialogue import REMEMBERED
 from core.llm.prompt_size import message_tokens, sections_of, tools_tokens
+from core.llm.remembered import Remembered
 from core.llm.tokens import ExactTokenCounter, read_ranks
 from orc.context.budget import INSTRUCTIONS_AND_TOOLS, LEAST, fitted
 from orc.graphs.models import Policy
@@ -42,11 +42,17 @@ def counter() -> ExactTokenCounter:
     return ExactTokenCounter(ranks)
 
 
-def conversation(system: str, said: list[str], question: str, found: str) -> list[BaseMessage]:
+def conversation(system: str, known: str, said: list[str], question: str, found: str) -> list[BaseMessage]:
     past = [HumanMessage(text) if at % 2 == 0 else AIMessage(text) for at, text in enumerate(said)]
     call = {"name": "semantic_search", "args": {"query": question}, "id": "1", "type": "tool_call"}
     asked = [HumanMessage(question), AIMessage("", tool_calls=[call])]
-    return [SystemMessage(system), *past, *asked, ToolMessage(found, tool_call_id="1")]
+    return [
+        SystemMessage(system),
+        Remembered(content=known),
+        *past,
+        *asked,
+        ToolMessage(found, tool_call_id="1"),
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,7 +60,7 @@ def conversation(system: str, said: list[str], question: str, found: str) -> lis
 def test_the_parts_add_up_to_what_the_model_counts(
     counter: ExactTokenCounter, system: str, said: list[str], question: str, found: str
 ) -> None:
-    messages = conversation(f"{system}\n\n{REMEMBERED}\n- {found}", said, question, found)
+    messages = conversation(system, found, said, question, found)
     sizes = sections_of(messages, question, counter, [SEARCH])
     body = {"messages": convert_to_openai_messages(messages), "tools": [SEARCH]}
     counted = Window(1, counter._loaded()).size_of(body)
@@ -66,15 +72,16 @@ def test_the_parts_add_up_to_what_the_model_counts(
 def test_each_text_is_counted_where_it_belongs(counter: ExactTokenCounter) -> None:
     question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
     messages = [
-        SystemMessage(f"Be brief.\n\n{REMEMBERED}\n- The tenant is Ada."),
+        SystemMessage("Be brief."),
+        Remembered(content="- The tenant is Ada."),
         HumanMessage("Hello."),
         AIMessage("Hello to you."),
         HumanMessage(f"{question}\n\nWhat the tools found:\n{source}"),
     ]
     sizes = sections_of(messages, question, counter)
     assert sizes["question"] == counter.count(question)
-    assert sizes["memory"] == counter.count(f"{REMEMBERED}\n- The tenant is Ada.")
-    assert sizes["history"] == sum(message_tokens(message, counter) for message in messages[1:3])
+    assert sizes["memory"] == message_tokens(messages[1], counter)
+    assert sizes["history"] == sum(message_tokens(message, counter) for message in messages[2:4])
     assert sizes["retrieval"] >= counter.count(source)
     assert sizes["tools"] == tools_tokens([], counter) == 0
 
@@ -91,6 +98,18 @@ def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
     parts = (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens)
     assert sum(parts) <= window - words - cap - INSTRUCTIONS_AND_TOOLS or LEAST in parts
     assert sum(parts) <= 4000 + 800 + 6000
+
+
+@pytest.mark.parametrize("name", ["retrieval_tokens", "history_tokens", "memory_tokens", "planner_tokens"])
+def test_budgets_of_the_settings_keep_to_a_roomy_window_too(name: str) -> None:
+    policy = fitted(Policy.model_validate({name: 100_000}), 64_000, "Why?", WordCounter())
+    parts = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
+    assert max(parts, policy.planner_tokens) <= 64_000 - INSTRUCTIONS_AND_TOOLS - REPLY
+
+
+def test_what_the_settings_switch_off_stays_off() -> None:
+    policy = Policy(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
+    assert fitted(policy, 4000, "word " * 9000, WordCounter()) == policy
 
 
 def test_what_gives_way_gives_way_in_proportion() -> None:

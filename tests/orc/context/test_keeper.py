@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from core.errors import DependencyDown
 from core.sqlite import Database
 from orc.context import sqlite
 from orc.context.condensing import Condenser
-from orc.context.keeper import UNWRITTEN_TURNS, MemoryKeeper, NoMemory
-from orc.context.models import Memory, Recalled
+from orc.context.keeper import UNREADABLE, UNWRITTEN_TURNS, MemoryKeeper, NoMemory
+from orc.context.models import UNKNOWN_FORM, Memory, Recalled
 from orc.context.notes import MAX_NOTES
 from orc.context.sqlite import SqliteMemoryStore
 from orc.context.summary import MAX_POINTS
@@ -238,9 +239,9 @@ async def test_a_store_that_is_down_or_silent_costs_a_turn_its_memory_and_nothin
     await keeper.update(head)
     with caplog.at_level(logging.WARNING):
         store.silent = True
-        assert await keeper.read(head) == Memory()
+        assert await keeper.read(head) == Memory(unread=UNREADABLE)
         store.silent, store.error = False, DependencyDown("The store is down.", dependency="store")
-        assert await keeper.read(head) == Memory()
+        assert await keeper.read(head) == Memory(unread=UNREADABLE)
         await keeper.update(head)
     assert "without its memory: TimeoutError" in caplog.text
     assert "remembered later: DependencyDown" in caplog.text
@@ -338,3 +339,28 @@ async def test_without_a_memory_nothing_is_remembered() -> None:
 
 
 OWNER_FIELDS = {"organization_id": "acme", "user_id": "ada", "conversation_id": "c-1"}
+
+
+async def test_a_memory_of_a_form_that_is_not_known_fails_no_turn_and_is_made_anew(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, database: Database
+) -> None:
+    await keeper.update(await ask(log, "My name is Ada."))
+
+    def spoil(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE conversation_memories SET item = replace(item, '\"fact\"', '\"goal\"')")
+
+    await database.write(spoil)
+    begun = await begin(log, "What is my name?")
+    assert await keeper.read(begun.head) == Memory(unread=UNKNOWN_FORM)
+    await keeper.update(begun.head)
+    assert notes_of(await stored(store)) == ["My name is Ada."]
+    assert notes_of(await keeper.read(begun.head)) == ["My name is Ada."]
+
+
+async def test_a_store_that_fails_unexpectedly_fails_no_turn(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = await ask(log, "My name is Ada.")
+    store.error = ValueError("a bug")
+    assert await keeper.read(head) == Memory(unread=UNREADABLE)
+    assert "a turn goes without its memory" in caplog.text

@@ -1,5 +1,6 @@
 """The contract of the memory store, run over every adapter."""
 
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ import pytest
 from core.documents.names import Owner
 from core.sqlite import Database
 from orc.context.cosmos import CosmosMemoryStore
-from orc.context.models import Memory, Note, NoteKind, SummaryPoint
+from orc.context.models import UNKNOWN_FORM, Memory, Note, NoteKind, SummaryPoint
 from orc.context.ports import MemoryStore
 from orc.context.sqlite import SCHEMA, SqliteMemoryStore
 from tests.azure_targets import Target
@@ -130,3 +131,15 @@ async def test_a_memory_expires_where_the_settings_say_so(cosmos_target: Target)
         await CosmosMemoryStore(container, retention_seconds=60).write(OWNER, version(0))
         item = await container.read("memory", ("acme", "ada", "c-1"))
         assert item is not None and item["ttl"] == 60
+
+
+async def test_what_is_of_no_known_form_is_of_no_life_and_can_be_written_over(store: MemoryStore) -> None:
+    assert await store.write(OWNER, version(0))
+    odd = MEMORY.notes[0].model_copy(update={"kind": "goal"})
+    with warnings.catch_warnings():
+        # As a later Orc may write it, which knows more kinds of notes.
+        warnings.simplefilter("ignore", UserWarning)
+        assert await store.write(OWNER, version(1).model_copy(update={"notes": [odd]}))
+    assert await store.read(OWNER) == Memory(version=2, unread=UNKNOWN_FORM)
+    assert await store.write(OWNER, version(2))
+    assert await store.read(OWNER) == version(2).model_copy(update={"version": 3})

@@ -119,7 +119,7 @@ class World:
             if head is not None:
                 memory = await self.keeper.read(head)
                 recalled = await self.keeper.recall("What is my code?", memory)
-                block = remembered(recalled, 800, COUNTER).splitlines()[1:]
+                block = remembered(recalled, 800, COUNTER).splitlines()[2:-1]
                 for text in [*texts(memory), *block]:
                     assert self.mark(owner, self.lives[owner]) in text, f"{owner} was told: {text}"
 

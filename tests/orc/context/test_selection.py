@@ -5,8 +5,9 @@ import time
 import pytest
 
 from core.errors import DependencyDown
-from core.llm.dialogue import REMEMBERED
+from core.llm.remembered import HEADING
 from orc.context.models import Memory, Note, NoteKind, Recalled, SummaryPoint
+from orc.context.notes import notes_in
 from orc.context.rendering import remembered
 from orc.context.selection import MOST_POINTS, MOST_WISHES, Selection
 from tests.fakes import WordCounter
@@ -92,6 +93,14 @@ async def test_a_question_about_documents_is_not(question: str, said: str) -> No
     assert (await choose(question, Memory(notes=[fact(said)]))).coverage < 0.6
 
 
+@pytest.mark.parametrize(("said", "lasting"), [("My name is Ada.", True), ("My deposit is 500.", False)])
+async def test_only_names_and_what_was_to_be_remembered_cover_a_question_for_good(
+    said: str, lasting: bool
+) -> None:
+    recalled = await choose(f"{said[:-1]}, is it?", Memory(notes=notes_in(said, 1)))
+    assert (recalled.coverage > 0.6, recalled.lasting_coverage > 0.6) == (True, lasting)
+
+
 async def test_a_question_that_says_nothing_by_its_words_is_told_what_is_fresh() -> None:
     assert texts(await choose("Who am I?"))[1:] == [
         "We use SAP for invoices.",
@@ -165,7 +174,10 @@ async def test_where_there_are_vectors_meaning_decides() -> None:
     assert "“What is the deposit?” It is 500 euros." not in texts(recalled)
 
 
-@pytest.mark.parametrize("error", [DependencyDown("The model is down.", dependency="model"), TimeoutError()])
+@pytest.mark.parametrize(
+    "error",
+    [DependencyDown("The model is down.", dependency="model"), TimeoutError(), ValueError("shapes differ")],
+)
 async def test_where_vectors_fail_words_decide_and_the_reason_is_told(error: Exception) -> None:
     selection = Selection(800, COUNTER, Meaning(error))  # type: ignore[arg-type]
     recalled = await selection.choose("How high was the deposit?", MEMORY)
@@ -177,8 +189,10 @@ async def test_where_vectors_fail_words_decide_and_the_reason_is_told(error: Exc
 async def test_wishes_come_before_facts_and_points_in_the_block() -> None:
     block = remembered(await choose("What is our project called, and what of the deposit?"), 800, COUNTER)
     assert block.splitlines() == [
-        REMEMBERED,
+        "<remembered>",
+        HEADING,
         "- The user wants: Please answer in German.",
         "- The user said: Our project is called Halberd.",
         "- Asked and answered: “What is the deposit?” It is 500 euros.",
+        "</remembered>",
     ]

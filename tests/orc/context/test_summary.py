@@ -56,6 +56,23 @@ def test_other_answers_say_what_they_can(question: str, answer: str, said: str |
     assert text_of(question, answer) == said
 
 
+@pytest.mark.parametrize(
+    ("action", "answer", "is_kept"),
+    [
+        ("label_unverified", "The fee is 99 euros, as everybody knows.", False),
+        ("label_unverified", 'The fee is 99 euros. [Page 5 of Document "a.pdf", not verified]', False),
+        ("label_unverified", f"The fee is 99 euros, they say. It is due monthly. {PLACE}", True),
+        ("accept", f"It is due monthly. {PLACE}", True),
+    ],
+)
+def test_what_nothing_bears_out_is_not_known_afterwards(action: str, answer: str, is_kept: bool) -> None:
+    turn = answered(3, "What is the fee?", answer)
+    judged = turn.model_copy(update={"result": {"metadata": {"critic_summary": {"action": action}}}})
+    point = point_of(judged, COUNTER)
+    assert (point is not None) is is_kept
+    assert point is None or "99" not in point.text
+
+
 def test_a_point_is_bounded_and_its_citation_stays_whole() -> None:
     point = point_of(answered(1, "word " * 500, f"{'long ' * 500}end. {PLACE}"), COUNTER)
     assert point is not None

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from core.errors import DependencyDown
+from core.errors import DependencyDown, OrcError
 from orc.context.vectors import TextVectors
 
 
@@ -78,3 +78,22 @@ async def test_the_texts_that_came_up_longest_ago_are_let_go() -> None:
         await near.compare("a", texts)
     assert embedder.embedded == ["a", "b", "ab", "b"]
     assert len(await near.compare("a", ["a", "b", "c", "ab"])) == 4
+
+
+async def test_vectors_of_another_model_are_made_anew() -> None:
+    class Longer(Embedder):
+        extra: list[float] = []
+
+        async def embed_passages(self, texts: list[str]) -> list[list[float]]:
+            return [[*vector, *self.extra] for vector in await super().embed_passages(texts)]
+
+        async def embed_query(self, text: str) -> list[float]:
+            return [*await super().embed_query(text), *self.extra]
+
+    embedder = Longer()
+    near = TextVectors(embedder)  # type: ignore[arg-type]
+    await near.compare("a", ["a"])
+    embedder.extra = [0.0]
+    with pytest.raises(OrcError, match="other vectors"):
+        await near.compare("a", ["a", "b"])
+    assert await near.compare("a", ["a"]) == pytest.approx([1])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.contract import MAX_QUESTION_CHARACTERS
-from orc.context.window import first_words, latest_turns, question_and_history
+from orc.context.window import cleaned, first_words, latest_turns, question_and_history
 from orc.graphs.models import ChatMessage
 
 TEXTS = st.one_of(st.sampled_from(["Yes.", "yes. ", "", " \x07 ", "e\u0301\r\n"]), st.text(max_size=20))
@@ -58,6 +58,14 @@ def test_a_long_message_is_cut_and_shows_it() -> None:
     assert kept.content.endswith("x …")
 
 
+def test_what_one_side_says_in_many_messages_is_no_longer_than_one() -> None:
+    said = [f"u: {number} {'x' * (MAX_QUESTION_CHARACTERS // 2)}" for number in range(198)]
+    _, [kept, _answer] = question_and_history(chat(*said, "a: Noted.", "u: And?"))
+    assert len(kept.content) == MAX_QUESTION_CHARACTERS
+    assert kept.content.startswith("… x")
+    assert kept.content.endswith(said[-1].removeprefix("u: "))
+
+
 @given(CHATS)
 def test_every_history_is_clean(said: list[ChatMessage]) -> None:
     question, earlier = question_and_history([*said, *chat("u: The last of it?")])
@@ -87,3 +95,7 @@ def test_the_first_words_of_a_chat_stay_the_same_as_it_grows(
 )
 def test_a_history_goes_back_so_many_turns(turns: int, left: list[str]) -> None:
     assert written(latest_turns(chat("a: Hi", "u: 1", "a: a", "u: 2", "a: b"), turns)) == left
+
+
+def test_a_lone_surrogate_which_no_encoding_takes_goes() -> None:
+    assert cleaned("The\ud800 fee \U0001f600\udfff") == "The fee \U0001f600"

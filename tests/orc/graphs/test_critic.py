@@ -112,6 +112,15 @@ async def test_the_setting_says_which_answers_a_model_judges(critic: str, says: 
     assert actions(turn) == ["label_unverified" if says == BAD else "accept"]
 
 
+async def test_an_answer_for_which_the_critics_window_has_no_room_is_given_unjudged() -> None:
+    talk = Talk([GOOD + " The fee is 10. [S1]" * 400])
+    turn = searching(talk, history_tokens=10)
+    await asked(turn)
+    [verdict] = turn.of(Critique)
+    assert (verdict.action, talk.judged) == ("label_unverified", [])
+    assert verdict.failure == "The critic could not judge the answer: the answer is too long for it."
+
+
 async def test_talk_is_not_judged() -> None:
     talk = Talk(["Hello."])
     turn = Turn(FakeTools(), talk, critic="always")
@@ -384,7 +393,7 @@ async def test_where_document_chat_fails_to_revise_its_earlier_answer_stands(fai
     assert state.answer == shown(turn.events) == "It is 10."
     assert state.context_docs == ["It is 10."]
     assert len(state.citations) == 1
-    assert state.tool_usage.model_calls == len(turn.of(Context)) == 1
+    assert turn.deps.meter.by_tools.model_calls == len(turn.of(Context)) == 1
 
 
 async def test_a_first_answer_that_fails_is_no_revision_and_fails_the_turn() -> None:

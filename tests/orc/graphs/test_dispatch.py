@@ -1,5 +1,6 @@
 """What code looks up before a model is asked: every way, every fallback, and what a revision reads beyond."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from langgraph.graph import END, START, StateGraph
 
 from core.contract import CAP_META_KEY, MODEL_META_KEY, Revision
 from core.errors import DependencyDown, NotFound
-from core.llm.model import ChatModel
+from core.llm.model import ChatModel, Meter
 from orc.events import Tool
 from orc.graphs.answer_writer import write_answer
 from orc.graphs.context_builder import build_context
@@ -105,7 +106,9 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     assert "The fee is 10." in told.text
     assert "secret-id" not in told.text
     assert "searched" not in told.text
-    assert len(options["tools"]) == len(EVERYTHING)
+    assert [tool["function"]["name"] for tool in options["tools"]] == [
+        "semantic_search", "search_pages", "get_page",
+    ]  # fmt: skip
     assert state.citations[0].verified
     assert state.retrieval_reason == "Looked up with semantic_search."
     assert [step.method for step in state.retrieval_steps] == ["lexical"]
@@ -226,7 +229,58 @@ async def test_a_model_that_chooses_its_tools_is_still_given_both_where_the_plan
 async def test_a_model_that_chooses_its_tools_is_asked_first() -> None:
     turn = Turn(FakeTools(EVERYTHING), says("Well."))
     state = await dispatch(turn, "tools", "retrieve")
-    assert (called(turn), state.grounding) == ([], None)
+    assert called(turn) == []
+    assert len(turn.model.calls) == 1
+    assert state.answer == "Well."
+
+
+@pytest.mark.parametrize(("steps", "reached"), [(["retrieve"], False), (["both"], True)])
+async def test_what_documents_hold_reaches_a_search_engine_only_where_the_plan_leads_there(
+    steps: list[Step], reached: bool
+) -> None:
+    def told_to(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        if len([message for message in messages if isinstance(message, AIMessage)]) > 1:
+            return AIMessage("The fee is 10. [S1]")
+        call = {"name": "web_search", "args": {"query": "the fee is 10"}, "id": "1"}
+        return AIMessage("", tool_calls=[call])
+
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), told_to)
+    await dispatch(turn, "search", *steps)
+    [(_, options), *_] = turn.model.calls
+    assert ("web_search" in [tool["function"]["name"] for tool in options["tools"]]) == reached
+    assert (("web_search", {"query": "the fee is 10"}) in turn.tools.calls) == reached
+
+
+@pytest.mark.parametrize("steps", [["retrieve"], ["both"]])
+async def test_a_critics_own_words_go_to_the_web_only_where_the_plan_does(steps: list[Step]) -> None:
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), says("10. [S1]"))
+    first = await dispatch(turn, "search", *steps)
+    turn.tools.results |= {"semantic_search": NO_PASSAGES, "search_pages": NO_PASSAGES}
+    turn.tools.calls.clear()
+    await revise(turn, first, query="the fee is 10")
+    assert ("web_search" in called(turn)) == ("both" in steps)
+
+
+@pytest.mark.parametrize("retriever", ["search", "tools"])
+async def test_with_one_model_call_left_what_was_looked_up_is_answered_from(retriever: Retriever) -> None:
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), says("The fee is 10. [S1]"))
+    turn.deps = replace(turn.deps, meter=Meter(max_calls=1))
+    state = await dispatch(turn, retriever, "retrieve")
+    [(_, options)] = turn.model.calls
+    assert (called(turn), options.get("tools")) == (["semantic_search"], None)
+    assert state.citations[0].verified
+
+
+async def test_a_model_that_looks_on_and_on_has_one_call_left_to_answer() -> None:
+    def script(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        call = {"name": "semantic_search", "args": {"query": "x"}, "id": "1"}
+        return AIMessage("", tool_calls=[call]) if options.get("tools") else AIMessage("The fee is 10. [S1]")
+
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), script)
+    turn.deps = replace(turn.deps, meter=Meter(max_calls=2))
+    state = await dispatch(turn, "search", "retrieve")
+    assert len(turn.model.calls) == 2
+    assert state.citations[0].verified
 
 
 @pytest.mark.parametrize("off", ["semantic_search", "web_search"])

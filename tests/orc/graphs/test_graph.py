@@ -5,9 +5,12 @@ import json
 import pytest
 
 from core.errors import DependencyDown
-from orc.events import Route, Tool
+from orc.context.models import Memory
+from orc.events import Context, Route, Tool
+from orc.graphs.models import ChatMessage
 from tests.fakes import FakeTools
 from tests.graph_turns import (
+    CHAT_TOOL,
     HISTORY,
     LIST_TOOL,
     SEARCH_TOOL,
@@ -17,6 +20,12 @@ from tests.graph_turns import (
     ref,
     says,
 )
+
+SIX_TURNS = [
+    ChatMessage.model_validate({"role": role, "content": f"w{n} " * 5})
+    for n in range(6)
+    for role in ("user", "assistant")
+]
 
 
 async def test_a_first_upload_sends_names_only_and_keeps_the_returned_files() -> None:
@@ -89,6 +98,24 @@ async def test_a_conversation_without_documents_just_talks_with_its_history() ->
     assert "tools" not in options
     assert state.answer == turn.streamed
     assert turn.tools.calls == []
+
+
+async def test_of_a_long_history_as_many_turns_are_told_as_fit_and_the_event_says_how_many() -> None:
+    turn = Turn(FakeTools(), says("It is 10."), history_tokens=25)
+    await turn.run(history=SIX_TURNS)
+    [context] = turn.of(Context)
+    assert context.history_turns == 2
+    assert len(turn.model.calls[-1][0]) == 1 + 2 * 2 + 1
+    named = Turn(FakeTools([CHAT_TOOL], document_chat=document_chat_result(ref("a.pdf"))))
+    await named.run(blob_names=["a.pdf"], history=HISTORY)
+    assert [event.history_turns for event in named.of(Context)] == [0], "document_chat reads none"
+
+
+async def test_a_turn_that_goes_without_its_memory_says_why() -> None:
+    turn = Turn(FakeTools())
+    await turn.run(memory=Memory(unread="The store is down."))
+    [context] = turn.of(Context)
+    assert context.summary_selection["reason"] == "The store is down."
 
 
 async def test_document_chat_that_is_down_fails_the_turn() -> None:

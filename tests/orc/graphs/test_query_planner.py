@@ -26,6 +26,7 @@ DOCUMENTS: State = {"has_documents": True}
 NAMED: State = {"blob_names": ["a.pdf"], "has_documents": True}
 PAST: State = {"history": HISTORY}
 KNOWN: State = {"recalled": Recalled(coverage=0.6)}
+NAME: State = {"recalled": Recalled(coverage=0.6, lasting_coverage=0.6)}
 INTENTS = {
     "legal": {"keywords": ["notice period", "契約"], "model": "careful", "max_output_tokens": 300},
     "news": {"keywords": ["news"], "retriever": "web"},
@@ -80,7 +81,11 @@ BY_RULES = [
     ("Vielen Dank für deine Hilfe!", DOCUMENTS | PAST, True, ("conversational", "none", None)),
     ("Hola, ¿qué tal?", {}, True, ("conversational", "none", None)),
     ("ok", DOCUMENTS, True, ("conversational", "none", None)),
-    ("What is my budget?", DOCUMENTS | PAST | KNOWN, True, ("conversational", "none", None)),
+    ("What is my name?", DOCUMENTS | PAST | NAME, True, ("conversational", "none", None)),
+    ("What is my budget?", PAST | KNOWN, True, ("conversational", "none", None)),
+    ("What is my notice period?", DOCUMENTS | KNOWN, False, ("legal", "search", "retrieve")),
+    ("What is my budget?", DOCUMENTS | KNOWN, False, ("factual_lookup", "search", "retrieve")),
+    ("What is my name under the lease?", DOCUMENTS | NAME, False, ("factual_lookup", "search", "retrieve")),
     ("Which documents do I have?", DOCUMENTS | PAST, True, ("research", "tools", "retrieve")),
     ("Summarise these documents", DOCUMENTS, False, ("research", "tools", "retrieve")),
     ("What is the fee?", DOCUMENTS, False, ("factual_lookup", "search", "retrieve")),
@@ -131,7 +136,8 @@ BY_MODEL = [
     ("And the fee?", {}, True, ["web_search"], "web", ["web_search", "answer"]),
     ("And the fee?", {}, True, ["answer"], "none", ["answer"]),
     ("And the fee?", PAST, True, [], "web", ["web_search", "answer"]),
-    ("Is my report known?", DOCUMENTS | PAST | KNOWN, False, ["retrieve"], "search", ["retrieve", "answer"]),
+    ("What is my budget?", DOCUMENTS | PAST | KNOWN, True, ["both"], "search", ["both", "answer"]),
+    ("Is my report known?", DOCUMENTS | PAST | NAME, False, ["retrieve"], "search", ["retrieve", "answer"]),
 ]
 
 
@@ -223,6 +229,10 @@ def fails(_messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
     raise DependencyDown("The model does not answer.", dependency="model")
 
 
+def breaks(_messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+    raise TypeError("Received response with null value for 'choices'.")
+
+
 @pytest.mark.parametrize(
     ("script", "meter", "reason"),
     [
@@ -230,8 +240,9 @@ def fails(_messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
         (says("I would look into it."), Meter(9), "not a TurnPlan"),
         (says(""), Meter(9), "not a TurnPlan"),
         (plans(), Meter(0), "used all its 0 model calls"),
+        (breaks, Meter(9), "failed unexpectedly"),
     ],
-    ids=["down", "talks", "silent", "over budget"],
+    ids=["down", "talks", "silent", "over budget", "broken"],
 )
 @pytest.mark.parametrize(
     ("state", "intent", "retriever", "steps"),
@@ -335,11 +346,36 @@ async def test_a_rewritten_question_that_is_of_no_use_gives_way_to_the_one_asked
     assert "is used as asked" in (plan.fallback or "")
 
 
-async def test_a_tools_server_that_is_down_offers_no_web() -> None:
+async def test_a_rewritten_question_holds_nothing_that_cannot_be_sent() -> None:
+    _, plan = await planned(turn_with(plans(question="What is \ud800the fee?")), **NAMED, **PAST)
+    assert plan.rewritten_query == "What is the fee?"
+
+
+async def test_a_tools_server_that_is_down_offers_no_web_and_the_plan_says_so() -> None:
     turn = turn_with(says("never asked"), web=True)
     turn.tools.down = DependencyDown("down", dependency="mcp_server")
-    route, _ = await planned(turn, "What is the fee?", **DOCUMENTS)
+    route, plan = await planned(turn, "What is the fee?", **DOCUMENTS)
     assert route.retriever == "search"
+    assert plan.fallback == "The plan is made without the web: down"
+    turn.events.clear()
+    assert (await planned(turn))[1].fallback == "The plan is made without the web: down"
+    turn.events.clear()
+    turn.deps = replace(turn.deps, tools_off=frozenset({"web_search"}))
+    assert (await planned(turn))[1].fallback is None
+
+
+@pytest.mark.parametrize(("left", "calls"), [(1, 0), (2, 1)])
+async def test_the_last_call_of_a_turn_is_for_its_answer(left: int, calls: int) -> None:
+    turn = turn_with(plans(steps=["retrieve"]))
+    turn.deps = replace(turn.deps, meter=Meter(left))
+    _, plan = await planned(turn, **DOCUMENTS, **PAST)
+    assert len(turn.model.calls) == calls
+    assert plan.steps == ["retrieve", "answer"]
+    assert (plan.decided_by == "fallback") == (left == 1)
+    # What document_chat answers takes no call of the turn's own.
+    named = turn_with(plans())
+    named.deps = replace(named.deps, meter=Meter(left))
+    assert (await planned(named, **NAMED, **PAST))[1].decided_by == "model"
 
 
 async def test_nothing_in_a_conversation_can_switch_on_what_is_off() -> None:

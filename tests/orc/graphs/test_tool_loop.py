@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from core.contract import Usage
 from core.errors import DependencyDown, NotFound
 from orc.events import Critique, Reset, Token, Tool
 from orc.graphs.models import Policy
+from orc.graphs.tool_loop import TOO_MANY
 from tests.fakes import FakeTools, Script
 from tests.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage
 
@@ -262,3 +264,35 @@ async def test_words_that_reach_their_limit_are_an_answer_that_was_cut() -> None
     assert turn.model.calls[-1][1]["max_tokens"] == 30
     assert state.grounding is not None
     assert "The answer was cut at its limit of 30 tokens." in state.grounding.issues
+
+
+async def test_only_so_many_calls_of_one_reply_are_made() -> None:
+    def greedy(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        if isinstance(messages[-1], ToolMessage):
+            return AIMessage("Done.")
+        calls = [{"name": "documents_list", "args": {}, "id": str(number)} for number in range(60)]
+        return AIMessage("", tool_calls=calls)
+
+    turn = choosing(FakeTools([LIST_TOOL], documents_list={"documents": []}), greedy)
+    state = await turn.run(has_documents=True)
+    assert len(turn.tools.calls) == 8
+    assert [result.error for result in state.tool_results].count(TOO_MANY) == 52
+
+
+async def test_what_a_tools_models_have_used_is_part_of_the_turns_cost() -> None:
+    used = {"model_calls": 40, "input_tokens": 240_000, "output_tokens": 900}
+    listed = {"documents": [], "metadata": {"usage": used}}
+    turn = choosing(FakeTools([LIST_TOOL], documents_list=listed), calls_tool("documents_list"))
+    await turn.run(has_documents=True)
+    assert turn.deps.meter.by_tools == Usage(**used)
+    assert turn.deps.meter.total.model_calls == 42
+    assert turn.deps.meter.calls_left == 6
+
+
+async def test_one_call_that_fails_unforeseen_is_a_failed_call_and_not_the_turns_end() -> None:
+    tools = FakeTools([LIST_TOOL], documents_list=TypeError("nobody thought of this"))
+    turn = choosing(tools, calls_tool("documents_list"))
+    state = await turn.run(has_documents=True)
+    assert state.answer
+    assert "nobody" not in state.answer
+    assert [event.code for event in turn.of(Tool) if event.status == "failed"] == ["internal"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -72,8 +72,9 @@ class Recording:
         for event in events:
             self.recorder.emit(event)
 
-    def trace(self, *calls: ModelCall) -> TurnTrace:
+    def trace(self, *calls: ModelCall, by_tools: Usage | None = None) -> TurnTrace:
         meter = Meter(max_calls=9)
+        meter.by_tools = by_tools or Usage()
         for call in calls:
             meter.begin_call()
             meter.add(call)
@@ -182,15 +183,16 @@ def test_tools_side_by_side_each_have_their_time(turn: Recording) -> None:
 
 
 def test_what_tools_have_used_is_added_to_the_models_of_the_turn(turn: Recording) -> None:
-    whole = Usage(model_calls=3, input_tokens=5000, output_tokens=300)
-    turn.show(1, ROUTE, done(whole))
-    trace = turn.trace(call("planner", "big", started=0))
+    by_tools = Usage(model_calls=2, input_tokens=4000, output_tokens=200)
+    turn.show(1, ROUTE, done())
+    trace = turn.trace(call("planner", "big", started=0), by_tools=by_tools)
     assert [
         (each.role, each.model, each.calls, each.input_tokens, each.cost_usd) for each in trace.calls
     ] == [
         ("planner", "big", 1, 1000, 0.003),
         ("tools", "big", 2, 4000, 0.01),
     ]
+    whole = Usage(model_calls=3, input_tokens=5000, output_tokens=300)
     assert (trace.usage, trace.cost_usd) == (whole, 0.013)
 
 
@@ -200,6 +202,20 @@ def test_a_cost_that_is_not_known_is_not_told_in_part(turn: Recording) -> None:
     assert [each.cost_usd for each in trace.calls] == [0.003, None]
     assert trace.cost_usd is None
     assert trace.usage.input_tokens == 2000
+
+
+@pytest.mark.parametrize(
+    ("ending", "cost"), [("finished", 0.013), ("failed", None), ("progress", None)], ids=str
+)
+def test_a_turn_that_failed_costs_what_its_tools_have_told(
+    turn: Recording, ending: Literal["finished", "failed", "progress"], cost: float | None
+) -> None:
+    turn.show(
+        1, ROUTE, Tool(name="document_chat", status="started"), Tool(name="document_chat", status=ending)
+    )
+    turn.show(1, failed())
+    told = Usage(model_calls=2, input_tokens=4000, output_tokens=200) if cost else None
+    assert turn.trace(call("planner", "big", started=0), by_tools=told).cost_usd == cost
 
 
 def test_a_turn_without_models_costs_nothing(turn: Recording) -> None:

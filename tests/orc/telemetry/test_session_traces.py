@@ -10,6 +10,8 @@ import httpx
 import pytest
 
 from core.errors import DependencyDown
+from orc.context.keeper import NoMemory
+from orc.conversations.models import Head
 from orc.telemetry.models import TurnTrace
 from orc.telemetry.ports import TraceSink
 from tests.fakes import FakeTools
@@ -48,6 +50,16 @@ class Hanging(FakeTools):
         await asyncio.Event().wait()
 
 
+class Attentive(NoMemory):
+    """A memory that says when it is asked to take a turn in."""
+
+    def __init__(self) -> None:
+        self.updated = asyncio.Event()
+
+    async def update(self, head: Head) -> None:
+        self.updated.set()
+
+
 def talking(
     folder: Path, sink: TraceSink | None = None, **settings: Any
 ) -> AbstractAsyncContextManager[httpx.AsyncClient]:
@@ -60,6 +72,15 @@ async def test_the_answer_does_not_wait_for_its_trace(tmp_path: Path) -> None:
         response = await client.post("/orc", json=QUESTION)
         await asyncio.wait_for(sink.asked.wait(), 5)
         assert (response.json()["answer"], sink.taken) == ("Hello.", 0)
+        sink.may_take.set()
+
+
+async def test_memory_does_not_wait_for_the_trace(tmp_path: Path) -> None:
+    sink, memory = Reluctant(), Attentive()
+    async with api(tmp_path, sink, says("Hello."), FakeTools(), remembering=memory) as client:
+        assert (await client.post("/orc", json=QUESTION)).status_code == 200
+        await asyncio.wait_for(memory.updated.wait(), 3)
+        assert sink.taken == 0
         sink.may_take.set()
 
 

@@ -38,7 +38,7 @@ async def test_what_is_older_than_the_retention_goes(database: Database) -> None
 @pytest.mark.parametrize(
     ("query", "parameters", "index"),
     [
-        (adapter._FIND, 2, "turn_traces_by_id"),
+        (adapter._PAGE.format(filters="AND trace_id = ?"), 6, "turn_traces_by_id"),
         (adapter._PAGE.format(filters=""), 5, "turn_traces_by_time"),
         (adapter._PAGE.format(filters="AND user_id = ?"), 6, "turn_traces_by_time"),
         (adapter._DAILY, 3, "COVERING INDEX turn_traces_by_day"),

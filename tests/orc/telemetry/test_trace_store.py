@@ -64,7 +64,6 @@ async def test_a_trace_reads_back_whole_however_often_it_was_saved(store: TraceS
     kept = detailed(1)
     await store.save(kept)
     await store.save(kept)
-    assert await store.find(ORGANIZATION, kept.trace_id) == [kept]
     assert await store.page(ORGANIZATION, EVERY, limit=10) == ([kept], None)
     [day] = await store.daily(ORGANIZATION, NOON.date(), NOON.date())
     assert day.turns == 1
@@ -78,8 +77,14 @@ async def test_a_callers_trace_may_span_turns_and_turns_several_attempts(store: 
     ]
     for each in [*theirs, trace(4)]:
         await store.save(each)
-    assert await store.find(ORGANIZATION, "f" * 32) == [theirs[1], theirs[2], theirs[0]]
-    assert await store.find(ORGANIZATION, "e" * 32) == []
+    wanted = TraceFilter(trace_id="f" * 32)
+    assert await store.page(ORGANIZATION, wanted, limit=3) == ([theirs[0], theirs[2], theirs[1]], None)
+    latest, cursor = await store.page(ORGANIZATION, wanted, limit=2)
+    assert latest == [theirs[0], theirs[2]]
+    assert await store.page(ORGANIZATION, wanted, limit=2, cursor=cursor) == ([theirs[1]], None)
+    one = TraceFilter(trace_id="f" * 32, attempt="attempt-00002")
+    assert await store.page(ORGANIZATION, one, limit=2) == ([theirs[1]], None)
+    assert await store.page(ORGANIZATION, TraceFilter(trace_id="e" * 32), limit=2) == ([], None)
 
 
 async def test_an_organization_sees_its_own_traces_alone(store: TraceStore) -> None:
@@ -87,7 +92,7 @@ async def test_an_organization_sees_its_own_traces_alone(store: TraceStore) -> N
     mine = trace(1, trace_id="f" * 32)
     await store.save(other)
     await store.save(mine)
-    assert await store.find(ORGANIZATION, "f" * 32) == [mine]
+    assert await store.page(ORGANIZATION, TraceFilter(trace_id="f" * 32), limit=10) == ([mine], None)
     assert await store.page(ORGANIZATION, EVERY, limit=10) == ([mine], None)
     assert await store.page("umbra", EVERY, limit=10) == ([other], None)
     [day] = await store.daily(ORGANIZATION, NOON.date(), NOON.date())
