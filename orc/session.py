@@ -188,7 +188,9 @@ class SessionRunner:
     async def _memory(self, session: Session) -> Memory:
         if not session.request.recalls:
             return Memory(unread=UNNAMED)
-        return await self._parts.memory.read(session.begun.head)
+        sent = session.request.history
+        told = None if sent is None else sum(message.role == "user" for message in sent)
+        return await self._parts.memory.read(session.begun.head, told)
 
     async def _in_reach(self, session: Session) -> list[Document]:
         return session.documents or await self._parts.library.list_documents(session.owner)

@@ -39,7 +39,7 @@ class MemoryLimits(Record):
 class NoMemory:
     """A Remembering that keeps nothing: turns then know the latest ones alone."""
 
-    async def read(self, head: Head) -> Memory:  # noqa: ARG002
+    async def read(self, head: Head, told: int | None = None) -> Memory:  # noqa: ARG002
         return Memory()
 
     async def recall(self, question: str, memory: Memory) -> Recalled:  # noqa: ARG002
@@ -75,7 +75,7 @@ class MemoryKeeper:
         self._limits = limits
         self._condenser = condenser
 
-    async def read(self, head: Head) -> Memory:
+    async def read(self, head: Head, told: int | None = None) -> Memory:
         try:
             async with asyncio.timeout(self._limits.read_seconds):
                 stored = await self._store.read(head.owner)
@@ -88,7 +88,8 @@ class MemoryKeeper:
             return Memory(unread=UNREADABLE)
         if stored is None or stored.life != head.created_at:
             return Memory(unread=stored.unread if stored else "")
-        return stored.model_copy(update={"summary": self._older_points(stored, head)})
+        turns = self._limits.history_turns if told is None else min(told, self._limits.history_turns)
+        return stored.model_copy(update={"summary": self._older_points(stored, head, turns)})
 
     async def recall(self, question: str, memory: Memory) -> Recalled:
         return await self._selection.choose(question, memory)
@@ -196,14 +197,14 @@ class MemoryKeeper:
         unwritten = sum(point.tokens for point in after.summary if point.first_seq > before.noted_seq)
         return after.noted_seq > before.noted_seq and unwritten > self._limits.history_tokens // 2
 
-    def _older_points(self, memory: Memory, head: Head) -> list[SummaryPoint]:
-        """The points of turns that the history may not hold any more.
+    def _older_points(self, memory: Memory, head: Head, turns: int) -> list[SummaryPoint]:
+        """The points of turns that a history of so many may not hold.
 
         Where that is not certain a point stays: said twice is better than not at all. Turns that have no
         point, or are not taken in yet, are allowed half of the history's tokens.
         """
         points = list(memory.summary)
-        last_before_history = head.turn_count - 1 - self._limits.history_turns
+        last_before_history = head.turn_count - 1 - turns
         tokens = self._limits.history_tokens // 2
         while points and points[-1].first_seq > last_before_history and points[-1].tokens <= tokens:
             tokens -= points.pop().tokens

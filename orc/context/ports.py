@@ -43,8 +43,10 @@ class Nearness(Protocol):
 class Remembering(Protocol):
     """What turns need of memory."""
 
-    async def read(self, head: Head) -> Memory:
+    async def read(self, head: Head, told: int | None = None) -> Memory:
         """What is remembered of this life of the conversation; an empty memory where there is nothing.
+
+        `told`: of how many turns the caller has sent the history, where it is not the stored one's.
 
         Never fails a turn: a store that fails, or does not answer within a moment, is told in the log,
         and gives an empty memory that says so.

@@ -126,13 +126,14 @@ async def test_only_points_that_the_history_may_not_hold_are_read(
     assert len((await stored(store)).summary) == 20
     begun = (await begin(log, "And now?")).head
 
-    async def read(**limits: Any) -> list[int]:
-        memory = await keeper_of(database, log, **limits).read(begun)
+    async def read(told: int | None = None, **limits: Any) -> list[int]:
+        memory = await keeper_of(database, log, **limits).read(begun, told)
         return [point.first_seq for point in memory.summary]
 
     assert await read(history_turns=12) == list(range(1, 9))
     assert await read(history_turns=0) == list(range(1, 21))
     assert await read(history_turns=50, history_tokens=2 * 3 * 15) == list(range(1, 18))
+    assert await read(told=2, history_turns=12) == list(range(1, 19))
 
 
 async def test_a_turn_that_was_never_taken_in_is_caught_up_with(
