@@ -28,7 +28,7 @@ from tests.system_tests.steps import (
 )
 
 LIVES = 2
-KILLS_PER_LIFE = 10
+KILLS_PER_LIFE = 5
 SLOW = Script(text="The quay opens at seven. " * 10, delay_ms=40)
 STREAM = {"accept": "text/event-stream"}
 
@@ -125,7 +125,7 @@ def live_and_die(folder: Path) -> tuple[int, int]:
             with system.client() as client:
                 witness.conversation_id = conversation_with(client, "a.txt")
             for number in range(KILLS_PER_LIFE):
-                witness.ask_until_killed(after_seconds=number * 0.01)
+                witness.ask_until_killed(after_seconds=number * 0.02)
                 interrupted += len(witness.unanswered)
                 system.start()
                 witness.check()
