@@ -107,7 +107,7 @@ def test_without_a_storage_account_the_host_is_asked_for_requests_only(tmp_path:
         text=True,
         check=False,
     )
-    assert run.stdout == "orc api\n", run.stderr
+    assert run.stdout == "orc chat api\n", run.stderr
 
 
 def test_an_upload_is_indexed_and_analysed_by_the_messages_that_it_leads_to(

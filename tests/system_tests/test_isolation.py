@@ -28,6 +28,7 @@ HARMLESS_IN_BODY = {"question", "messages", "contexts", "tools", "model", "file"
 HARMLESS_IN_BODY |= {"session_id"}  # what it names is always the caller's own: see test_chat.py
 # Whoever may list an organization's traces at all may choose among those alone: see test_admin.py.
 HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent", "model"}
+HARMLESS |= {"trace_id", "attempt"}
 SECRET = "The canary sings at noon."
 
 OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
