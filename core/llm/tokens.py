@@ -61,6 +61,13 @@ class TokenCounter(Protocol):
         """Do now what the first count would otherwise wait for (about 0.4 s); blocking."""
 
 
+def beginning(text: str, tokens: int, counter: TokenCounter) -> str:
+    """As much of a text from its start as has so many tokens at most."""
+    while text and (size := counter.count(text)) > tokens:
+        text = text[: len(text) * max(tokens, 0) // (size + 1)]
+    return text
+
+
 class ExactTokenCounter:
     """o200k_base from ranks whose hash was checked. Parses them on first use, in whichever thread that is.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from core.grounding.sources import Source
 from core.llm.catalogue import REPLY
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, beginning
 from mcp_server.tools.reading import Reading, pages_of
 
 INSTRUCTIONS = 800
@@ -12,7 +12,6 @@ AROUND_A_SOURCE = 40
 """Tokens of the fence around a source, amply."""
 SHARE_OF_TEXT = 0.8
 """Of the room, for documents that are read whole: the rest is for fences and the question."""
-SHRINK = 0.9
 MOST_BYTES = 4
 """Of a character: no text has more tokens than bytes."""
 
@@ -55,7 +54,5 @@ def _fitting(sources: Sequence[Source], room: int, counter: TokenCounter) -> lis
 
 
 def _beginning(source: Source, tokens: int, counter: TokenCounter) -> list[Source]:
-    text = source.text
-    while counter.count(text) > tokens and text:
-        text = text[: int(len(text) * SHRINK)]
+    text = beginning(source.text, tokens, counter)
     return [source.model_copy(update={"text": text})] if text else []

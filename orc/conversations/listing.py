@@ -18,9 +18,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def timestamp(moment: datetime) -> str:
+    """The moment in UTC as text of fixed length that sorts."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
 def place_of(head: Head) -> tuple[str, str]:
-    """Where the conversation stands: when it was used, as text of fixed length that sorts, and its id."""
-    return head.updated_at.astimezone(UTC).isoformat(timespec="microseconds"), head.conversation_id
+    """Where the conversation stands: when it was used, and its id."""
+    return timestamp(head.updated_at), head.conversation_id
 
 
 def write_cursor(last: tuple[str, str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from core.llm.remembered import remembered_message
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, beginning
 from orc.context.rendering import remembered
 from orc.graphs.models import ChatMessage, ConversationState, Deps
 
@@ -49,7 +49,5 @@ def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCou
 
 
 def _shortened(message: ChatMessage, tokens: int, counter: TokenCounter) -> ChatMessage:
-    text = message.content
-    while text and (size := counter.count(text)) > tokens:
-        text = text[: len(text) * tokens // (size + 1)]
+    text = beginning(message.content, tokens, counter)
     return message if text == message.content else message.model_copy(update={"content": f"{text} …"})

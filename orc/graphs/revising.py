@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from core.contract import Grounding, Revision
 from core.errors import OrcError
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import beginning
 from orc.events import Critique, Reset, Token
 from orc.graphs.judging import LONGEST_ISSUE
 from orc.graphs.models import Attempt, ConversationState, Deps
@@ -22,7 +22,6 @@ SHARE_OF_RETRIEVAL = 4
 """The withdrawn answer is quoted within this part of what retrieval may take of a prompt."""
 LONGEST_ANSWER = 100_000
 """Characters, whatever they count in tokens."""
-SHRINK = 0.8
 UNSAID = "The critic did not say what is wrong with it."
 
 
@@ -71,7 +70,9 @@ def withdraw(state: ConversationState, deps: Deps, verdict: Critique, query: str
             context_docs=state.context_docs,
         ),
         revision=Revision(
-            answer=_beginning(answer, deps.policy.retrieval_tokens // SHARE_OF_RETRIEVAL, deps.counter),
+            answer=beginning(answer, deps.policy.retrieval_tokens // SHARE_OF_RETRIEVAL, deps.counter)[
+                :LONGEST_ANSWER
+            ],
             issues=[issue[:LONGEST_ISSUE] for issue in verdict.issues[:MAX_ISSUES]] or [UNSAID],
             read_more=more,
             query=query,
@@ -109,9 +110,3 @@ def passes(grounding: Grounding) -> bool:
 def _worth(grounding: Grounding) -> tuple[bool, float, int, int]:
     unverified = grounding.citations - grounding.verified
     return passes(grounding), grounding.coverage, -unverified, -len(grounding.contradicted)
-
-
-def _beginning(text: str, tokens: int, counter: TokenCounter) -> str:
-    while counter.count(text) > tokens and text:
-        text = text[: int(len(text) * SHRINK)]
-    return text[:LONGEST_ANSWER]

@@ -1,21 +1,17 @@
 """The order in which traces are listed, latest first: by when their turns began."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
+from orc.conversations.listing import timestamp
 from orc.telemetry.models import TurnTrace
 
-EARLIEST, LATEST = "", "~"
-"""Sort below and above every timestamp."""
+EARLIEST = ""
+"""Sorts below every timestamp."""
 
 
 def place_of(trace: TurnTrace) -> tuple[str, str]:
     """Where a trace stands: when its turn began, as text of fixed length that sorts, and the attempt."""
     return timestamp(trace.started_at), trace.attempt
-
-
-def timestamp(moment: datetime) -> str:
-    """The moment in UTC as text of fixed length that sorts."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def earliest(moment: datetime | None) -> str:

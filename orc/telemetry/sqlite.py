@@ -5,9 +5,9 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
 from core.sqlite import Database
-from orc.conversations.listing import read_cursor, utc_now, write_cursor
+from orc.conversations.listing import read_cursor, timestamp, utc_now, write_cursor
 from orc.telemetry.models import DayTotals, TraceFilter, TurnTrace
-from orc.telemetry.places import before, earliest, place_of, timestamp
+from orc.telemetry.places import before, earliest, place_of
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS turn_traces (

@@ -13,6 +13,7 @@ from core.llm.tokens import (
     EstimatedTokenCounter,
     ExactTokenCounter,
     are_ranks,
+    beginning,
     load_token_counter,
     read_ranks,
 )
@@ -86,3 +87,13 @@ def test_a_counter_is_loaded_without_importing_tiktoken(exact: ExactTokenCounter
         "c.warm(); assert 'tiktoken' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program, str(CACHE)], check=True)
+
+
+@pytest.mark.parametrize("tokens", [-3, 0, 1, 7, 40, 10_000])
+def test_a_beginning_is_one_and_fits(exact: ExactTokenCounter, tokens: int) -> None:
+    text = "Der Hafenmeister öffnet um sieben; 港 opens at 07:00. " * 40
+    kept = beginning(text, tokens, exact)
+    assert text.startswith(kept)
+    assert exact.count(kept) <= max(tokens, 0)
+    assert (kept == text) == (exact.count(text) <= tokens)
+    assert tokens < 7 or exact.count(kept) >= min(tokens, exact.count(text)) // 2
