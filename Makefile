@@ -50,7 +50,7 @@ requirements: install-dev
 	$(COMPILE) --extra dev --constraint requirements.txt --output-file requirements-dev.txt
 
 token-ranks: install
-	@$(BIN)/python -m core.llm.ranks $(TOKEN_RANKS) || echo "Token counts will be estimates."
+	@$(BIN)/python -m core.llm.tokenizer_files $(TOKEN_RANKS) || echo "Token counts will be estimates."
 
 clean:
 	rm -rf $(VENV) .venv-functions node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -1,4 +1,4 @@
-"""Azure Functions shell: `orc.api` over HTTP, and `orc.working` for the job queue and its sweep."""
+"""Azure Functions shell: `orc.api` over HTTP, and `orc.cli.worker` for the job queue and its sweep."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from orc.settings import load
 
 if TYPE_CHECKING:
-    from orc.working import WorkerProvider
+    from orc.cli.worker import WorkerProvider
 
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CONNECTION = (
@@ -51,7 +51,7 @@ def build_api() -> FastAPI:
 @cache
 def build_worker() -> "WorkerProvider":
     """What does jobs, built once, on the first one: on Azure, instances that do jobs serve no requests."""
-    from orc.working import WorkerProvider
+    from orc.cli.worker import WorkerProvider
 
     return WorkerProvider(load())
 

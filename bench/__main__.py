@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.deployment import ROOT
 from bench.plan import FULL, QUICK
 from bench.report import busy_warning, write
 from bench.run import measure
-from bench.stage import ROOT
 
 TABLE_WIDTH = 100
 LATEST = ROOT / "bench" / "results" / "latest.json"

@@ -6,14 +6,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from bench.asking import Advance, BareModel, ask, prepare_conversations, timed
+from bench.client import Advance, BareModel, ask, prepare_conversations, timed
 from bench.connection import connected
-from bench.exchanges import Exchange, Exchanges, noting
-from bench.figures import Figure, Target, flat, overheads, summary
+from bench.cosmos_proxy import Exchange, Exchanges, noting
+from bench.deployment import Stage, new_system
 from bench.plan import EARLY_TURN, Plan
 from bench.request_units import charge
-from bench.stage import Stage, new_system
-from tests.azure_services import azure_services
+from bench.statistics import Figure, Target, flat, overheads, summary
+from devkit.azure.services import azure_services
 
 GROUP = "On Azure's emulators"
 KIB = 1024

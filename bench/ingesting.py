@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
-from bench.asking import Advance, until_searchable, upload
+from bench.client import Advance, until_searchable, upload
 from bench.connection import connected
-from bench.figures import Figure, Target, summary
+from bench.deployment import HANDBOOK, ROOT, Stage
 from bench.plan import Plan
-from bench.stage import HANDBOOK, ROOT, Stage
+from bench.statistics import Figure, Target, summary
 from core.bootstrap import Documents, open_documents
 from core.documents.names import Owner
-from core.settings import CoreSettings
+from core.infra.settings import CoreSettings
 
 REAL_DOCUMENTS = ROOT.parent / "shared" / "data" / "open" / "docs"
 AT_ONCE = 4

@@ -13,7 +13,7 @@ from statistics import median
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from bench.figures import Figure
+from bench.statistics import Figure
 
 BUSY_LOAD_PER_CORE = 0.5
 SMOOTHED_TURNS = 11

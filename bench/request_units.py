@@ -7,7 +7,7 @@ read and 5 to write; of 64 KB 4.8 and 23; of 1 MB 146 and 625. A query costs 2.8
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from bench.exchanges import Exchange
+from bench.cosmos_proxy import Exchange
 
 KIB = 1024
 READ = ((1.0, 1.0), (64.0, 4.8), (1024.0, 146.0))

@@ -10,21 +10,21 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.asking import Advance, bare_model, prepare_conversations
 from bench.azure import measure_azure
-from bench.conversing import measure_first_token, measure_growth
-from bench.crowding import measure_crowd
-from bench.figures import Figure, summary
+from bench.client import Advance, bare_model, prepare_conversations
+from bench.contention import measure_crowd
+from bench.deployment import Stage, clean_surroundings, set_up
 from bench.ingesting import measure_analysis, measure_ingestion
+from bench.latency import measure_first_token, measure_growth
 from bench.plan import CLIENTS, EARLY_CONVERSATIONS, Plan
 from bench.report import Report
 from bench.searching import measure_search
-from bench.stage import Stage, clean_surroundings, set_up
-from bench.starting import measure_import, start_and_stop, starts
-from bench.telling import measure_telemetry
+from bench.startup import measure_import, start_and_stop, starts
+from bench.statistics import Figure, summary
+from bench.telemetry_overhead import measure_telemetry
 from bench.turns import measure_latency, measure_throughput
+from core.infra.settings import CoreSettings
 from core.llm.tokens import load_token_counter
-from core.settings import CoreSettings
 
 LATENCY_KINDS = 4
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from bench.asking import Advance
-from bench.figures import Figure, Target, percentile, summary
+from bench.client import Advance
 from bench.plan import Plan
-from core.documents.models import Page, Passage
+from bench.statistics import Figure, Target, percentile, summary
 from core.documents.passages import split_pages
-from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex
-from core.sqlite import Database
+from core.infra.sqlite import Database
+from core.models import Page, Passage
+from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 
 PASSAGES = 50
 """Passages of each document."""

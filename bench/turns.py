@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from statistics import median
 
-from bench.asking import Advance, BareModel, ask, last_prompt, timed
+from bench.client import Advance, BareModel, ask, last_prompt, timed
 from bench.connection import Connection, connected
-from bench.figures import Figure, Target, flat, overheads, summary
+from bench.deployment import Stage
 from bench.plan import CONCURRENT, Plan
-from bench.stage import Stage
+from bench.statistics import Figure, Target, flat, overheads, summary
 
 CHAT = "chat turn"
 DOCUMENT = "document turn"

@@ -6,7 +6,27 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from core.adapters import (
+from core.analysis.service import Analyser
+from core.documents.attachments import build_provider_files
+from core.documents.ingestion import Ingestion
+from core.documents.ports import ProviderFiles, Retriever
+from core.documents.scope import ScopeTokens, load_or_create_key
+from core.documents.service import DocumentLibrary
+from core.documents.stores import Stores
+from core.documents.text_extraction import TextReader
+from core.documents.worker import LOCAL, REMOTE, Worker
+from core.extraction import Extractor
+from core.infra.settings import CoreSettings
+from core.llm.chat_model import ChatModel
+from core.llm.embeddings import OpenAIEmbedder, build_embedder
+from core.llm.factory import build_chat_model
+from core.llm.provider import Provider, open_provider
+from core.llm.tokens import TokenCounter, load_token_counter
+from core.ocr.ports import Ocr
+from core.ocr.service import build_ocr
+from core.search.embedding import PassageEmbedder
+from core.storage.clients import Backends, open_backends
+from core.storage.factory import (
     SCHEMAS,
     build_analyses,
     build_blobs,
@@ -15,26 +35,6 @@ from core.adapters import (
     build_queue,
     build_search,
 )
-from core.backends import Backends, open_backends
-from core.documents.analysis.analyser import Analyser
-from core.documents.extraction import Extractor
-from core.documents.ingestion import Ingestion
-from core.documents.library import DocumentLibrary
-from core.documents.ocr.factory import build_ocr
-from core.documents.ocr.ports import Ocr
-from core.documents.ports import ProviderFiles, Retriever
-from core.documents.stores import Stores
-from core.documents.texts import TextReader
-from core.documents.worker import LOCAL, REMOTE, Worker
-from core.llm.attachments import build_provider_files
-from core.llm.embeddings import OpenAIEmbedder, build_embedder
-from core.llm.factory import build_chat_model
-from core.llm.model import ChatModel
-from core.llm.provider import Provider, open_provider
-from core.llm.tokens import TokenCounter, load_token_counter
-from core.scope import ScopeTokens, load_or_create_key
-from core.search.embedding import PassageEmbedder
-from core.settings import CoreSettings
 
 
 @dataclass(frozen=True)

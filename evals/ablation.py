@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from core.infra.sqlite import Database
 from core.search.ranking import Weights
-from core.search.sqlite_passages import SqlitePassageIndex
-from core.sqlite import Database
+from core.storage.sqlite.passages import SqlitePassageIndex
 from evals.corpus import Question
 from evals.retrieval import DEPTH, RankedPage, rank
 

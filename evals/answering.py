@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx
 
-from bench.stage import clean_surroundings
-from core.contract import Citation
-from core.documents.models import DocumentStatus
-from core.grounding.answers import NOT_FOUND_ANSWER
+from bench.deployment import clean_surroundings
+from core.grounding.claims import NOT_FOUND_ANSWER
+from core.mcp_contract import Citation
+from core.models import DocumentStatus
+from devkit.system import System, running, upload
 from evals.corpus import Question, UnusableInput
-from tests.system import System, running, upload
 
 AT_ONCE = 3
 QUESTIONS_PER_CONVERSATION = 40

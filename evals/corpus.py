@@ -10,12 +10,12 @@ from pydantic import BaseModel, ValidationError
 from rich.console import Console
 from rich.progress import track
 
-from core.documents.extraction import Extractor
 from core.documents.passages import split_pages
 from core.errors import OrcError
-from core.search.sqlite_passages import SCHEMA, SqlitePassageIndex
-from core.settings import CoreSettings
-from core.sqlite import Database
+from core.extraction import Extractor
+from core.infra.settings import CoreSettings
+from core.infra.sqlite import Database
+from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 
 console = Console(stderr=True)
 

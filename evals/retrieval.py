@@ -10,8 +10,8 @@ from typing import TypedDict
 
 from rich.progress import track
 
-from core.search.retrieval import HybridRetriever
-from core.search.sqlite_passages import SqlitePassageIndex, rank_pages
+from core.search.hybrid import HybridRetriever
+from core.storage.sqlite.passages import SqlitePassageIndex, rank_pages
 from evals.corpus import Question, UnusableInput, console, find_documents, indexed, read_questions
 
 DEPTH = 20

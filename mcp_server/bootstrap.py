@@ -7,27 +7,27 @@ from pathlib import Path
 
 import httpx2
 
+from core.analysis.ports import AnalysisStore
 from core.bootstrap import Documents, open_documents
-from core.documents.analysis.ports import AnalysisStore
+from core.documents.scope import ScopeTokens
 from core.errors import InvalidInput
-from core.grounding.answers import NOT_FOUND_ANSWER
-from core.grounding.markers import marker
-from core.llm.catalogue import ModelCatalogue
+from core.grounding.citations import marker
+from core.grounding.claims import NOT_FOUND_ANSWER
+from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
-from core.llm.model import ChatModel
-from core.scope import ScopeTokens
+from core.llm.model_catalog import ModelCatalogue
 from mcp_server.settings import Settings
-from mcp_server.tools.connections import Connections
-from mcp_server.tools.contents import Contents
+from mcp_server.tools.content import Contents
+from mcp_server.tools.context_fitting import room_for_text
 from mcp_server.tools.document_chat import DocumentChat
+from mcp_server.tools.document_context import Reader, ReadingLimits
 from mcp_server.tools.documents_analyze import DocumentsAnalyze, Limits
 from mcp_server.tools.pages import Pages
 from mcp_server.tools.part_readers import BestMatches, NoteTaker
-from mcp_server.tools.reach import Library
-from mcp_server.tools.reading import Reader, ReadingLimits
-from mcp_server.tools.room import room_for_text
-from mcp_server.tools.searching import Searching
-from mcp_server.tools.web_searching import WebSearching
+from mcp_server.tools.relations import Connections
+from mcp_server.tools.scope_filter import Library
+from mcp_server.tools.search import Searching
+from mcp_server.tools.web_search import WebSearching
 from mcp_server.web.brave import BraveSearch
 from mcp_server.web.google import GoogleSearch
 from mcp_server.web.ports import WebSearch

@@ -9,9 +9,9 @@ from mcp_types import CallToolResult, TextContent
 from opentelemetry.trace import get_current_span
 from pydantic import BaseModel
 
-from core.contract import ToolFailure
 from core.errors import INTERNAL, OrcError
-from core.telemetry.spans import fail
+from core.infra.telemetry.spans import fail
+from core.mcp_contract import ToolFailure
 
 logger = logging.getLogger(__name__)
 Arguments = ParamSpec("Arguments")

@@ -6,7 +6,7 @@ import time
 
 from mcp.server.mcpserver import Context
 
-from core.contract import STREAM_META_KEY, StatusLine, TextDelta, tool_progress
+from core.mcp_contract import STREAM_META_KEY, StatusLine, TextDelta, tool_progress
 
 logger = logging.getLogger(__name__)
 

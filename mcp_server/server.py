@@ -14,8 +14,9 @@ from starlette.routing import Route
 from core.errors import DependencyDown
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import Services
-from mcp_server.registry import answering, documents, pages, searching, web
-from mcp_server.registry.offering import CallScope
+from mcp_server.registry import answering, documents, pages, searching
+from mcp_server.registry import web_search as web
+from mcp_server.registry.registration import CallScope
 from mcp_server.settings import Settings
 from mcp_server.tool_server import ToolServer
 

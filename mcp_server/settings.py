@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 
-from core.settings import CoreSettings
+from core.infra.settings import CoreSettings
 
 
 class Settings(CoreSettings):

@@ -1,5 +1,5 @@
 """`python -m orc`: the command line."""
 
-from orc.cli import app
+from orc.cli.app import app
 
 app()

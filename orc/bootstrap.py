@@ -8,39 +8,39 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from core.backends import Backends
 from core.bootstrap import Documents, open_documents
-from core.documents.library import DocumentLibrary
+from core.documents.scope import Scope
+from core.documents.service import DocumentLibrary
 from core.documents.worker import Worker
-from core.grounding.answers import NOT_FOUND_ANSWER
-from core.grounding.markers import marker
-from core.llm.catalogue import ModelCatalogue
+from core.grounding.citations import marker
+from core.grounding.claims import NOT_FOUND_ANSWER
+from core.infra.settings import DAY_SECONDS
+from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_models, describe
-from core.llm.model import ChatModel
-from core.scope import Scope
-from core.settings import DAY_SECONDS
-from orc.context import sqlite as memory_sqlite
-from orc.context.condensing import Condenser
-from orc.context.keeper import MemoryKeeper, MemoryLimits, NoMemory
-from orc.context.ports import MemoryStore, Remembering
-from orc.context.selection import Selection
-from orc.context.sqlite import SqliteMemoryStore
+from core.llm.model_catalog import ModelCatalogue
+from core.storage.clients import Backends
+from orc.api.chat_sessions import PURPOSE as SESSIONS_KEY
+from orc.api.chat_sessions import SessionIds
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.graphs.graph import compile_graph
 from orc.graphs.intents import check_intents
 from orc.graphs.models import Policy, Prompts
-from orc.mcp_gateway import McpToolGateway
-from orc.orchestrator import Orchestrator
+from orc.memory import sqlite as memory_sqlite
+from orc.memory.ports import MemoryStore, Remembering
+from orc.memory.recall import Selection
+from orc.memory.service import MemoryKeeper, MemoryLimits, NoMemory
+from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.summarizer import Condenser
 from orc.readiness import Check, check
-from orc.session import Parts, TurnLimits
-from orc.sessions import PURPOSE as SESSIONS_KEY
-from orc.sessions import SessionIds
 from orc.settings import Settings
-from orc.telemetry import sqlite as traces_sqlite
-from orc.telemetry.ports import NoTraces, TraceStore
-from orc.telemetry.sqlite import SqliteTraceStore
+from orc.tools.mcp_client import McpToolGateway
+from orc.traces import sqlite as traces_sqlite
+from orc.traces.ports import NoTraces, TraceStore
+from orc.traces.sqlite import SqliteTraceStore
+from orc.turns.runner import Parts, TurnLimits
+from orc.turns.service import Orchestrator
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -152,7 +152,7 @@ async def _open_traces(settings: Settings, backends: Backends) -> TraceStore:
     if backends.cosmos is None:
         await backends.file.migrate(traces_sqlite.SCHEMA)
         return SqliteTraceStore(backends.file, retention=timedelta(days=days) if days else None)
-    from orc.telemetry.cosmos import CosmosTraceStore
+    from orc.traces.cosmos import CosmosTraceStore
 
     retention = days and days * DAY_SECONDS
     return CosmosTraceStore(backends.cosmos.container("traces"), retention_seconds=retention)
@@ -166,7 +166,7 @@ async def _open_memory(
     counter, engines = documents.counter, documents.engines
     nearness = None
     if engines.embedder is not None:
-        from orc.context.vectors import TextVectors
+        from orc.memory.vectors import TextVectors
 
         nearness = TextVectors(engines.embedder)
         stack.push_async_callback(nearness.close)
@@ -188,7 +188,7 @@ async def _open_memory_store(settings: Settings, backends: Backends) -> MemorySt
     if backends.cosmos is None:
         await backends.file.migrate(memory_sqlite.SCHEMA)
         return SqliteMemoryStore(backends.file)
-    from orc.context.cosmos import CosmosMemoryStore
+    from orc.memory.cosmos import CosmosMemoryStore
 
     retention = settings.retention_days and settings.retention_days * DAY_SECONDS
     return CosmosMemoryStore(backends.cosmos.container("memory"), retention_seconds=retention)
@@ -252,7 +252,7 @@ def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> lis
         return [*checks, check("blobs", "folder", str(settings.blobs_dir), stores.blobs.ping)]
     where = settings.azure_storage_account_url or ""
     containers = (settings.azure_storage_container, settings.azure_storage_derived)
-    from core.documents.azure.storage_queue import queue_names
+    from core.storage.queue.jobs import queue_names
 
     storage = backends.storage
     return [

@@ -4,8 +4,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from core.documents.models import Record
 from core.errors import OrcError
+from core.models import Record
 
 SECONDS = 5.0
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field, field_validator
 
-from core.settings import CoreSettings, load_settings
+from core.infra.settings import CoreSettings, load_settings
 from orc.intents import Intent
 
 

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 import mcp_server.settings
 import orc.settings
-from core.settings import PREFIX, CoreSettings
+from core.infra.settings import PREFIX, CoreSettings
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 HEAD = (

@@ -11,13 +11,13 @@ from mcp import Client
 from mcp_types import Tool
 from pydantic import SecretStr
 
-from core.scope import Scope
+from core.documents.scope import Scope
 from mcp_server.bootstrap import open_services
-from mcp_server.registry.offering import ERRORS_META_KEY
+from mcp_server.registry.registration import ERRORS_META_KEY
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
-from orc.graphs.tool_views import offered
-from orc.tools import ToolSchema
+from orc.tools.ports import ToolSchema
+from orc.tools.schemas import offered
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "tools.md"
 RANGES = (

@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 import uvicorn
 from PIL import Image
 
+from devkit.browser import browsing, unpacked
+from devkit.sample_traces import ORGANIZATION, a_month, detailed
 from orc.api.app import create_app
 from orc.conversations.listing import utc_now
 from orc.settings import Settings
-from tests.browser import browsing, unpacked
-from tests.traces import ORGANIZATION, a_month, detailed
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "telemetry.png"
 ROWS_TO_KEEP = 4

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from tests.azure_targets import PREFIX, Target, real
-from tests.shared_data import HANDBOOK, ROOT, SHARED
+from devkit.azure.targets import PREFIX, Target, real
+from devkit.shared_data import HANDBOOK, ROOT, SHARED
 
 if TYPE_CHECKING:
-    from tests.recorded import Recorded
+    from devkit.recorded_telemetry import Recorded
 
 FOREIGN_SETTINGS = (
     "ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "GOOGLE_SEARCH_", "BRAVE_SEARCH_",
@@ -50,7 +50,7 @@ def clean_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def cosmos_target() -> Iterator[Target]:
     """Cosmos DB: its emulator, started once, or a real account. Each test makes a database of its own."""
-    from tests.doubles.cosmos_emulator import running
+    from devkit.doubles.cosmos_emulator import running
 
     if target := real("COSMOS"):
         yield target
@@ -62,7 +62,7 @@ def cosmos_target() -> Iterator[Target]:
 @pytest.fixture(scope="session")
 def storage_target() -> Iterator[Target]:
     """Blob and queue storage: Azurite, started once, or a real account."""
-    from tests.doubles.azurite import running
+    from devkit.doubles.azurite import running
 
     if target := real("STORAGE"):
         yield target
@@ -74,7 +74,7 @@ def storage_target() -> Iterator[Target]:
 @pytest.fixture(scope="session")
 def search_target() -> Iterator[Target]:
     """AI Search: a double of its REST API, started once, or a real service."""
-    from tests.doubles.search_double import running
+    from devkit.doubles.search_double import running
 
     if target := real("SEARCH"):
         yield target
@@ -86,7 +86,7 @@ def search_target() -> Iterator[Target]:
 @pytest.fixture
 def recorded() -> "Iterator[Recorded]":
     """The spans and metrics of this process. From the first test that asks on, every test makes them."""
-    from tests.recorded import recording
+    from devkit.recorded_telemetry import recording
 
     with recording() as recorded:
         yield recorded

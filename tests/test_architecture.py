@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared_data import ROOT
+from devkit.shared_data import ROOT
 
 PACKAGES = ("core", "mcp_server", "orc")
 MAY_IMPORT = {
@@ -100,7 +100,7 @@ def test_imports_point_one_way() -> None:
 
 
 def test_product_code_never_imports_tests_or_tools() -> None:
-    outside = {"tests", "evals", "bench", "examples", "scripts"}
+    outside = {"tests", "devkit", "resilience", "evals", "bench", "examples", "scripts"}
     strays = [m for m in modules() if outside & {name.partition(".")[0] for name in imported_names(m)}]
     assert not strays
 
@@ -138,7 +138,7 @@ def test_every_module_says_why_it_is_there() -> None:
 def test_importing_a_module_writes_nothing_and_reaches_nobody(tmp_path: Path) -> None:
     names = [module for module in modules() if not module.endswith("__main__")]
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.watched_import", *names]
+    command = [sys.executable, "-m", "devkit.watched_import", *names]
     run = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
     )

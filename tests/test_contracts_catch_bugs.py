@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from tests.doubles import azurite, cosmos_emulator
-from tests.shared_data import ROOT
+from devkit.doubles import azurite, cosmos_emulator
+from devkit.shared_data import ROOT
 
-TURN_LOG = "tests/orc/conversations/test_turn_log.py"
-QUEUE = "tests/core/documents/test_job_queue.py"
+TURN_LOG = "tests/contract/test_turn_log.py"
+QUEUE = "tests/contract/test_job_queue.py"
 
 
 INSTALLED = azurite.PROGRAM.exists() and cosmos_emulator.PACKAGE.exists()
@@ -27,7 +27,7 @@ INSTALLED = azurite.PROGRAM.exists() and cosmos_emulator.PACKAGE.exists()
     ],
 )
 def test_a_broken_rule_is_caught(bug: str, suite: str, adapter: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-p", "tests.planted_bugs", "-x", "-k", adapter, suite]
+    command = [sys.executable, "-m", "pytest", "-p", "devkit.planted_bugs", "-x", "-k", adapter, suite]
     environment = os.environ | {"PLANTED_BUG": bug}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout

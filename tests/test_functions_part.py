@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.shared_data import ROOT
+from devkit.shared_data import ROOT
 
 PYTHON = ROOT / ".venv-functions" / "bin" / "python"
 

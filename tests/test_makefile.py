@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.shared_data import ROOT
+from devkit.shared_data import ROOT
 
 OTHER_VERSION = """#!/bin/sh
 shift

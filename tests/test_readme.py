@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.shared_data import ROOT
-from tests.system import System, running
+from devkit.shared_data import ROOT
+from devkit.system import System, running
 
 README = (ROOT / "README.md").read_text()
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.S | re.M)

@@ -14,7 +14,7 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.shared_data import HANDBOOK, ROOT
+from devkit.shared_data import HANDBOOK, ROOT
 
 FIXED_PLACES = (
     "function_app.py",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytest_socket import SocketConnectBlockedError
 
-from tests.shared_data import ROOT
+from devkit.shared_data import ROOT
 
 SKIPPING_TESTS = {
     "test_mark.py": "import pytest\n\n@pytest.mark.skip(reason='no mark')\ndef test_it(): ...\n",

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from core.documents.analysis.models import DocumentAnalysis
-from core.documents.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage
+from core.analysis.models import DocumentAnalysis
 from core.documents.names import BlobPath, missing_document
 from core.documents.passages import split_pages
 from core.documents.ports import Progress
 from core.documents.stores import Stores
-from core.documents.texts import UNREAD, Reading, TextReader, failure
+from core.documents.text_extraction import UNREAD, Reading, TextReader, failure
 from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
-from core.lease import held
+from core.infra.lease import held
+from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage
 
 if TYPE_CHECKING:
-    from core.documents.analysis.analyser import Analyser
+    from core.analysis.service import Analyser
     from core.search.embedding import PassageEmbedder
 
 LEASE_SECONDS = 6.0

@@ -5,7 +5,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from core.documents.models import (
+from core.documents.names import BlobPath, Owner
+from core.errors import OrcError
+from core.models import (
     BlobProperties,
     Document,
     FileRef,
@@ -19,8 +21,6 @@ from core.documents.models import (
     StoredFile,
     UploadTicket,
 )
-from core.documents.names import BlobPath, Owner
-from core.errors import OrcError
 
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, what is being done); total is 0 while it is not known."""

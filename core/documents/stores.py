@@ -4,8 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from core.documents.analysis.ports import AnalysisStore
-from core.documents.models import BlobProperties, Document, JobKind
+from core.analysis.ports import AnalysisStore
 from core.documents.names import BlobPath
 from core.documents.ports import (
     BlobStore,
@@ -16,6 +15,7 @@ from core.documents.ports import (
     ProviderFiles,
     VectorIndex,
 )
+from core.models import BlobProperties, Document, JobKind
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from core.contract import Citation, Rectangle
-from core.documents.boxes import SCALE, Box, boxes_between
+from core.extraction.word_boxes import SCALE, Box, boxes_between
 from core.grounding.sources import Source
+from core.mcp_contract import Citation, Rectangle
 
 ReadBoxes = Callable[[str, int], Awaitable[bytes]]
 """The boxes of a document's page by its number, as PageStore.boxes gives them."""

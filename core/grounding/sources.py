@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, unescape
 
-from core.documents.models import Record
+from core.mcp_contract import Revision
+from core.models import Record
 
 _QUOTES = {'"': "&quot;"}
 _LIVE_MARKER = re.compile(r"([\[\uff3b\u3010]\W*[Ss\uff33\uff53])(?=\W*\d)")
@@ -102,3 +103,13 @@ def read_labels(prompt: str) -> list[AttachedFile]:
 def without_fenced(prompt: str) -> str:
     """The prompt less its sources: the instructions and the question."""
     return _LABEL.sub("", _FENCED.sub("", prompt)).strip()
+
+
+WITHDRAWN = "<withdrawn_answer>"
+
+
+def withdrawn(revision: Revision) -> str:
+    """The earlier answer, and what was wrong with it, fenced."""
+    answer = escape(without_markers(revision.answer))
+    issues = "\n".join(f"- {escape(without_markers(' '.join(issue.split())))}" for issue in revision.issues)
+    return f"{WITHDRAWN}\n{answer}\n</withdrawn_answer>\n<what_was_wrong>\n{issues}\n</what_was_wrong>"

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from core.azure.credentials import Credentials
 from core.errors import InvalidInput
-from core.llm.extractive import ExtractiveChatModel
-from core.llm.model import ChatModel
+from core.infra.settings import CoreSettings
+from core.llm.chat_model import ChatModel
 from core.llm.provider import Provider, endpoint_of, open_provider
 from core.llm.tokens import TokenCounter
-from core.settings import CoreSettings
+from core.offline.model import ExtractiveChatModel
+from core.storage.azure.credentials import Credentials
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI

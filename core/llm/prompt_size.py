@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from core.llm.remembered import Remembered
+from core.llm.memory_message import Remembered
 from core.llm.tokens import TokenCounter
 
 PER_MESSAGE = 3

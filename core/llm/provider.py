@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from core.azure.credentials import Credentials
 from core.errors import OrcError
+from core.infra.resilience import Guard
+from core.infra.settings import CoreSettings
 from core.llm.errors import MODEL, ModelMisconfigured, key_refused, model_down
-from core.outages import Guard
-from core.settings import CoreSettings
+from core.storage.azure.credentials import Credentials
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -134,7 +134,7 @@ def _entra_token(credentials: Credentials) -> Key:
     """Tokens of this process's identity, kept until shortly before they expire."""
     from azure.identity.aio import get_bearer_token_provider
 
-    from core.azure.errors import translator
+    from core.storage.azure.errors import translator
 
     bearer = get_bearer_token_provider(credentials.default, ENTRA_SCOPE)
     translate = translator(MODEL, "Azure OpenAI")

@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from core.search.bm25 import Scores
-from core.search.scope_table import Phrase, ScopeTable
-from core.search.vocabulary.lexicon import Kind
+from core.search.domains.lexicon import Kind
+from core.search.statistics import Phrase, ScopeTable
 from core.text.headings import RUNNING_SHARE
 
 TITLE_TERMS = 20

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.search.bm25 import Counts, Scores, bm25, normalized
-from core.search.identity import score_names, score_periods
+from core.search.document_match import score_names, score_periods
+from core.search.domains.lexicon import LEAST_KNOWN
 from core.search.page_kinds import LEAST_FIT, figure_share, merge_best, score_kinds, tabular
-from core.search.questions import Question
-from core.search.scope_table import Evidence, ScopeTable
-from core.search.vocabulary.lexicon import LEAST_KNOWN
+from core.search.query import Question
+from core.search.statistics import Evidence, ScopeTable
 from core.text.terms import has_digit
 
 FULL_PAGE_TERMS = 30

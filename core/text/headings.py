@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.documents.models import Page
+from core.models import Page
 
 LONGEST_HEADING = 80
 LONGEST_TITLE = 160

@@ -7,15 +7,21 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
-from core.contract import CAP_META_KEY, MAX_QUESTION_CHARACTERS, MODEL_META_KEY, DocumentChatResult, Revision
-from core.documents.models import FileRef
 from core.errors import InvalidInput, NoReadableDocument, NotFound, UnsafeName
-from core.tool_results import DocumentsAnalyzeResult
+from core.mcp_contract import (
+    CAP_META_KEY,
+    MAX_QUESTION_CHARACTERS,
+    MODEL_META_KEY,
+    DocumentChatResult,
+    DocumentsAnalyzeResult,
+    Revision,
+)
+from core.models import FileRef
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress
 from mcp_server.registry.arguments import DocumentId
-from mcp_server.registry.offering import CallScope, offer
+from mcp_server.registry.registration import CallScope, offer
 from mcp_server.tools.document_chat import Writing
 
 MAX_DOCUMENTS = 50

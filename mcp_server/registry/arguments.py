@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.contract import MAX_QUERY_CHARACTERS
+from core.mcp_contract import MAX_QUERY_CHARACTERS
 
 MAX_ID_CHARACTERS = 200
 

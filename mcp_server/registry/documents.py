@@ -7,15 +7,14 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.contract import DocumentsListResult
 from core.errors import NoReadableDocument, NotFound
-from core.tool_results import ContentResult, SummaryResult
+from core.mcp_contract import ContentResult, DocumentsListResult, SummaryResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress
 from mcp_server.registry.arguments import DocumentId
-from mcp_server.registry.offering import CallScope, offer
-from mcp_server.tools.contents import NOT_READY, SUMMARY_FAILED, page_marked
+from mcp_server.registry.registration import CallScope, offer
+from mcp_server.tools.content import NOT_READY, SUMMARY_FAILED, page_marked
 from mcp_server.tools.documents_list import list_documents
 
 MAX_CONTENT_CHARACTERS = 100_000

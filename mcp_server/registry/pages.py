@@ -7,15 +7,15 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.documents.analysis.models import TypeUse
-from core.documents.analysis.relations import Direction
+from core.analysis.models import TypeUse
+from core.analysis.relations import Direction
 from core.errors import NoReadableDocument, NotFound
-from core.tool_results import ConnectedPage, FollowRelationResult, GetOntologyResult, GetPageResult
+from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult, GetPageResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress
 from mcp_server.registry.arguments import DocumentId, PageId
-from mcp_server.registry.offering import CallScope, offer
+from mcp_server.registry.registration import CallScope, offer
 from mcp_server.tools.pages import named_page
 
 MAX_NAME_CHARACTERS = 500

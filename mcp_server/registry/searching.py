@@ -7,12 +7,12 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.tool_results import SearchedDocument, SearchPagesResult, SemanticSearchResult
+from core.mcp_contract import SearchedDocument, SearchPagesResult, SemanticSearchResult
 from mcp_server.bootstrap import Services
 from mcp_server.errors import success
 from mcp_server.progress import CallProgress
 from mcp_server.registry.arguments import Query
-from mcp_server.registry.offering import CallScope, offer
+from mcp_server.registry.registration import CallScope, offer
 
 MAX_PASSAGES = 50
 MAX_PAGES = 20

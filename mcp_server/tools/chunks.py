@@ -5,9 +5,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from core.documents.models import Document, Hit, Page
 from core.documents.passages import split_pages
 from core.grounding.sources import Source
+from core.models import Document, Hit, Page
 
 STRETCHES_PER_PART = 4
 """A stretch is at most this fraction of a part, so that little room is left over when parts are packed."""

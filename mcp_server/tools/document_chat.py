@@ -10,26 +10,24 @@ from typing import Any, Protocol
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field
 
-from core.contract import DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding, Revision
-from core.documents.library import DocumentLibrary
-from core.documents.models import Document, DocumentStatus, FileRef, Record
 from core.documents.names import missing_document, resolve_blob_name
 from core.documents.ports import Handed, ProviderFiles
+from core.documents.scope import Scope
+from core.documents.service import DocumentLibrary
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
-from core.grounding.answers import cut_at
+from core.grounding.citations import CitationWriter, cut_at
 from core.grounding.highlights import ReadBoxes, with_rectangles
-from core.grounding.markers import CitationWriter
-from core.grounding.sources import fence, label
-from core.grounding.withdrawn import withdrawn
+from core.grounding.sources import fence, label, withdrawn
+from core.llm.chat_model import ChatModel, Meter, empty_reply
 from core.llm.errors import ReplyCut
-from core.llm.files import PDF, plain_name
-from core.llm.model import ChatModel, Meter, empty_reply
 from core.llm.prompt_size import measured
 from core.llm.tokens import TokenCounter
-from core.scope import Scope
-from core.text.trimmed import Trimmed
-from mcp_server.tools.reading import Plan, Reader, Reading
-from mcp_server.tools.room import fitted
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding, Revision
+from core.models import Document, DocumentStatus, FileRef, Record
+from core.storage.provider_files import PDF, plain_name
+from core.text.strip_stream import Trimmed
+from mcp_server.tools.context_fitting import fitted
+from mcp_server.tools.document_context import Plan, Reader, Reading
 
 LONGEST_NAME = 200
 MODEL_CALLS = 2

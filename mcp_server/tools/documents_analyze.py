@@ -7,22 +7,27 @@ from dataclasses import dataclass, field
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from core.contract import Citation, Grounding
-from core.documents.models import Document, Hit, Page, Record
 from core.documents.names import page_id
 from core.documents.ports import Progress, Retriever
+from core.documents.scope import Scope
 from core.errors import OrcError
-from core.grounding.answers import NOT_FOUND_ANSWER
+from core.grounding.citations import CitationWriter
+from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.highlights import ReadBoxes, with_rectangles
-from core.grounding.markers import CitationWriter
 from core.grounding.sources import Source, fence
-from core.llm.model import ChatModel, Meter
+from core.llm.chat_model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
-from core.scope import Scope
-from core.tool_results import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
+from core.mcp_contract import (
+    Citation,
+    DocumentsAnalyzeMetadata,
+    DocumentsAnalyzeResult,
+    Grounding,
+    QuotedPassage,
+)
+from core.models import Document, Hit, Page, Record
 from mcp_server.tools.chunks import Part, Plan, Sized, Stretch, cut, join, pack, plan_parts, thin_out, total
 from mcp_server.tools.part_readers import PartReader
-from mcp_server.tools.reach import Library, document_in_reach, read_document, unreadable
+from mcp_server.tools.scope_filter import Library, document_in_reach, read_document, unreadable
 
 AT_ONCE = 3
 MATCHING_PASSAGES = 50

@@ -1,11 +1,11 @@
 """documents_list: what is attached to the conversation, and how far each document has come."""
 
-from core.contract import DocumentsListResult, ListedDocument
-from core.documents.analysis.models import DocumentAnalysis
-from core.documents.analysis.ports import AnalysisStore
-from core.documents.models import Document
-from core.scope import Scope
-from mcp_server.tools.reach import Library, documents_in_reach, present_analyses
+from core.analysis.models import DocumentAnalysis
+from core.analysis.ports import AnalysisStore
+from core.documents.scope import Scope
+from core.mcp_contract import DocumentsListResult, ListedDocument
+from core.models import Document
+from mcp_server.tools.scope_filter import Library, documents_in_reach, present_analyses
 
 
 async def list_documents(library: Library, analyses: AnalysisStore, scope: Scope) -> DocumentsListResult:

@@ -1,13 +1,19 @@
 """get_page: one page's text and analysis."""
 
-from core.documents.analysis.ports import AnalysisStore
-from core.documents.models import Document, Page
+from core.analysis.ports import AnalysisStore
 from core.documents.names import page_id
 from core.documents.ports import Progress
+from core.documents.scope import Scope
 from core.errors import InvalidInput, NotFound
-from core.scope import Scope
-from core.tool_results import GetPageResult, ReadPage
-from mcp_server.tools.reach import Library, document_in_reach, present_analyses, read_document, whole_page
+from core.mcp_contract import GetPageResult, ReadPage
+from core.models import Document, Page
+from mcp_server.tools.scope_filter import (
+    Library,
+    document_in_reach,
+    present_analyses,
+    read_document,
+    whole_page,
+)
 
 NO_SUCH_PAGE = "There is no such page in this conversation."
 

@@ -6,10 +6,10 @@ from typing import Protocol
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from core.grounding.look_alikes import OPENING, bracketed, cited_numbers
+from core.grounding.citation_brackets import OPENING, bracketed, cited_numbers
 from core.grounding.sources import Source, fence
-from core.llm.model import ChatModel, Meter
-from core.llm.ranking import Candidate, Question, Ranking
+from core.llm.chat_model import ChatModel, Meter
+from core.offline.ranking import Candidate, Question, Ranking
 
 BEST_OF_PART = 4
 

@@ -9,8 +9,7 @@ import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from core.errors import DependencyDown
-from mcp_server.web.ports import WebPage
-from mcp_server.web.requests import (
+from mcp_server.web.http import (
     NOT_IN_PLAN,
     Listed,
     SearchEngine,
@@ -20,7 +19,8 @@ from mcp_server.web.requests import (
     refused,
     unanswered,
 )
-from mcp_server.web.texts import text_of_html
+from mcp_server.web.ports import WebPage
+from mcp_server.web.snippets import text_of_html
 
 ENGINE = "Brave"
 _NO_KEY = ("SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND")

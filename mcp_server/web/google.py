@@ -8,8 +8,8 @@ import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from core.errors import DependencyDown
+from mcp_server.web.http import Listed, SearchEngine, Told, key_refused, quota_used_up, unanswered
 from mcp_server.web.ports import WebPage
-from mcp_server.web.requests import Listed, SearchEngine, Told, key_refused, quota_used_up, unanswered
 
 ENGINE = "Google"
 _DAILY = ("per day", "dailylimitexceeded")

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from core.documents.models import Record
+from core.models import Record
 
 MOST_PAGES = 10
 """What one search gives at most; all that Google gives at a time."""

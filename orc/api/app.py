@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
 
-from core.logs import keep_content_out
-from core.telemetry.setup import start_telemetry
+from core.infra.log_redaction import keep_content_out
+from core.infra.telemetry.exporters import start_telemetry
 from orc import __version__
+from orc.api.auth import build_authenticator
+from orc.api.auth_middleware import Door
 from orc.api.dependencies import given_once
-from orc.api.door import Door
 from orc.api.errors import add_error_handlers
-from orc.api.identity import build_authenticator
 from orc.api.openapi import DocumentedApp
 from orc.api.routes import admin, chat, conversations, documents, health, turns
 from orc.api.tracing import TraceIds

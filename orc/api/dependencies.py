@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from core.documents.names import Owner
 from core.errors import InvalidInput
-from orc.api.door import PRINCIPAL
+from orc.api.auth_middleware import PRINCIPAL
 from orc.bootstrap import ServiceProvider, Services
 from orc.identity import Principal
 

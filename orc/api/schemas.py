@@ -5,13 +5,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from core.contract import Usage
-from core.documents.models import Document, DocumentStatus
+from core.mcp_contract import Usage
+from core.models import Document, DocumentStatus
 from orc.conversations.models import Failure, Head, Turn, TurnStatus
-from orc.events import FieldProblem
 from orc.intents import Retriever
 from orc.readiness import DependencyState
-from orc.telemetry.models import DayTotals, Status, TurnTrace
+from orc.traces.models import DayTotals, Status, TurnTrace
+from orc.turns.events import FieldProblem
 
 
 class DocumentView(BaseModel):

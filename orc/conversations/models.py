@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from core.contract import Citation
-from core.documents.models import FileRef, Record
 from core.documents.names import Owner
+from core.mcp_contract import Citation
+from core.models import FileRef, Record
 
 KEY_CHARACTERS = 128
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from core.documents.names import Owner
-from core.sqlite import Database
+from core.infra.sqlite import Database
 from orc.conversations.listing import place_of, read_cursor, utc_now, write_cursor
 from orc.conversations.models import (
     Begun,

@@ -9,17 +9,17 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from core.grounding.highlights import with_rectangles
-from core.grounding.withdrawn import withdrawn
+from core.grounding.sources import withdrawn
+from core.llm.chat_model import ChatModel
 from core.llm.errors import ReplyCut
-from core.llm.model import ChatModel
 from core.llm.prompt_size import measured
-from orc.events import Citations
+from orc.graphs.answer_stream import Speech, checked
 from orc.graphs.context_builder import context_event
-from orc.graphs.findings import as_material
 from orc.graphs.models import ConversationState, Deps
-from orc.graphs.prompting import conversation_prompt
-from orc.graphs.speaking import Speech, checked
+from orc.graphs.prompts import conversation_prompt
+from orc.graphs.sources import as_material
 from orc.graphs.utils import changes, writer_of
+from orc.turns.events import Citations
 
 
 async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

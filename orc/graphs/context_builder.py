@@ -1,14 +1,23 @@
-"""build_context: from tool results to what the answer is made of."""
+"""recall_context: what of the conversation's older turns bears on the question."""
 
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.contract import DocumentChatResult
-from orc.events import Context
+from core.mcp_contract import DocumentChatResult
 from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps
-from orc.graphs.prompting import told_history
+from orc.graphs.prompts import told_history
 from orc.graphs.utils import changes
+from orc.memory.models import Recalled
+from orc.turns.events import Context
+
+
+async def recall_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
+    """Choose from the memory; nothing is asked of anybody where there is none, or it was not read."""
+    memory = state.memory
+    if not (memory.notes or memory.summary):
+        return changes(recalled=Recalled(reason=memory.unread))
+    return changes(recalled=await runtime.context.recall(state.question, memory))
 
 
 async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

@@ -8,15 +8,15 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.contract import Grounding
-from core.documents.models import Record
 from core.errors import OrcError
-from orc.events import CriticAction, Critique
-from orc.graphs.judging import LONGEST_QUERY, Judgement, judge, seconds_left
+from core.mcp_contract import Grounding
+from core.models import Record
+from orc.graphs.coverage_gaps import as_looked_into
+from orc.graphs.critic_model import LONGEST_QUERY, Judgement, judge, seconds_left
 from orc.graphs.models import ConversationState, Deps
-from orc.graphs.revising import is_worse, passes, put_back, withdraw
-from orc.graphs.unread import as_looked_into
+from orc.graphs.revision import is_worse, passes, put_back, withdraw
 from orc.graphs.utils import changes
+from orc.turns.events import CriticAction, Critique
 
 UNREAD = "Some of the pages that were found have not been read in full."
 WORSE = "The revised answer was worse by the code checks, so the earlier one is given."

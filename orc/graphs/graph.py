@@ -5,15 +5,14 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from core.telemetry.spans import traced
+from core.infra.telemetry.spans import traced
 from orc.graphs.answer_writer import return_state, write_answer
-from orc.graphs.context_builder import build_context
-from orc.graphs.context_recaller import recall_context
+from orc.graphs.context_builder import build_context, recall_context
 from orc.graphs.critic import critique
 from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.query_planner import plan_query
-from orc.graphs.revising import in_attempt
+from orc.graphs.revision import in_attempt
 from orc.graphs.routing import after_critique, route_decision
 
 RECURSION_LIMIT = 40

@@ -5,18 +5,18 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import ValidationError
 
-from core.contract import CAP_META_KEY, MODEL_META_KEY, DocumentChatResult
 from core.errors import DependencyDown, OrcError
-from orc.events import Token, Tool
-from orc.graphs.calling import call_tool
-from orc.graphs.dispatch import LookedUp, look_up, need_of
-from orc.graphs.further_looks import look_further
-from orc.graphs.material import Material
+from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, DocumentChatResult
+from orc.graphs.lazy_retrieval import as_summaries, references_in, texts_of
 from orc.graphs.models import DOCUMENT_CHAT, SEARCH_PAGES, ConversationState, Deps, ToolResult
-from orc.graphs.summaries import as_summaries, references_in, texts_of
+from orc.graphs.retrieval import LookedUp, look_up, need_of
+from orc.graphs.second_retrieval import look_further
+from orc.graphs.tool_call import call_tool
+from orc.graphs.tool_context import Material
 from orc.graphs.tool_loop import answer_with_tools, kept
-from orc.graphs.tool_views import available_tools
 from orc.graphs.utils import changes, reusable_refs
+from orc.tools.schemas import available_tools
+from orc.turns.events import Token, Tool
 
 
 async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

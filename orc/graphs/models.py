@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from core.contract import Citation, FileStatus, Grounding, Revision
-from core.documents.models import FileRef, Record, RetrievalStep
 from core.grounding.highlights import ReadBoxes
 from core.grounding.sources import Source
+from core.llm.chat_model import Meter
 from core.llm.factory import ChatModels
-from core.llm.model import Meter
 from core.llm.tokens import TokenCounter
-from orc.context.models import Memory, Recalled
-from orc.events import Critique, Event, RetrievalMode
-from orc.graphs.findings import PageText
+from core.mcp_contract import Citation, FileStatus, Grounding, Revision
+from core.models import FileRef, Record, RetrievalStep
+from orc.graphs.sources import PageText
 from orc.intents import MAX_STEPS, Intent, Retriever, Step
-from orc.tools import ToolGateway
+from orc.memory.models import Memory, Recalled
+from orc.tools.ports import ToolGateway
+from orc.turns.events import Critique, Event, RetrievalMode
 
 DOCUMENT_CHAT = "document_chat"
 LISTING = "documents_list"

@@ -1,6 +1,6 @@
 """The pages that a turn reads, each read once: what finds them and what quotes them ask for the same ones."""
 
-from orc.graphs.findings import PageText
+from orc.graphs.sources import PageText
 
 
 class PageTexts:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from core.contract import MAX_QUESTION_CHARACTERS
 from core.llm.errors import ModelOutputInvalid
-from orc.context.window import cleaned
+from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc.graphs.intents import Reach, kind_by_keyword, kinds_of, retriever_for, usual_steps
 from orc.graphs.models import ConversationState, Policy, QueryPlan
 from orc.graphs.plan_prompt import STEPS, TurnPlan
 from orc.graphs.plan_rules import Decision
 from orc.intents import MAX_STEPS, Step
+from orc.memory.client_history import cleaned
 
 MOST_ADDED = 1000
 """Characters that may make a question stand alone; what is longer is something else than a question."""

@@ -8,13 +8,13 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field, create_model
 
+from core.llm.memory_message import remembered_message
 from core.llm.prompt_size import BEFORE_THE_REPLY, message_tokens, tools_tokens
-from core.llm.remembered import remembered_message
 from core.llm.tokens import TokenCounter
-from orc.context.rendering import remembered
 from orc.graphs.intents import Reach
 from orc.graphs.models import ChatMessage, ConversationState, Deps
 from orc.intents import MAX_STEPS, Intent, Step
+from orc.memory.rendering import remembered
 
 STEPS: tuple[Step, ...] = get_args(Step)
 SHORTENED = 400

@@ -7,7 +7,6 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from core.errors import DependencyDown, OrcError
-from orc.events import Plan, Route
 from orc.graphs.intents import Reach, kinds_of
 from orc.graphs.models import (
     LISTING,
@@ -22,8 +21,9 @@ from orc.graphs.models import (
 from orc.graphs.plan_checks import checked
 from orc.graphs.plan_prompt import form_for, planning_prompt
 from orc.graphs.plan_rules import Decision, instead, obvious, told_by_wording
-from orc.graphs.tool_views import available_tools
 from orc.graphs.utils import changes
+from orc.tools.schemas import available_tools
+from orc.turns.events import Plan, Route
 
 logger = logging.getLogger(__name__)
 

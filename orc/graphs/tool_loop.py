@@ -11,16 +11,16 @@ from langchain_core.messages.tool import tool_call
 from core.errors import OrcError
 from core.llm.errors import ReplyCut
 from core.llm.prompt_size import measured, message_tokens
-from orc.events import Reset
-from orc.graphs.calling import call_tool
-from orc.graphs.dispatch import Call, LookedUp
-from orc.graphs.material import Material
+from orc.graphs.answer_stream import Speech, checked
 from orc.graphs.models import WEB_SEARCH, ConversationState, Deps, ToolResult
-from orc.graphs.prompting import conversation_prompt
-from orc.graphs.speaking import Speech, checked
-from orc.graphs.tool_views import offered
+from orc.graphs.prompts import conversation_prompt
+from orc.graphs.retrieval import Call, LookedUp
+from orc.graphs.tool_call import call_tool
+from orc.graphs.tool_context import Material
 from orc.graphs.utils import changes, writer_of
-from orc.tools import ToolSchema
+from orc.tools.ports import ToolSchema
+from orc.tools.schemas import offered
+from orc.turns.events import Reset
 
 CALLS_AT_ONCE = 8
 TOO_MANY = f"Only the first {CALLS_AT_ONCE} calls of a reply are made."

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from core.documents.models import FileRef
-from core.llm.model import ChatModel
+from core.llm.chat_model import ChatModel
+from core.models import FileRef
 from orc.graphs.models import ConversationState, Deps
 
 

@@ -16,16 +16,16 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from core.provisioning import provision
-from core.settings import CoreSettings
-from orc.tools_process import free_port
-from orc.working import WorkerProvider
-from tests.azure_targets import Target
-from tests.doubles.openai_double import OpenAIDouble, Script, serving
+from core.infra.settings import CoreSettings
+from core.storage.provisioning import provision
+from devkit.azure.targets import Target
+from devkit.doubles.openai_double import OpenAIDouble, Script, serving
+from devkit.shared_data import ROOT
+from devkit.system import upload
+from orc.cli.processes import free_port
+from orc.cli.worker import WorkerProvider
 from tests.functions.host import LOCAL, HostTransport
 from tests.functions.worker import Worker, running_worker
-from tests.shared_data import ROOT
-from tests.system import upload
 
 WAIT_SECONDS = 90.0
 ClientFor = Callable[[str], httpx.Client]

@@ -13,8 +13,8 @@ from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
 from core.llm.factory import describe
+from devkit.shared_data import ROOT
 from orc.settings import AuthMode, Settings
-from tests.shared_data import ROOT
 
 AZURE_URL_SECONDS = 230
 SETTINGS_OF_THE_HOST = {

@@ -14,18 +14,18 @@ import httpx
 import pytest
 from azure.storage.queue import QueueClient
 
-from core.azure.storage import queue_address
 from core.bootstrap import Documents, open_documents
-from core.documents.azure.job_records import Notice
-from core.documents.azure.storage_queue import queue_names
-from core.documents.models import Job, JobKind
+from core.documents.jobs import Notice
 from core.documents.names import BlobPath, Owner
-from core.settings import CoreSettings
+from core.infra.settings import CoreSettings
+from core.models import Job, JobKind
+from core.storage.azure.account import queue_address
+from core.storage.queue.jobs import queue_names
+from devkit.azure.targets import Target
+from devkit.shared_data import ROOT
+from devkit.system import upload
 from orc.settings import Settings
-from tests.azure_targets import Target
 from tests.functions.worker import Worker, WorkerError
-from tests.shared_data import ROOT
-from tests.system import upload
 
 TIMER = json.dumps({"IsPastDue": False, "Schedule": {}, "ScheduleStatus": None})
 LONG = 60.0

@@ -8,10 +8,10 @@ import httpx
 import pytest
 from fastapi import Request
 
-from tests.doubles.openai_double import OpenAIDouble, Script
+from devkit.doubles.openai_double import OpenAIDouble, Script
+from devkit.system import read_events, upload
 from tests.functions.conftest import client_of, loaded_api, wait_for
 from tests.functions.worker import Worker
-from tests.system import read_events, upload
 
 QUESTION = "Who is the harbour master?"
 SLOWLY = Script(tokens=50, delay_ms=20)

@@ -14,8 +14,8 @@ from orc.api.openapi import responses
 from orc.api.pages import page
 from orc.api.schemas import DaysResponse, TelemetryResponse, TraceResponse, TurnSummary
 from orc.conversations.listing import utc_now
-from orc.telemetry.models import Status, TraceFilter
-from orc.telemetry.ports import MAX_DAYS
+from orc.traces.models import Status, TraceFilter
+from orc.traces.ports import MAX_DAYS
 
 USUAL_DAYS = 30
 MOST_TURNS = 200

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 
 from orc.api.dependencies import PrincipalDep, ServicesDep, TraceIdDep
 from orc.api.errors import SESSION_HEADER
-from orc.api.questions import ChatRequest
-from orc.api.replies import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
+from orc.api.request_models import ChatRequest
+from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
 from orc.bootstrap import Services
-from orc.context.window import first_words, latest_turns, question_and_history
-from orc.events import TurnResult
 from orc.identity import Principal
-from orc.requests import TurnRequest
+from orc.memory.client_history import first_words, latest_turns, question_and_history
+from orc.turns.events import TurnResult
+from orc.turns.requests import TurnRequest
 
 router = APIRouter(tags=["chat"])
 

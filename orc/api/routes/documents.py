@@ -9,24 +9,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, File, Response, UploadFile
 
-from core.documents.models import Document
 from core.documents.names import Owner, name_for_upload
 from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
+from core.models import Document
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
 from orc.api.document_events import follow_document
 from orc.api.errors import render
 from orc.api.openapi import EVENTS, responses
-from orc.api.schemas import (
-    DocumentsResponse,
-    DocumentView,
-    TicketRequest,
-    UploadResponse,
-    UploadTicketView,
-)
+from orc.api.schemas import DocumentsResponse, DocumentView, TicketRequest, UploadResponse, UploadTicketView
 from orc.api.sse import stream
 from orc.bootstrap import Services
-from orc.events import FieldProblem
 from orc.problems import problem, status_of
+from orc.turns.events import FieldProblem
 
 router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
 

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Header, Request, Response
 
 from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
 from orc.api.openapi import EVENTS, responses
-from orc.api.questions import AskRequest
-from orc.api.replies import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
+from orc.api.request_models import AskRequest
+from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
 from orc.api.sse import stream
-from orc.events import TurnResult
-from orc.requests import TurnRequest
+from orc.turns.events import TurnResult
+from orc.turns.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])
 

@@ -1,0 +1,133 @@
+"""The things that are timed: the bare model call, and turns of the product over HTTP."""
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+
+from bench.connection import Connection, connected
+from bench.deployment import HANDBOOK, Stage, double_url
+from core.infra.settings import CoreSettings
+from core.llm.chat_model import ChatModel, Meter
+from core.llm.factory import build_chat_models
+from core.llm.tokens import load_token_counter
+
+QUESTION = "How many days of leave does a new employee get?"
+UPLOADS_AT_ONCE = 2
+LOOK_SECONDS = 0.02
+
+Advance = Callable[[], None]
+
+
+async def timed(work: Awaitable[object]) -> float:
+    """How many milliseconds it takes."""
+    started = time.perf_counter()
+    await work
+    return 1000 * (time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class BareModel:
+    """The model as the product calls it, through langchain-openai, and nothing around it."""
+
+    model: ChatModel
+
+    async def call(self, prompt: Sequence[BaseMessage] = (HumanMessage(QUESTION),)) -> None:
+        """One call, by default with nothing but the question."""
+        await self.model.complete(prompt, meter=Meter(max_calls=1))
+
+    async def first_token(self) -> float:
+        """Milliseconds to the first text of a stream, which is then read to its end."""
+        started, first = time.perf_counter(), 0.0
+        async with aclosing(self.model.stream([HumanMessage(QUESTION)], meter=Meter(max_calls=1))) as deltas:
+            async for _ in deltas:
+                first = first or 1000 * (time.perf_counter() - started)
+        return first
+
+
+@asynccontextmanager
+async def bare_model(stage: Stage, folder: Path) -> AsyncIterator[BareModel]:
+    """The bare model, with a connection pool like the product's."""
+    settings = CoreSettings.model_validate(
+        {"openai_base_url": double_url(stage.double_port), "data_dir": folder}
+    )
+    models = build_chat_models(settings, load_token_counter(settings.token_cache_dir))
+    try:
+        yield BareModel(models.writer)
+    finally:
+        await models.aclose()
+
+
+async def ask(connection: Connection, conversation_id: str | None = None) -> None:
+    """One turn as JSON: of the conversation's handbook, or without documents in a conversation of its own."""
+    answer = await connection.post_json("/api/orc", question_about(conversation_id))
+    assert answer["answer"]
+
+
+async def first_token(connection: Connection, conversation_id: str) -> float:
+    """Milliseconds to the first `token` event of a streamed turn, which is then read to its end."""
+    started, first = time.perf_counter(), 0.0
+    async for part in connection.stream("/api/orc", json.dumps(question_about(conversation_id)).encode()):
+        if not first and b"event: token" in part:
+            first = 1000 * (time.perf_counter() - started)
+    return first
+
+
+def question_about(conversation_id: str | None) -> dict[str, Any]:
+    """The body of a turn."""
+    if conversation_id is None:
+        return {"question": QUESTION}
+    return {"question": QUESTION, "conversation_id": conversation_id, "blob_names": [HANDBOOK.name]}
+
+
+async def last_prompt(double_port: int) -> list[BaseMessage]:
+    """What the model was asked last."""
+    async with connected(double_port) as connection:
+        requests = await connection.get_json("/_log")
+    return convert_to_messages(requests[-1]["body"]["messages"])
+
+
+async def upload(connection: Connection, conversation_id: str, name: str, content: bytes) -> int:
+    """Upload a file; the number of its pages, which can be read from then on."""
+    (document,) = (await connection.post_file(_documents(conversation_id), name, content))["documents"]
+    assert document["readable"]
+    return int(document["pages"])
+
+
+async def until_searchable(connection: Connection, conversation_id: str) -> None:
+    """Wait until the worker has completed all documents of the conversation."""
+    while True:
+        listed = (await connection.get_json(_documents(conversation_id)))["documents"]
+        statuses = {document["status"] for document in listed}
+        assert "failed" not in statuses
+        if statuses == {"completed"}:
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _documents(conversation_id: str) -> str:
+    return f"/api/conversations/{conversation_id}/documents"
+
+
+async def prepare_conversations(port: int, count: int, advance: Advance) -> list[str]:
+    """New conversations that each hold the handbook and no turn yet."""
+    content = await asyncio.to_thread(HANDBOOK.read_bytes)
+    conversations = [str(uuid.uuid4()) for _ in range(count)]
+    waiting = iter(conversations)
+
+    async def work() -> None:
+        async with connected(port) as connection:
+            for conversation_id in waiting:
+                await upload(connection, conversation_id, HANDBOOK.name, content)
+                await until_searchable(connection, conversation_id)
+                advance()
+
+    await asyncio.gather(*(work() for _ in range(UPLOADS_AT_ONCE)))
+    return conversations

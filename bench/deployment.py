@@ -1,0 +1,144 @@
+"""What is measured: the product with its processes, and the model double, each a process of its own."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+
+from devkit.system import START_SECONDS, System
+from orc.cli.processes import free_port
+
+ROOT = Path(__file__).resolve().parents[1]
+HANDBOOK = ROOT / "examples" / "harbour-handbook.pdf"
+TOKEN_RANKS = ROOT / ".orc" / "cache" / "tiktoken"
+MIB = 1024 * 1024
+
+_FOREIGN_SETTINGS = ("ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "MCP_")
+_KEPT_SETTINGS = {"ORC_TOKEN_CACHE"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The running processes, where the double listens, and how long the product took to start."""
+
+    system: System
+    double_port: int
+    api: psutil.Process
+    tools: psutil.Process
+    worker: psutil.Process
+    double: psutil.Process
+    start_seconds: float
+
+    @property
+    def processes(self) -> dict[str, psutil.Process]:
+        """The processes by what the report calls them."""
+        return {
+            "API": self.api,
+            "tools server": self.tools,
+            "worker": self.worker,
+            "model double": self.double,
+        }
+
+    def cpu_ms(self) -> dict[str, float]:
+        """User and system time that each process has used so far."""
+        return {
+            name: 1000 * (process.cpu_times().user + process.cpu_times().system)
+            for name, process in self.processes.items()
+        }
+
+    def resident_mib(self) -> dict[str, float]:
+        """Memory of the product's processes now."""
+        return {
+            name: process.memory_info().rss / MIB
+            for name, process in self.processes.items()
+            if process is not self.double
+        }
+
+
+@contextmanager
+def clean_surroundings(folder: Path) -> Iterator[None]:
+    """Keep the developer's settings and `.env` out of the figures; work in an empty folder."""
+    before = dict(os.environ)
+    for name in set(before) - _KEPT_SETTINGS:
+        if name.startswith(_FOREIGN_SETTINGS):
+            del os.environ[name]
+    os.environ["PYTHONPATH"] = str(ROOT)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users have compiled modules from the second start on
+    if TOKEN_RANKS.is_dir():
+        os.environ.setdefault("ORC_TOKEN_CACHE", str(TOKEN_RANKS))
+    try:
+        with chdir(folder):
+            yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def running_double() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """The model double's port and its process."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", "devkit.doubles.openai_double", str(port)])
+    try:
+        _wait_for(f"{double_url(port)}/models")
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def set_up(folder: Path) -> Iterator[Stage]:
+    """Start everything, and stop it at the end."""
+    with running_double() as (port, double):
+        system = new_system(folder / "product", port)
+        started = time.perf_counter()
+        try:
+            system.start()
+            seconds = time.perf_counter() - started
+            yield Stage(system, port, *_processes_of(system), psutil.Process(double.pid), seconds)
+        except Exception as exc:
+            exc.add_note(f"The product's log:\n{system.log}")
+            raise
+        finally:
+            system.stop()
+
+
+def double_url(port: int) -> str:
+    """The double's address as clients of OpenAI want it."""
+    return f"http://127.0.0.1:{port}/v1"
+
+
+def new_system(data_dir: Path, double_port: int) -> System:
+    """A product that is yet to be started: its model is the double, and pages are not analysed."""
+    settings = {"OPENAI_BASE_URL": double_url(double_port), "OPENAI_API_KEY": "none"}
+    return System(data_dir, {**settings, "ORC_PAGE_ANALYSIS": "off"})
+
+
+def _processes_of(system: System) -> tuple[psutil.Process, psutil.Process, psutil.Process]:
+    """The API, the tools server and the worker."""
+    assert system.process is not None
+    api = psutil.Process(system.process.pid)
+    return api, _child(api, "mcp_server"), _child(api, "worker")
+
+
+def _child(parent: psutil.Process, argument: str) -> psutil.Process:
+    return next(child for child in parent.children() if argument in child.cmdline())
+
+
+def _wait_for(url: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(url).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise TimeoutError(f"nothing answers at {url}")

@@ -1,0 +1,174 @@
+"""A page's text as analysis reads it: without running lines, cut into pieces that stand on the page."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+
+from core.analysis.vocabulary import MONTHS
+from core.analysis.word_forms import is_unspaced
+from core.grounding.quotes import Located
+from core.models import Page
+from core.text.headings import find_headings
+from core.text.sentences import Piece, split_pieces
+
+LONGEST_READ = 40_000
+"""Characters of one page that are looked at: some files have all of their text on one page."""
+EDGE_LINES = 3
+RUNNING_PAGES = 3
+RUNNING_SHARE = 1 / 8
+LONGEST_LABEL_WORDS = 8
+LONGEST_WORD = 40
+LONGEST_PAGE_NUMBER = 30
+LEAST_LINE_WORDS = 3
+LONGEST_UNSPACED_HEADING = 25
+
+_SENTENCE_ENDS = (".", "!", "?", "。")
+_DIGITS = re.compile(r"\d+")
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010]\s{0,3}\n\s{0,3}([^\W\d_]+)")
+_LAST_WORD = re.compile(r"[^\W\d_]+$")
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\u00ad\ufffe\u200b\u2060\ufeff]+")
+_PAGE_NUMBER = re.compile(r"(?:(?:page|seite|página|p\.)\s*)?(\d{1,5})(?:\s*(?:/|of|von|de)\s*\d+)?", re.I)
+_ENDS_IN_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
+_MONTH = re.compile(rf"(?:{'|'.join(MONTHS)})\b", re.I)
+_PROSE_MARK = re.compile("[,，、。()（）*%：]")
+_LABEL = re.compile(r"([^\W\d_][^.:?!|]{2,70}):\s+(?=\S)")
+
+
+class PageText:
+    """What analysis reads of a page. `running` are the masked lines of headers and footers."""
+
+    def __init__(self, page: Page, running: Collection[str] = (), vocabulary: Collection[str] = ()) -> None:
+        self._original = page.text
+        self._vocabulary = vocabulary
+        lines = page.text[:LONGEST_READ].splitlines()
+        edge = edges(lines)
+        kept = [line for i, line in enumerate(lines) if i not in edge or not _is_running(line, running)]
+        # Pages that are all alike, such as forms, have nothing but running lines.
+        clean = _LINE_END_HYPHEN.sub(self._join, "\n".join(kept if any(map(str.strip, kept)) else lines))
+        self.text = _INVISIBLE.sub("", clean)
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        """The sentences, items, rows and headings of the page in order."""
+        return list(_mended(split_pieces(self.text), set(self.headings)))
+
+    @cached_property
+    def headings(self) -> list[str]:
+        """The lines that look like headings, each once."""
+        found = (heading.text for heading in find_headings(self.text))
+        return list(dict.fromkeys(line for line in found if not _is_unspaced_prose(line)))
+
+    @cached_property
+    def _collapsed(self) -> str:
+        return " ".join(self._original.split())
+
+    @cached_property
+    def _located(self) -> Located:
+        return Located(self._original)
+
+    def holds(self, quote: str) -> bool:
+        """Whether the quote stands on the page, however its lines are broken."""
+        return quote in self._collapsed or bool(self._located.find_all(quote))
+
+    def _join(self, match: re.Match[str]) -> str:
+        """A word broken at a line's end; its hyphen stays unless the document has it in one word too."""
+        start = max(0, match.start() - LONGEST_WORD)
+        first = _LAST_WORD.search(match.string[start : match.start()])
+        joined = (first[0] if first else "") + match[1]
+        return match[1] if joined.casefold() in self._vocabulary else f"-{match[1]}"
+
+
+def edges(lines: Sequence[str]) -> set[int]:
+    """The indexes of the first and the last lines that are not empty."""
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    return {*filled[:EDGE_LINES], *filled[-EDGE_LINES:]}
+
+
+def find_running(pages: Sequence[Page]) -> frozenset[str]:
+    """The lines, digits masked, that stand at the edges of so many pages that they are headers or footers."""
+    found: Counter[str] = Counter()
+    for page in pages:
+        lines = page.text[:LONGEST_READ].splitlines()
+        found.update({masked(lines[index]) for index in edges(lines)})
+    most = max(RUNNING_PAGES, len(pages) * RUNNING_SHARE)
+    return frozenset(line for line, times in found.items() if times > most)
+
+
+def printed_number(page: Page) -> int | None:
+    """The page number that stands alone on a line at the page's top or bottom."""
+    lines = page.text[:LONGEST_READ].splitlines()
+    for index in sorted(edges(lines)):
+        if number := _lone_number(lines[index]):
+            return int(number)
+    return None
+
+
+def masked(line: str) -> str:
+    """A line as it is compared with those of other pages; the numbers in headers and footers differ."""
+    plain = " ".join(line.split())
+    return plain if plain.endswith(_SENTENCE_ENDS) else _DIGITS.sub("0", plain)
+
+
+def label_end(sentence: str) -> int:
+    """Where a sentence goes on after a run-in heading such as `Opening Hours:`; 0 without one."""
+    match = _LABEL.match(sentence)
+    return match.end() if match and len(match[1].split()) <= LONGEST_LABEL_WORDS else 0
+
+
+def _mended(pieces: Sequence[Piece], headings: Collection[str]) -> Iterator[Piece]:
+    """The pieces, with the first lines of paragraphs that were taken for headings put back before them.
+
+    Where a page has columns, such lines are shorter than the widest one.
+    """
+    lead = ""
+    for piece in _with_dates(pieces):
+        is_line = (
+            piece.kind == "heading" and piece.text not in headings and not piece.text.endswith((":", "?"))
+        )
+        if is_line and len(piece.text.split()) >= LEAST_LINE_WORDS:
+            lead = f"{lead} {piece.text}".lstrip()
+            continue
+        if lead and piece.kind == "sentence":
+            piece = Piece(f"{lead} {piece.text}", piece.kind, piece.heading)  # noqa: PLW2901
+        elif lead:
+            yield Piece(lead, "sentence", piece.heading)
+        lead = ""
+        yield piece
+    if lead:
+        yield Piece(lead, "sentence")
+
+
+def _with_dates(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces; a sentence that seems to end within a date, after `12.`, goes on with the next one."""
+    before: Piece | None = None
+    for piece in pieces:
+        if (
+            before
+            and piece.kind == "sentence"
+            and _ENDS_IN_DAY.search(before.text)
+            and _MONTH.match(piece.text)
+        ):
+            before = Piece(f"{before.text} {piece.text}", before.kind, before.heading)
+            continue
+        if before:
+            yield before
+        before = piece
+    if before:
+        yield before
+
+
+def _is_unspaced_prose(line: str) -> bool:
+    """Scripts without capitals make every short line look like a heading."""
+    return is_unspaced(line) and (len(line) > LONGEST_UNSPACED_HEADING or bool(_PROSE_MARK.search(line)))
+
+
+def _is_running(line: str, running: Collection[str]) -> bool:
+    return masked(line) in running or _lone_number(line) is not None
+
+
+def _lone_number(line: str) -> str | None:
+    """The digits of a line that is a page number and nothing else."""
+    plain = line.strip(" \t-\u2013")
+    match = _PAGE_NUMBER.fullmatch(plain) if len(plain) <= LONGEST_PAGE_NUMBER else None
+    return match[1] if match else None

@@ -1,0 +1,224 @@
+"""Analyses a whole document in the background: page by page, resumable, with its cost recorded."""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from core.analysis.document_context import DocumentContext
+from core.analysis.extractive import EXTRACTIVE, analyse_page
+from core.analysis.llm_pages import PageReader, batches, load_prompts
+from core.analysis.llm_summary import Summariser
+from core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
+from core.analysis.ports import AnalysisStore
+from core.analysis.summaries import Overview, overview
+from core.documents.ports import Progress
+from core.errors import BudgetExceeded, OrcError, Unavailable
+from core.llm.chat_model import ChatModel, Meter
+from core.mcp_contract import Usage
+from core.models import Document, Page
+
+PAGES_PER_SAVE = 25
+CONCURRENCY = 4
+MAX_CALLS = 2000
+MOST_PAGES_NAMED = 10
+UNFORESEEN = (
+    "Something went wrong that nobody foresaw; the log says what. Analyse the document again, or upload it"
+    " in another format."
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Run:
+    """One attempt to bring the analysis of a document to its end."""
+
+    document: Document
+    pages: Sequence[Page]
+    analysis: DocumentAnalysis
+    done: set[int]
+    meter: Meter
+    progress: Progress | None
+    earlier: Usage
+    saving: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def missing(self) -> list[Page]:
+        return [page for page in self.pages if page.number not in self.done]
+
+    def now(self, **changes: object) -> DocumentAnalysis:
+        """The record as it is now, with the cost of this and of all earlier attempts."""
+        spent = self.earlier + self.meter.usage
+        facts = {**spent.model_dump(), "pages_done": len(self.done), **changes}
+        self.analysis = self.analysis.model_copy(update=facts)
+        return self.analysis
+
+    def report(self, what: str) -> None:
+        if self.progress is not None:
+            self.progress(len(self.done), len(self.pages), what)
+
+
+class Analyser:
+    """Writes analyses: by the model, or extractive where there is none.
+
+    `max_calls` bounds the model calls of one attempt; the next one goes on from there.
+    """
+
+    def __init__(
+        self,
+        store: AnalysisStore,
+        model: ChatModel | None,
+        *,
+        max_calls: int = MAX_CALLS,
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._max_calls = max_calls
+
+    @property
+    def method(self) -> str:
+        """What analyses made from now on say of how they were made."""
+        return self._model.name if self._model else EXTRACTIVE
+
+    async def analyse(
+        self, document: Document, pages: Sequence[Page], progress: Progress | None = None
+    ) -> DocumentAnalysis:
+        """The finished analysis of these pages; what an earlier attempt has stored is not done again.
+
+        Where it fails, the record says why and the error goes on: BudgetExceeded and Unavailable, which
+        is also what a document that was replaced or deleted meanwhile raises, are worth another try.
+        """
+        run = await self._begin(document, pages, progress)
+        if run.analysis.status is AnalysisStatus.DONE:
+            return run.analysis
+        try:
+            context = await asyncio.to_thread(DocumentContext.of, pages)
+            if self._model is None:
+                await self._extract(run, context)
+                return await self._finish(run, await self._picked(run, context))
+            prompts = await asyncio.to_thread(load_prompts)
+            await self._ask(run, context, PageReader(self._model, prompts.pages, run.meter))
+            summariser = Summariser(self._model, prompts, run.meter, context)
+            return await self._finish(run, *await self._written(run, summariser))
+        except Exception as exc:
+            await self._record_failure(run, exc)
+            raise
+
+    async def _begin(self, document: Document, pages: Sequence[Page], progress: Progress | None) -> _Run:
+        document_id = document.document_id
+        known = (await self._store.get([document_id])).get(document_id)
+        fresh = DocumentAnalysis(
+            document_id=document_id, etag=document.etag, method=self.method, pages=len(pages)
+        )
+        done: set[int] = set()
+        if known and (known.etag, known.method, known.pages) == (fresh.etag, fresh.method, fresh.pages):
+            done = {page.page for page in await self._store.pages(document_id)}
+        else:
+            await self._store.delete(document_id)
+            known = None
+        analysis = known or fresh
+        earlier = Usage(**{name: getattr(analysis, name) for name in Usage.model_fields})
+        run = _Run(document, pages, analysis, done, Meter(self._max_calls), progress, earlier)
+        if analysis.status is not AnalysisStatus.DONE:
+            await self._store.save(run.now(status=AnalysisStatus.RUNNING, reason=None))
+        return run
+
+    async def _extract(self, run: _Run, context: DocumentContext) -> None:
+        missing = run.missing
+        for start in range(0, len(missing), PAGES_PER_SAVE):
+            chunk = missing[start : start + PAGES_PER_SAVE]
+            await self._save(run, await asyncio.to_thread(_analyse_all, chunk, context))
+
+    async def _ask(self, run: _Run, context: DocumentContext, reader: PageReader) -> None:
+        """Several calls at once; where one fails for good, those under way are still stored."""
+        blank = [page for page in run.missing if not page.text.strip()]
+        await self._save(run, await asyncio.to_thread(_analyse_all, blank, context))
+        waiting = deque(batches(run.missing))
+
+        async def work() -> None:
+            while waiting:
+                batch = waiting.popleft()
+                try:
+                    drafts = await asyncio.to_thread(_analyse_all, batch, context)
+                    outcome = await reader.read(batch, {draft.page: draft for draft in drafts})
+                    await self._save(run, outcome.analyses)
+                except BaseException:
+                    waiting.clear()
+                    raise
+                waiting.extendleft(reversed(outcome.again))
+
+        ended = await asyncio.gather(*(work() for _ in range(CONCURRENCY)), return_exceptions=True)
+        for each in ended:
+            if isinstance(each, BaseException):
+                raise each
+
+    async def _picked(self, run: _Run, context: DocumentContext) -> Overview:
+        run.report("Summarising the document")
+        analysed = await self._store.pages(run.document.document_id)
+        return await asyncio.to_thread(overview, analysed, context)
+
+    async def _written(self, run: _Run, summariser: Summariser) -> tuple[Overview, str]:
+        """The overview, and what people should know of how it and the pages were made."""
+        run.report("Summarising the document")
+        analysed = await self._store.pages(run.document.document_id)
+        found, is_complete = await summariser.summarise(analysed)
+        return found, _note(run.pages, analysed, is_complete)
+
+    async def _finish(self, run: _Run, found: Overview, note: str = "") -> DocumentAnalysis:
+        done = run.now(
+            status=AnalysisStatus.DONE, summary=found.summary, detailed_summary=found.detailed, note=note
+        )
+        await self._store_or_stop(done, [])
+        log.info("analysis done document_id=%s pages=%d", done.document_id, done.pages)
+        return done
+
+    async def _save(self, run: _Run, analyses: Sequence[PageAnalysis]) -> None:
+        if not analyses:
+            return
+        async with run.saving:
+            done = run.done | {analysis.page for analysis in analyses}
+            await self._store_or_stop(run.now(pages_done=len(done)), analyses)
+            run.done = done
+        run.report("Analysing pages")
+
+    async def _store_or_stop(self, analysis: DocumentAnalysis, pages: Sequence[PageAnalysis]) -> None:
+        if not await self._store.save_pages(analysis, pages):
+            raise Unavailable("The document was replaced or deleted while it was analysed.")
+
+    async def _record_failure(self, run: _Run, error: Exception) -> None:
+        failed = run.now(status=AnalysisStatus.FAILED, reason=_reason(error, self._max_calls))
+        document_id = run.document.document_id
+        log.warning("analysis failed document_id=%s error=%s", document_id, type(error).__name__)
+        # The store may be what failed; the error that matters is the first one.
+        with contextlib.suppress(Unavailable):
+            await self._store.save_pages(failed, [])
+
+
+def _analyse_all(pages: Sequence[Page], context: DocumentContext) -> list[PageAnalysis]:
+    return [analyse_page(page, context) for page in pages]
+
+
+def _reason(error: Exception, max_calls: int) -> str:
+    if isinstance(error, BudgetExceeded):
+        return f"The analysis has used the {max_calls} model calls of one attempt. Start it again to go on."
+    if isinstance(error, OrcError):
+        return error.message
+    return UNFORESEEN
+
+
+def _note(pages: Sequence[Page], analysed: Sequence[PageAnalysis], is_summary_by_model: bool) -> str:
+    """What people should know of parts that the model did not do."""
+    texts = {page.number for page in pages if page.text.strip()}
+    left = [page.page for page in analysed if page.method == EXTRACTIVE and page.page in texts]
+    said = []
+    if left:
+        named = ", ".join(map(str, left[:MOST_PAGES_NAMED])) + (", …" if len(left) > MOST_PAGES_NAMED else "")
+        said.append(
+            f"The model could not read {len(left)} of {len(pages)} pages ({named}): analysed without it."
+        )
+    if not is_summary_by_model:
+        said.append("A part of the summary was picked from the pages without the model.")
+    return " ".join(said)

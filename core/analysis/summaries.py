@@ -1,0 +1,169 @@
+"""A text's most central sentences, word for word."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from core.analysis.document_context import DocumentContext
+from core.analysis.models import PageAnalysis
+from core.analysis.vocabulary import WEAK_OPENINGS
+from core.analysis.word_forms import spelled, terms
+from core.text.sentences import sentences
+
+SHORTEST, LONGEST = 30, 420
+MOST_SIGNS = 0.4
+TOO_SIMILAR = 0.5
+FIRST_BONUS = 0.3
+SAID_ONCE = 0.3
+WEAK_FACTOR = 0.7
+"""What a sentence is worth that leans on the one before it."""
+USUAL_LENGTH = 15
+LENGTH_POWER = 0.7
+"""Between 0, where the longest sentence is always the most central one, and 1, where length is no matter."""
+
+_WEAK_PHRASES = tuple(
+    "In addition|In conclusion|For example|In this case|In this way|Zum Beispiel|Por ejemplo".split("|")
+)
+
+_NO_LETTERS = re.compile(r"[\W\d_]+")
+_NO_PROSE = re.compile(
+    r"[@|]|://|www\.|\bProceedings of\b|arXiv:|\bdoi\b|\bpp\.\s\d|[a-z]\.\d{1,2}\s(?:\d\s)?[A-Z]"
+)
+"""Addresses, bibliographies, and sentences that a footnote's number has joined."""
+
+Rarity = Callable[[str], float]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence with its terms; `weight` says how fit it is for a summary whatever it says."""
+
+    text: str
+    terms: tuple[str, ...]
+    weight: float = 1.0
+
+
+def central(candidates: Sequence[Candidate], count: int, rarity: Rarity) -> list[str]:
+    """The `count` sentences that say most of what all say, in their order, each something of its own."""
+    picked: list[int] = []
+    for index in _ranked(candidates, rarity):
+        if len(picked) == count:
+            break
+        if all(_likeness(candidates[index], candidates[other]) < TOO_SIMILAR for other in picked):
+            picked.append(index)
+    return [candidates[index].text for index in sorted(picked)]
+
+
+def opens_weakly(sentence: str) -> bool:
+    """Whether a sentence leans on what comes before it."""
+    first = sentence.split(maxsplit=1)[0] if sentence.strip() else ""
+    return first.casefold().strip(",;:") in WEAK_OPENINGS or sentence.startswith(_WEAK_PHRASES)
+
+
+def is_fit(sentence: str) -> bool:
+    """Whether a sentence has a length that a summary can use, and is made of words."""
+    shortest = SHORTEST if sentence.isascii() else SHORTEST / 2
+    if not shortest <= len(sentence) <= LONGEST:
+        return False
+    others = sum(map(len, _NO_LETTERS.findall(sentence)))
+    return others < len(sentence) * MOST_SIGNS and not _NO_PROSE.search(sentence)
+
+
+def _ranked(candidates: Sequence[Candidate], rarity: Rarity) -> list[int]:
+    total = Counter(term for candidate in candidates for term in set(candidate.terms))
+    weight = {
+        term: math.sqrt(times) * rarity(term) if times > 1 else SAID_ONCE * rarity(term)
+        for term, times in total.items()
+    }
+    scores = [
+        (1 + FIRST_BONUS / (1 + place)) * candidate.weight * _centrality(candidate, weight)
+        for place, candidate in enumerate(candidates)
+    ]
+    return sorted(range(len(candidates)), key=lambda index: -scores[index])
+
+
+def _centrality(candidate: Candidate, weight: dict[str, float]) -> float:
+    own = set(candidate.terms)
+    return sum(weight[term] for term in own) / math.pow(len(own) + USUAL_LENGTH, LENGTH_POWER)
+
+
+def _likeness(one: Candidate, other: Candidate) -> float:
+    mine, its = set(one.terms), set(other.terms)
+    return len(mine & its) / (min(len(mine), len(its)) or 1)
+
+
+SUMMARY_SENTENCES = 4
+MOST_LINES = 400
+LONGEST_LINE = 400
+EARLY_BONUS = 0.3
+DEFINING_BONUS = 0.5
+
+_DEFINING = re.compile(
+    r"(?:(?:The|Der|Die|Das|El|La|Le|Il)\s)?[^\W\d_a-z][\w’'-]*(?:\s[^\W\d_a-z][\w’'-]*){0,4}\s"
+    r"(?:is|are|was|ist|sind|war|es|son|fue|est|sont|è)\s"
+    r"(?:an?|the|one|ein|eine|der|die|das|un|una|une|el|la|le|los|las|il)\b"
+)
+"""A sentence that says what something is: `Contoso is a ...`."""
+
+
+class Overview(NamedTuple):
+    """One paragraph, and a line or more for each part of the document."""
+
+    summary: str
+    detailed: str
+
+
+def overview(pages: Sequence[PageAnalysis], context: DocumentContext) -> Overview:
+    """The most central sentences of a document, and of each page: `p. 5: ...`."""
+    return Overview(summarise(pages, context), "\n".join(list_pages(pages, context)))
+
+
+def summarise(pages: Sequence[PageAnalysis], context: DocumentContext) -> str:
+    """One paragraph from the pages' summaries, in their order."""
+    return " ".join(_central(pages, SUMMARY_SENTENCES, context))
+
+
+def list_pages(pages: Sequence[PageAnalysis], context: DocumentContext) -> list[str]:
+    """A line for each page that says something; where there are very many, for a few pages together."""
+    told = [page for page in pages if page.summary]
+    size = math.ceil(len(told) / MOST_LINES) or 1
+    if size == 1:
+        return [f"p. {page.page}: {_shortened(page.summary)}" for page in told]
+    groups = [told[start : start + size] for start in range(0, len(told), size)]
+    return [
+        f"{page_range(group[0].page, group[-1].page)}: {' '.join(_central(group, 1, context))}"
+        for group in groups
+    ]
+
+
+def page_range(first: int, last: int) -> str:
+    """`p. 5` or `pp. 5–7`."""
+    return f"p. {first}" if first == last else f"pp. {first}–{last}"
+
+
+def _central(pages: Sequence[PageAnalysis], count: int, context: DocumentContext) -> list[str]:
+    places = {text: place for place, page in enumerate(pages) for text in sentences(page.summary)}
+    said = list(places)
+    candidates = [_candidate(text, 1 - places[text] / len(pages), context) for text in said if is_fit(text)]
+    picked = central(candidates, count, lambda term: math.sqrt(context.rarity(term)))
+    return picked or [_shortened(text) for text in said[:1]]
+
+
+def _candidate(text: str, earliness: float, context: DocumentContext) -> Candidate:
+    """`earliness` is 1 at the start of the document and 0 at its end."""
+    found = [term for term in terms(spelled(text), context.language) if term]
+    weight = 1 + EARLY_BONUS * earliness + DEFINING_BONUS * bool(_DEFINING.match(text))
+    return Candidate(text, tuple(found), weight * (WEAK_FACTOR if opens_weakly(text) else 1.0))
+
+
+def _shortened(summary: str) -> str:
+    """As many whole sentences as fit a line, at least one, cut only where it is longer than that."""
+    kept = ""
+    for sentence in sentences(summary):
+        if kept and len(kept) + len(sentence) >= LONGEST_LINE:
+            break
+        kept = f"{kept} {sentence}".strip()
+    return kept if len(kept) <= LONGEST_LINE else kept[: kept.rfind(" ", 0, LONGEST_LINE)] + " …"

@@ -1,0 +1,202 @@
+"""The key phrases of a page."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from core.analysis.document_context import DocumentContext
+from core.analysis.vocabulary import NOUNS_ARE_CAPITALISED
+from core.analysis.word_forms import WORD, Lexicon, is_unspaced
+
+MOST_TOPICS = 8
+MOST_SAID_ONCE = 5
+"""A page that repeats no phrase gets fewer: which of them matter is then mostly a guess."""
+LONGEST_PHRASE = 3
+LONGEST_UNSPACED = 6
+LONGEST_ACRONYM = 5
+HEADING_BONUS = 1.5
+LENGTH_GAIN = (0.9, 1.1, 0.9)
+"""What a word of a phrase counts for, by the number of its words: two mostly say what is meant."""
+EXTENDED_SHARE = (0.3, 0.7)
+"""How often a phrase of one or two words has to be part of a longer one to be shown as that."""
+
+_SPACED = "!-~\u00a1-\u0dff"
+_BREAK = re.compile(
+    rf"(?<![{_SPACED}])[!-/:-?A-~\u00a1-\u0dff]*[@\d][{_SPACED}]*|[^\w\s'’-]+|[_\d]+|\s[-–]\s"
+)
+"""Punctuation, and whole words with digits or an @ in scripts that have spaces."""
+_UNSPACED_PART = re.compile("[\u30a0-\u30ff\u3005\u4e00-\u9fff\u3400-\u4dbf]{2,}|[\uac00-\ud7af]{2,}")
+_CHINESE_FUNCTION = re.compile(
+    "[的了在是和与及或为之等对中有不也我你他她它们这那以而被把从到就都其并上下后前个]+"
+)
+_KOREAN_ENDING = re.compile(
+    "(?:으로|에서|에게|까지|부터|입니다|합니다|하는|은|는|이|가|을|를|의|에|로|와|과|도)$"
+)
+_NO_TOPIC_ALONE = ("ly", "ed", "mente", "ment")
+_NO_LAST_WORD = ("ly", "ed", "mente")
+"""How adverbs and participles end; German ones are known by their small first letter."""
+
+Phrase = tuple[str, ...]
+_STOP = "\n"
+"""Stands between phrases in a list of words."""
+
+
+@dataclass(slots=True)
+class _Uses:
+    """How often a phrase is said, and in which spellings, in sentences and in headings."""
+
+    in_text: list[Phrase] = field(default_factory=list)
+    in_headings: list[Phrase] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.in_text) + len(self.in_headings)
+
+    @property
+    def weight(self) -> float:
+        return len(self.in_text) + HEADING_BONUS * len(self.in_headings)
+
+    @property
+    def spelling(self) -> Phrase:
+        """The commonest one, of those in sentences if there are any."""
+        counted = Counter(self.in_text or self.in_headings)
+        return max(counted, key=lambda words: (counted[words], words))
+
+
+def find_topics(
+    pieces: Iterable[tuple[str, bool]], context: DocumentContext, language: str, lexicon: Lexicon
+) -> list[str]:
+    """The phrases that tell what a page is about, best first.
+
+    `pieces` are the page's sentences, items and headings, each with whether it is a heading.
+    """
+    uses: dict[Phrase, _Uses] = defaultdict(_Uses)
+    for text, is_heading in pieces:
+        for phrase, words in _phrases(text, lexicon):
+            (uses[phrase].in_headings if is_heading else uses[phrase].in_text).append(words)
+    rarity = {term: context.rarity(term) for phrase in uses if len(phrase) == 1 for term in phrase}
+    scores = {
+        phrase: use.weight * sum(map(rarity.__getitem__, phrase)) * _length_gain(phrase)
+        for phrase, use in uses.items()
+    }
+    ranked = (
+        phrase
+        for phrase in sorted(scores, key=lambda phrase: -scores[phrase])
+        if _is_fit(phrase, uses[phrase], context, language)
+    )
+    chosen = _choose(ranked, uses, _extensions(uses, context, language))
+    return [_readable(uses[phrase], context, language) for phrase in chosen]
+
+
+def _length_gain(phrase: Phrase) -> float:
+    if len(phrase) == 1 and is_unspaced(phrase[0]):
+        return len(phrase[0]) - 1
+    return LENGTH_GAIN[len(phrase) - 1]
+
+
+def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
+    """Every run of up to LONGEST_PHRASE telling words: its terms, and its spelling."""
+    words: list[str] = []
+    for part in _BREAK.split(text):
+        if is_unspaced(part):
+            yield from (((word,), (word,)) for word in _unspaced(part))
+            words += [word for word in WORD.findall(part) if not is_unspaced(word)]
+        else:
+            words += WORD.findall(part)
+        words.append(_STOP)
+    found = [lexicon[word] for word in words]
+    start = 0
+    for end, (word, term) in enumerate(zip(words, found, strict=True)):
+        if not term or len(word) < 2:
+            start = end + 1
+            continue
+        for first in range(max(start, end + 1 - LONGEST_PHRASE), end + 1):
+            yield tuple(found[first : end + 1]), tuple(words[first : end + 1])
+
+
+def _unspaced(text: str) -> Iterator[str]:
+    """What may be words: Korean ones without their endings, and all short stretches of Chinese characters.
+
+    Those that are said again and again are words or phrases; katakana counts with them.
+    """
+    for run in _UNSPACED_PART.findall(text):
+        if run >= "\uac00":
+            yield from (word for word in [_KOREAN_ENDING.sub("", run)] if len(word) > 1)
+            continue
+        for part in _CHINESE_FUNCTION.split(run):
+            longest = min(len(part), LONGEST_UNSPACED)
+            yield from (
+                part[at : at + size] for size in range(2, longest + 1) for at in range(len(part) - size + 1)
+            )
+
+
+def _is_fit(phrase: Phrase, use: _Uses, context: DocumentContext, language: str) -> bool:
+    """Whether a phrase can be a topic: it names something, and is more than one word said once."""
+    if len(set(phrase)) < len(phrase):
+        return False
+    words = use.spelling
+    last = words[-1]
+    if language in NOUNS_ARE_CAPITALISED and last[0].islower():
+        return False
+    if len(words) == 1:
+        is_told = use.weight > 1 or context.is_name(last)
+        return is_told and not last.endswith(_NO_TOPIC_ALONE)
+    return not last.endswith(_NO_LAST_WORD) and not words[0].endswith("ly")
+
+
+def _choose(
+    ranked: Iterable[Phrase], uses: Mapping[Phrase, _Uses], longer: Mapping[Phrase, Phrase]
+) -> list[Phrase]:
+    """The best phrases, none of which is a part of another or mostly the same words."""
+    chosen: list[Phrase] = []
+    for phrase in ranked:
+        longest = phrase
+        while longest in longer:
+            longest = longer[longest]
+        is_late = uses[longest].count == 1 and len(chosen) >= MOST_SAID_ONCE
+        if not is_late and not any(_overlap(longest, other) for other in chosen):
+            chosen.append(longest)
+        if len(chosen) == MOST_TOPICS:
+            break
+    return chosen
+
+
+def _extensions(
+    uses: Mapping[Phrase, _Uses], context: DocumentContext, language: str
+) -> dict[Phrase, Phrase]:
+    """The phrases that are mostly said as part of one that is a word longer, with that one."""
+    found: dict[Phrase, Phrase] = {}
+    for longer, use in uses.items():
+        if len(longer) < 2 or use.count < 2 or not _is_fit(longer, use, context, language):
+            continue
+        for part in (longer[:-1], longer[1:]):
+            is_usual = use.count >= EXTENDED_SHARE[len(part) - 1] * uses[part].count
+            if is_usual and (part not in found or use.count > uses[found[part]].count):
+                found[part] = longer
+    return found
+
+
+def _overlap(one: Phrase, other: Phrase) -> bool:
+    if len(one) == len(other) == 1 and is_unspaced(one[0]):
+        return any(pair in other[0] for pair in map("".join, pairwise(one[0])))
+    shared = len(set(one) & set(other))
+    return shared > 0 and shared >= min(len(one), len(other)) / 2
+
+
+def _readable(use: _Uses, context: DocumentContext, language: str) -> str:
+    """The commonest spelling; capitals that come from headings or from opening a sentence are taken away."""
+    words = use.spelling
+    spelling = " ".join(words)
+    if spelling.isupper():
+        is_acronym = len(words) == 1 and len(spelling) <= LONGEST_ACRONYM
+        return spelling if is_acronym else spelling.lower()
+    is_name = bool(use.in_text) and len(words) > 1 and all(word[0].isupper() for word in words)
+    if is_name or language in NOUNS_ARE_CAPITALISED:
+        return spelling
+    lowered = 1 if use.in_text else len(words)
+    return " ".join(
+        word.lower() if place < lowered and not context.is_name(word) and word[1:].islower() else word
+        for place, word in enumerate(words)
+    )

@@ -1,0 +1,182 @@
+"""How documents that are read whole reach the model: as files where it takes them, else as text."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Literal
+
+from core.documents.names import BlobPath
+from core.documents.ports import BlobStore, Catalog, Handed, ProviderFiles
+from core.errors import OrcError
+from core.infra.settings import MIB, CoreSettings
+from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
+from core.llm.provider import Endpoint, Provider
+from core.models import Document, FileRef
+from core.storage.file_references import LocalProviderFiles, Locks
+from core.storage.provider_files import PDF, OpenAIFiles, read_pdf
+
+SentAs = Literal["file", "base64", "text"]
+
+OPENAI_HOST = "api.openai.com"
+MOST_BYTES = {"file": 32 * MIB, "base64": 8 * MIB}
+"""Of all files in one request: what providers take, and what is not too much to send with every question."""
+MOST_PAGES = 100
+"""Of all files in one request: the model is given the text and an image of each."""
+
+log = logging.getLogger(__name__)
+
+
+def build_provider_files(
+    settings: CoreSettings,
+    provider: Provider | None,
+    *,
+    catalog: Catalog,
+    blobs: BlobStore,
+    clock: Callable[[], datetime],
+) -> ProviderFiles:
+    """What the settings ask for: text where no provider is set, or none that is known to take files."""
+    ttl = settings.file_id_ttl_seconds
+    way = way_of(settings, provider.endpoint if provider else None)
+    if provider is None or (way == "text" and settings.provider_files == "auto"):
+        return LocalProviderFiles(catalog, ttl_seconds=ttl, clock=clock)
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(
+        api_key=provider.key,
+        base_url=provider.endpoint.url,
+        http_client=provider.http,
+        timeout=provider.http.timeout,
+        max_retries=provider.retries,
+    )
+    locks = Locks()
+    stored = OpenAIFiles(
+        client,
+        provider,
+        catalog=catalog,
+        blobs=blobs,
+        ttl_seconds=ttl,
+        clock=clock,
+        deployment=_deployment(settings),
+        locks=locks,
+    )
+    local = LocalProviderFiles(catalog, ttl_seconds=ttl, clock=clock, locks=locks, replacing=stored.forget)
+    # Also where all goes as text by now: what was sent before has to be deleted all the same.
+    return Attachments(way, stored, local, blobs)
+
+
+def _deployment(settings: CoreSettings) -> str:
+    """What tells this deployment from others: where it keeps its records."""
+    if settings.azure_cosmos_endpoint:
+        return f"{settings.azure_cosmos_endpoint} {settings.azure_cosmos_database}"
+    return str(settings.data_dir.resolve())
+
+
+def way_of(settings: CoreSettings, endpoint: Endpoint | None) -> SentAs:
+    """How PDFs are to reach the model of this provider."""
+    if endpoint is None:
+        return "text"
+    match settings.provider_files:
+        case "auto":
+            return "file" if endpoint.is_azure or endpoint.host == OPENAI_HOST else "text"
+        case "files":
+            return "file"
+        case way:
+            return way
+
+
+class Attachments:
+    """Implements ProviderFiles: PDFs go as files, and where that fails as text, with the reason.
+
+    What the provider turns out not to offer is not tried again in this process.
+    """
+
+    def __init__(self, way: SentAs, stored: OpenAIFiles, local: LocalProviderFiles, blobs: BlobStore) -> None:
+        self._way = way
+        self._why = ""
+        self._stored = stored
+        self._local = local
+        self._blobs = blobs
+
+    async def ensure(self, document: Document) -> FileRef:
+        return await self._local.ensure(document)
+
+    async def hand_over(self, documents: Sequence[Document]) -> list[Handed]:
+        handed = await self._hand_over_all(documents)
+        while handed is None:
+            self._give_up("base64", FilesNotStored())
+            handed = await self._hand_over_all(documents)
+        return handed
+
+    async def hand_over_again(self, handed: Sequence[Handed], refusal: OrcError) -> list[Handed] | None:
+        sent = [each.document for each in handed if each.sent_as != "text"]
+        if not sent or not _is_about_files(refusal):
+            return None
+        if isinstance(refusal, FilesNotRead):
+            self._give_up("text", refusal)
+        elif isinstance(refusal, ModelMisconfigured):
+            await self._stored.drop_lost(sent)
+            again = await self.hand_over([each.document for each in handed])
+            if [each.ref for each in again] != [each.ref for each in handed]:
+                return again
+        return [await self._as_text(each.document, refusal.message) for each in handed]
+
+    async def forget(self, path: BlobPath) -> None:
+        await self._stored.forget(path)
+
+    async def sweep(self) -> int:
+        return await self._stored.sweep()
+
+    async def _hand_over_all(self, documents: Sequence[Document]) -> list[Handed] | None:
+        """None where the provider turns out to store no files."""
+        room = _Room()
+        handed = await asyncio.gather(*(self._hand_over(document, room) for document in documents))
+        return [each for each in handed if each is not None] if all(handed) else None
+
+    async def _hand_over(self, document: Document, room: "_Room") -> Handed | None:
+        way = self._way
+        if document.media_type != PDF:
+            return await self._as_text(document)
+        if way == "text":
+            return await self._as_text(document, self._why)
+        if not room.takes(document, way):
+            return await self._as_text(document, self._why or "The files are too large to be sent together.")
+        try:
+            if way == "file":
+                return Handed(document, await self._stored.ensure(document), way)
+            content = await read_pdf(self._blobs, document)
+            return Handed(document, await self._local.ensure(document), way, content, self._why)
+        except FilesNotStored:
+            return None
+        except OrcError as exc:
+            log.warning("not sent as a file document_id=%s: %s", document.document_id, exc.code)
+            return await self._as_text(document, exc.message)
+
+    async def _as_text(self, document: Document, reason: str = "") -> Handed:
+        return Handed(document, await self._local.ensure(document), reason=reason)
+
+    def _give_up(self, instead: SentAs, because: OrcError) -> None:
+        log.warning("documents go to the model as %s from now on: %s", instead, because.code)
+        self._way, self._why = instead, because.message
+
+
+class _Room:
+    """What files may still go along with one request."""
+
+    def __init__(self) -> None:
+        self._bytes = self._pages = 0
+
+    def takes(self, document: Document, way: SentAs) -> bool:
+        """Whether there is room for this one too, which is then taken."""
+        size, pages = self._bytes + document.size, self._pages + document.pages
+        if size > MOST_BYTES[way] or pages > MOST_PAGES:
+            return False
+        self._bytes, self._pages = size, pages
+        return True
+
+
+def _is_about_files(refusal: OrcError) -> bool:
+    """Whether the same request may work without files, or with other ones."""
+    if isinstance(refusal, ModelMisconfigured):
+        return refusal.code != "model_auth"
+    return isinstance(refusal, ContextTooLong)

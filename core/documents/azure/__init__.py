@@ -1,1 +1,0 @@
-"""The document side on Azure: adapters of its ports to Cosmos DB, Blob Storage and the queue."""

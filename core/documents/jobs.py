@@ -1,0 +1,94 @@
+"""What is known of a job, and the message that says to look at it."""
+
+import hashlib
+from typing import Self
+
+from core.documents.names import BlobPath
+from core.models import Document, Job, JobKind, JobProgress, Record
+
+JOBS = "jobs/"
+SILENT_SECONDS = 300.0
+
+
+class Notice(Record):
+    """A message: look at this job. It may be late, doubled or lost; what is true stands in the record."""
+
+    path: BlobPath
+    kind: JobKind
+
+    @property
+    def record_name(self) -> str:
+        return record_name(self.path.document_id, self.kind)
+
+
+class JobRecord(Record):
+    """A job that is not done yet. Times are seconds since the epoch."""
+
+    path: BlobPath
+    kind: JobKind
+    etag: str
+    sha256: str
+    queued_at: float
+    due_at: float
+    noticed_at: float
+    """When the latest notice of it came up, or will."""
+    leases: int = 0
+    lease: str = ""
+    leased_until: float = 0.0
+    progress: JobProgress = JobProgress()
+
+    @classmethod
+    def of(cls, document: Document, kind: JobKind, now: float) -> Self:
+        return cls(
+            path=document.path,
+            kind=kind,
+            etag=document.etag,
+            sha256=document.sha256,
+            queued_at=now,
+            due_at=now,
+            noticed_at=now,
+        )
+
+    @property
+    def notice(self) -> Notice:
+        return Notice(path=self.path, kind=self.kind)
+
+    @property
+    def name(self) -> str:
+        return self.notice.record_name
+
+    @property
+    def free_at(self) -> float:
+        return max(self.due_at, self.leased_until)
+
+    @property
+    def bytes_name(self) -> str:
+        """The name of the blob that says who works on these bytes in this organization."""
+        whose = f"{self.path.owner.organization_id}/{self.sha256}"
+        return f"bytes/{hashlib.sha256(whose.encode()).hexdigest()}"
+
+    @property
+    def leased(self) -> Job:
+        return Job(kind=self.kind, path=self.path, etag=self.etag, lease=self.lease, leases=self.leases)
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether its last notice must have been lost.
+
+        Where the queue is long it merely waits there: so the patience grows with the time that it took.
+        """
+        patience = max(SILENT_SECONDS, self.noticed_at - self.queued_at)
+        return self.free_at <= now and self.noticed_at + patience <= now
+
+    def announced(self, at: float) -> Self:
+        return self.model_copy(update={"noticed_at": at})
+
+
+class BytesHolder(Record):
+    """The lease under which bytes are worked on. It counts for as long as the job's record has it."""
+
+    record_name: str
+    lease: str
+
+
+def record_name(document_id: str, kind: JobKind) -> str:
+    return f"{JOBS}{document_id}/{kind}"

@@ -1,0 +1,182 @@
+"""From the bytes of a file to the text of its pages."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Protocol
+
+from core.documents.names import BlobPath
+from core.documents.ports import Progress
+from core.documents.stores import Stores
+from core.errors import DependencyDown
+from core.models import BlobProperties, Document, DocumentStatus, Page
+from core.ocr.ports import Ocr
+from core.ocr.service import OcrOutcome, add_ocr
+
+if TYPE_CHECKING:
+    from core.extraction import Extraction
+    from core.llm.tokens import TokenCounter
+
+NO_TEXT = "no_text"
+
+
+class TextExtractor(Protocol):
+    """Reads the text out of a file of any supported format."""
+
+    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> "Extraction":
+        """The pages of `source`; DocumentRejected where it cannot become a document."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is to be known of a file before anything of it is stored.
+
+    `pages` is None where `twin`, a document with the same bytes, has them already.
+    """
+
+    facts: dict[str, object]
+    pages: list[Page] | None
+    twin: Document | None = None
+
+    def describe(self, document: Document) -> Document:
+        """The record of a document that was read, as it is once the text has been stored."""
+        return document.model_copy(update={**self.facts, "updated_at": datetime.now(UTC)})
+
+
+class TextReader:
+    """Reads files and stores the text of their pages; the same bytes in an organization are read once."""
+
+    def __init__(
+        self, stores: Stores, extractor: TextExtractor, counter: "TokenCounter", ocr: Ocr | None = None
+    ) -> None:
+        self._stores = stores
+        self._extractor = extractor
+        self._counter = counter
+        self._ocr = ocr
+
+    def is_whole(self, document: Document) -> bool:
+        """Whether reading the file again could not give more than what is stored of it."""
+        return document.readable and not (self._ocr and document.pages_without_text)
+
+    async def read(
+        self, path: BlobPath, source: Path, progress: Progress | None = None, *, with_ocr: bool = False
+    ) -> Reading:
+        """Read a local file as the document at `path`. Stores nothing; raises DocumentRejected.
+
+        Without `with_ocr`, which takes its time, pages that are images stay without text for now.
+        """
+        sha256 = await asyncio.to_thread(_sha256, source)
+        for twin in await self.twins(path, sha256):
+            if self.is_whole(twin) and await self._stores.is_current(twin) and await self._has_text(twin):
+                return Reading(_shared_facts(twin, path), None, twin)
+        extraction = await self._extractor.extract(source, path.file, progress)
+        outcome = OcrOutcome(extraction=extraction)
+        if with_ocr and self._ocr is not None:
+            outcome = await add_ocr(extraction, source, self._ocr, progress)
+            if outcome.retryable and not outcome.extraction.has_text:
+                raise DependencyDown(outcome.reason, dependency="ocr")
+        return await asyncio.to_thread(self._weigh, outcome, may_improve=not with_ocr)
+
+    @staticmethod
+    def is_text_of(document: Document, pages: Sequence[Page]) -> bool:
+        """Whether these can be the pages that were read from the bytes of the record.
+
+        Pages know no version: another process, at work on earlier bytes, may have saved its own last.
+        """
+        counted = len(pages), sum(page.tokens for page in pages)
+        return counted == (document.pages, document.tokens)
+
+    async def twins(self, path: BlobPath, sha256: str) -> list[Document]:
+        """The organization's readable documents with these bytes and the same kind of name.
+
+        The document at `path` itself comes first where it is one of them.
+        """
+        kind = _kind(path.file)
+        found = await self._stores.catalog.twins(path.owner.organization_id, sha256)
+        same = [document for document in found if _kind(document.blob_name) == kind]
+        return sorted(same, key=lambda document: document.document_id != path.document_id)
+
+    async def store(
+        self, document: Document, reading: Reading, replaced: BlobProperties | None = None
+    ) -> Document | None:
+        """Store the text, and give the record that says so; None where the twin has changed meanwhile.
+
+        `replaced` is the blob that was there before, where the document itself may be the twin.
+        """
+        twin = reading.twin
+        if twin is None:
+            await self._stores.pages.save(document.document_id, reading.pages or [])
+            await self._stores.make_unsearchable(document.document_id)
+        elif not await self._take_over(twin, document, replaced):
+            return None
+        return reading.describe(document)
+
+    async def _has_text(self, document: Document) -> bool:
+        return self.is_text_of(document, await self._stores.pages.get(document.document_id))
+
+    async def _take_over(self, twin: Document, document: Document, replaced: BlobProperties | None) -> bool:
+        """Have the pages of a document with the same bytes, if it still has them."""
+        if twin.document_id == document.document_id:
+            stands = replaced is not None and replaced.etag == twin.etag
+            stands = stands and await self._stores.get(twin.path) == twin
+        else:
+            await self._stores.pages.copy(twin.document_id, document.document_id)
+            stands = await self._stores.is_current(twin)
+            await self._stores.make_unsearchable(document.document_id)
+        return stands and bool(await self._stores.pages.get(document.document_id, [1]))
+
+    def _weigh(self, outcome: OcrOutcome, *, may_improve: bool) -> Reading:
+        extraction = outcome.extraction
+        pages = [
+            page.model_copy(update={"tokens": self._counter.count(page.text)}) for page in extraction.pages
+        ]
+        facts: dict[str, object] = {
+            "sha256": extraction.sha256,
+            "media_type": extraction.media_type,
+            "readable": extraction.has_text,
+            "reason": outcome.reason or None,
+            "pages": len(pages),
+            "pages_without_text": extraction.pages_without_text,
+            "pages_by_ocr": len(outcome.ocr_pages),
+            "tokens": sum(page.tokens for page in pages),
+        }
+        if not extraction.has_text and not (may_improve and self._ocr):
+            facts.update(failure(NO_TEXT, _no_text_reason(len(pages), outcome.reason)))
+        return Reading(facts, pages)
+
+
+def _shared_facts(twin: Document, path: BlobPath) -> dict[str, object]:
+    """What holds of every document with the same bytes; of the document itself, also how far it has come."""
+    shared = {"sha256", "media_type", "readable", "pages", "pages_without_text", "pages_by_ocr", "tokens"}
+    if twin.document_id == path.document_id:
+        shared |= {"status", "created_at"}
+    return {name: getattr(twin, name) for name in shared}
+
+
+def _kind(file_name: str) -> str:
+    """Files of the same bytes are read alike only if their names say the same of their format."""
+    return PurePath(file_name).suffix.lower()
+
+
+def failure(code: str, reason: str) -> dict[str, object]:
+    """What a record says of a document that cannot be used."""
+    return {"status": DocumentStatus.FAILED, "reason_code": code, "reason": reason}
+
+
+UNREAD: dict[str, object] = {"readable": False, "pages": 0, "pages_without_text": 0, "tokens": 0}
+
+
+def _no_text_reason(pages: int, note: str) -> str:
+    if pages == 1:
+        what = "Its only page has no text and looks scanned"
+    else:
+        what = f"None of its {pages} pages has text; they look scanned"
+    return f"{what}. {note or 'Run OCR over the file and upload it again, or set up OCR here.'}"
+
+
+def _sha256(source: Path) -> str:
+    with source.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

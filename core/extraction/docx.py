@@ -1,0 +1,189 @@
+"""Which paragraphs of a DOCX are headings."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lxml.etree import _Element
+
+from core.extraction.errors import unreadable
+from core.extraction.packages import Package, attribute, local
+from core.extraction.pages import BREAK, SOFT_BREAK, Block, Reading, has_break, paged_units, render_rows
+
+_BODY_LEVEL = 9
+
+
+class Headings:
+    """Knows the heading styles: by their names or outline levels, or those of the styles they build on."""
+
+    def __init__(self, roots: Iterable[_Element]) -> None:
+        styles = {
+            attribute(style, "styleId") or "": style for root in roots for style in root.iterfind("{*}style")
+        }
+        self._styles = {name for name in styles if _is_heading(name, styles)}
+
+    def covers(self, properties: _Element | None) -> bool:
+        """Whether a paragraph with these properties (`w:pPr`) is a heading."""
+        if properties is None:
+            return False
+        level = _outline_level(properties)
+        if level is not None:
+            return level < _BODY_LEVEL
+        return _value(properties, "{*}pStyle") in self._styles
+
+
+def _is_heading(name: str, styles: dict[str, _Element]) -> bool:
+    seen: set[str] = set()
+    while name in styles and name not in seen:
+        seen.add(name)
+        style = styles[name]
+        level = _outline_level(style)
+        if level is not None:
+            return level < _BODY_LEVEL
+        title = (_value(style, "{*}name") or "").lower()
+        if title == "title" or title.startswith("heading "):
+            return True
+        name = _value(style, "{*}basedOn") or ""
+    return False
+
+
+def _outline_level(element: _Element) -> int | None:
+    value = _value(element, ".//{*}outlineLvl")
+    return int(value) if value and value.isdecimal() else None
+
+
+def _value(element: _Element, path: str) -> str | None:
+    found = element.find(path)
+    return None if found is None else attribute(found, "val")
+
+
+_SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
+_LITERALS = {
+    "tab": "\t",
+    "ptab": "\t",
+    "cr": "\n",
+    "noBreakHyphen": "-",
+    "lastRenderedPageBreak": SOFT_BREAK,
+}
+_NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
+MAX_HEADING = 200
+MAX_COLUMNS = 63
+
+
+def read(source: Path, memory_bytes: int) -> Reading:
+    """Body text with tables, text boxes and notes in place; running headers once, at the end."""
+    package = Package(source, memory_bytes)
+    main = package.main_part("word/document.xml")
+    root = package.root(main)
+    body = None if root is None else root.find("{*}body")
+    if body is None:
+        raise unreadable("corrupt")
+    document = _Document(package, main)
+    return Reading(paged_units(list(document.blocks(body)), document.running_lines()))
+
+
+class _Document:
+    """Turns the elements of a body into blocks; knows the styles and the notes."""
+
+    def __init__(self, package: Package, main: str) -> None:
+        self._package = package
+        self._main = main
+        self._headings = Headings(package.related(main, "styles"))
+        self._notes = {
+            (local(note), attribute(note, "id")): note
+            for notes in package.related(main, *_NOTES.values())
+            for note in notes
+        }
+
+    def blocks(self, container: _Element) -> Iterator[Block]:
+        for child in container:
+            name = local(child)
+            if name == "p":
+                yield from self._paragraph(child)
+            elif name == "tbl":
+                yield from self._table(child)
+            elif name not in _SKIPPED:
+                yield from self.blocks(child)
+
+    def running_lines(self) -> list[str]:
+        """The distinct lines of headers and footers that say something."""
+        lines: dict[str, None] = {}
+        for root in self._package.related(self._main, "header", "footer"):
+            text = "\n".join(block.text for block in self.blocks(root))
+            lines.update((line.strip(), None) for line in text.splitlines())
+        return [line for line in lines if any(character.isalpha() for character in line)]
+
+    def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
+        aside: list[_Element] = []
+        text = "".join(self._pieces(paragraph, aside))
+        properties = paragraph.find("{*}pPr")
+        if properties is not None:
+            text = f"{_edge(properties, 'pageBreakBefore')}{text}{_edge(properties, 'sectPr')}"
+        title = " ".join(text.split())
+        is_heading = 0 < len(title) <= MAX_HEADING and self._headings.covers(properties)
+        yield Block(text, title if is_heading else "")
+        for container in aside:
+            yield from (block for block in self.blocks(container) if block.text.strip())
+
+    def _pieces(self, node: _Element, aside: list[_Element]) -> Iterator[str]:
+        """The text of a paragraph; boxes and notes that hang on it are put `aside`."""
+        for child in node:
+            name = local(child)
+            if name == "t":
+                yield child.text or ""
+            elif name in _LITERALS:
+                yield _LITERALS[name]
+            elif name == "br":
+                yield BREAK if attribute(child, "type") == "page" else "\n"
+            elif name == "txbxContent":
+                aside.append(child)
+            elif name in _NOTES:
+                note = self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
+                aside += [] if note is None else [note]
+            elif name not in _SKIPPED:
+                yield from self._pieces(child, aside)
+
+    def _table(self, table: _Element) -> Iterator[Block]:
+        """One block for each row; a table of one column is a frame around paragraphs."""
+        rows = [row for row in table.iter("{*}tr") if next(row.iterancestors("{*}tbl")) is table]
+        cells = [list(row.iter("{*}tc")) for row in rows]
+        if all(len(row) <= 1 for row in cells):
+            for cell in table.iterfind(".//{*}tc"):
+                yield from self.blocks(cell)
+            return
+        texts = [self._row(row) for row in rows]
+        certain = table.find("./{*}tr/{*}trPr/{*}tblHeader") is not None
+        for row, line in zip(texts, render_rows(texts, header=certain), strict=True):
+            yield Block(_row_break("".join(row)) + line)
+
+    def _row(self, row: _Element) -> list[str]:
+        texts = []
+        for cell in row.iter("{*}tc"):
+            if next(cell.iterancestors("{*}tr")) is row:
+                texts.append("\n".join(block.text for block in self.blocks(cell)))
+                texts += [""] * (_span(cell) - 1)
+        return texts
+
+
+def _span(cell: _Element) -> int:
+    """How many columns the cell covers."""
+    span = cell.find("{*}tcPr/{*}gridSpan")
+    value = attribute(span, "val") if span is not None else None
+    return min(int(value), MAX_COLUMNS) if value and value.isdecimal() else 1
+
+
+def _row_break(text: str) -> str:
+    """A row stays whole, on the page on which its first text stands or the next."""
+    return SOFT_BREAK if has_break(text) else ""
+
+
+def _edge(properties: _Element, name: str) -> str:
+    """The break before (`pageBreakBefore`) or after (`sectPr`) a paragraph."""
+    element = properties.find(f"{{*}}{name}")
+    if element is None:
+        return ""
+    if name == "sectPr":
+        kind = element.find("{*}type")
+        off = kind is not None and attribute(kind, "val") in {"continuous", "nextColumn"}
+    else:
+        off = attribute(element, "val") in {"0", "false", "off"}
+    return "" if off else SOFT_BREAK

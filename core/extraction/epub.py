@@ -1,0 +1,110 @@
+"""EPUB, one unit for each chapter file in reading order, or several of its title where it is long."""
+
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from lxml.etree import XMLSyntaxError, _Element
+
+from core.errors import UnsupportedDocument
+from core.extraction.encoding import decode
+from core.extraction.errors import unreadable
+from core.extraction.html import parse
+from core.extraction.packages import Package, attribute, local
+from core.extraction.pages import Reading, Unit, fit
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_MARKUP = frozenset({"application/xhtml+xml", "text/html", "application/xml", "text/xml"})
+_CONTENTS = "application/x-dtbncx+xml"
+_LONGEST_TITLE = 200
+
+
+def read(source: Path, memory_bytes: int) -> Reading:
+    """The chapters, labelled as the table of contents has them, or else as they call themselves."""
+    book = _Book(Package(source, memory_bytes))
+    return Reading(part for chapter in book.chapters for part in fit(book.unit(chapter)))
+
+
+class _Book:
+    """The package document: which parts there are, in which order, and what they are called."""
+
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        place, root = self._package_document()
+        self._folder = posixpath.dirname(place)
+        items = [item for item in root.iterfind("{*}manifest/{*}item") if item.get("href")]
+        self._parts = {item.get("id", ""): self._resolve(item.get("href", "")) for item in items}
+        self._types = {self._parts[item.get("id", "")]: item.get("media-type", "") for item in items}
+        spine = (item.get("idref", "") for item in root.iterfind("{*}spine/{*}itemref"))
+        self.chapters = [self._parts[item] for item in spine if item in self._parts]
+        if not self.chapters:
+            raise unreadable("empty")
+        self._refuse_locked()
+        self._titles = self._read_titles(items)
+
+    def unit(self, part: str) -> Unit:
+        """A chapter's text; one that is missing, or is a picture, has none."""
+        content = self._package.content(part) if self._types[part] in _MARKUP else None
+        blocks, title = parse(_decode(content or b""))
+        chapter = list(blocks)
+        heading = next((block.heading for block in chapter if block.heading), "")
+        return Unit("\n".join(block.text for block in chapter), self._titles.get(part) or heading or title)
+
+    def _package_document(self) -> tuple[str, _Element]:
+        container = self._package.root(_CONTAINER)
+        file = None if container is None else container.find(".//{*}rootfile")
+        place = "" if file is None else file.get("full-path", "")
+        root = self._package.root(place)
+        if root is None:
+            raise unreadable("corrupt")
+        return place, root
+
+    def _resolve(self, link: str, folder: str | None = None) -> str:
+        """The name of the part that a link leads to."""
+        path = unquote(link.partition("#")[0])
+        where = posixpath.join("/", self._folder if folder is None else folder, path)
+        return posixpath.normpath(where).lstrip("/")
+
+    def _refuse_locked(self) -> None:
+        """Copy protection encrypts the chapters; encrypted fonts alone are no obstacle."""
+        encryption = self._package.root(_ENCRYPTION)
+        links = [] if encryption is None else encryption.iter("{*}CipherReference")
+        locked = {self._resolve(link.get("URI", ""), folder="") for link in links}
+        if locked & set(self.chapters):
+            raise unreadable("encrypted")
+
+    def _read_titles(self, items: list[_Element]) -> dict[str, str]:
+        titles: dict[str, str] = {}
+        for item in items:
+            if "nav" in item.get("properties", "").split() or item.get("media-type") == _CONTENTS:
+                part = self._parts[item.get("id", "")]
+                for link, title in _entries(self._contents(part)):
+                    titles.setdefault(self._resolve(link, posixpath.dirname(part)), title)
+        return titles
+
+    def _contents(self, part: str) -> _Element | None:
+        try:
+            return self._package.root(part)
+        except XMLSyntaxError:
+            return None  # chapters have titles of their own
+
+
+def _entries(contents: _Element | None) -> Iterator[tuple[str, str]]:
+    """Links and titles of a table of contents, in the form of EPUB 3 (`a`) or 2 (`navPoint`)."""
+    for node in [] if contents is None else contents.iter("{*}a", "{*}navPoint"):
+        if local(node) == "a":
+            link, label = attribute(node, "href"), node
+        else:
+            target, label = node.find("{*}content"), node.find("{*}navLabel")
+            link = None if target is None else target.get("src")
+        if link and label is not None and (title := " ".join("".join(label.itertext()).split())):
+            yield link, title[:_LONGEST_TITLE]
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return decode(content)
+    except UnsupportedDocument:
+        return ""  # one chapter of garbage is no reason to refuse the others

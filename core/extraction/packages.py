@@ -1,0 +1,85 @@
+"""Documents that are zip packages of XML parts; in Office's files the parts point at each other."""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lxml.etree import XMLParser, _Element, fromstring
+
+from core.extraction.errors import unreadable
+
+TREE_FACTOR = 20
+"""Bytes of memory for each byte of XML: 11 to 14 measured for the tree, the rest for its text."""
+
+
+class Relation(NamedTuple):
+    """A link from one part to another: what it is for, and the other part's name."""
+
+    purpose: str
+    part: str
+
+
+class Package:
+    """A package open for reading. Parts that are missing or damaged read as None."""
+
+    def __init__(self, source: Path, memory_bytes: int) -> None:
+        self._archive = zipfile.ZipFile(source)
+        self._names = {name.lstrip("/"): name for name in self._archive.namelist()}
+        self._largest_part = memory_bytes // TREE_FACTOR
+
+    def main_part(self, default: str) -> str:
+        """The name of the part that the package is about."""
+        relations = self.relations("").values()
+        return next((link.part for link in relations if link.purpose == "officeDocument"), default)
+
+    def root(self, part: str) -> _Element | None:
+        """The part's XML; no entity in it is resolved, and nothing is fetched."""
+        content = self.content(part)
+        if content is None:
+            return None
+        parser = XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+        return fromstring(content, parser)
+
+    def content(self, part: str) -> bytes | None:
+        """The part's bytes, if there is memory to parse them."""
+        if part not in self._names:
+            return None
+        info = self._archive.getinfo(self._names[part])
+        if info.file_size > self._largest_part:
+            raise unreadable("too_much_memory")
+        return self._archive.read(info)
+
+    def relations(self, part: str) -> dict[str, Relation]:
+        """The part's links inside the package, by id."""
+        folder, name = posixpath.split(part)
+        root = self.root(posixpath.join(folder, "_rels", f"{name}.rels"))
+        links: dict[str, Relation] = {}
+        for link in [] if root is None else root:
+            target = link.get("Target")
+            if target and link.get("TargetMode") != "External":
+                where = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+                links[link.get("Id", "")] = Relation(link.get("Type", "").rpartition("/")[2], where)
+        return links
+
+    def related(self, part: str, *purposes: str) -> Iterator[_Element]:
+        """The parts that this one links to for any of these purposes."""
+        for link in self.relations(part).values():
+            root = self.root(link.part) if link.purpose in purposes else None
+            if root is not None:
+                yield root
+
+
+def local(element: _Element) -> str:
+    """The element's name without its namespace: strict and transitional files differ only in that."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def attribute(element: _Element, name: str) -> str | None:
+    """The value of an attribute, whatever its namespace."""
+    for key, value in element.attrib.items():
+        if key.rpartition("}")[2] == name:
+            return str(value)
+    return None

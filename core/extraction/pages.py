@@ -1,0 +1,212 @@
+"""The text of a page as it is kept: plain line ends, no control characters, otherwise as found."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+_LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_NOISE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
+_GARBAGE = re.compile("[\ufffd\ue000-\uf8ff]")
+_LETTER = re.compile(r"[^\W_]")
+
+
+def clean(text: str) -> str:
+    """The text without control characters, surrogates, soft hyphens and trailing spaces.
+
+    Where no letter or digit is left, or most of it is unmapped glyphs, the result is "".
+    """
+    text = _NOISE.sub("", _LINE_ENDS.sub("\n", text))
+    if not _is_readable(text):
+        return ""
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+
+
+def count_letters(text: str) -> int:
+    """How many letters and digits the text has."""
+    return len(_LETTER.findall(text))
+
+
+def _is_readable(text: str) -> bool:
+    if not _LETTER.search(text):
+        return False
+    garbage = len(_GARBAGE.findall(text))
+    return not garbage or count_letters(text) > garbage
+
+
+UNIT_CHARACTERS = 6000
+
+
+class Unit(NamedTuple):
+    """The text of one page, slide, sheet or section, before it is cleaned.
+
+    `boxes` says where the words of the cleaned text stand, see boxes.py; b"" where that is not known.
+    """
+
+    text: str
+    label: str = ""
+    boxes: bytes = b""
+
+
+class Block(NamedTuple):
+    """A paragraph or a table. One with a `heading` begins a section of that name."""
+
+    text: str
+    heading: str = ""
+
+
+class Reading(NamedTuple):
+    """What a reader gives: the units, and how many there will be (0: not known)."""
+
+    units: Iterator[Unit]
+    total: int = 0
+
+
+def by_heading(blocks: Iterable[Block], label: str = "") -> Iterator[Unit]:
+    """One unit for each heading with its text; a heading without text goes with the next."""
+    lines: list[str] = []
+    has_body = False
+    for block in blocks:
+        if block.heading:
+            if has_body:
+                yield from fit(Unit("\n".join(lines), label))
+                lines, has_body = [], False
+            label = block.heading
+        elif count_letters(block.text):
+            has_body = True
+        lines.append(block.text)
+    if "".join(lines).strip():
+        yield from fit(Unit("\n".join(lines), label))
+
+
+def fit(unit: Unit, limit: int = UNIT_CHARACTERS) -> Iterator[Unit]:
+    """The unit, cut into parts of at most `limit` characters, between paragraphs if it can be."""
+    start = 0
+    while len(unit.text) - start > limit:
+        end = _cut(unit.text, start, start + limit)
+        yield Unit(unit.text[start:end], unit.label)
+        start = end
+    yield Unit(unit.text[start:], unit.label)
+
+
+def pack(lines: Iterable[str], label: str = "") -> Iterator[Unit]:
+    """Units of whole lines; only a line that is too long by itself is cut."""
+    held: list[str] = []
+    size = 0
+    for line in lines:
+        if held and size + len(line) > UNIT_CHARACTERS:
+            yield from fit(Unit("\n".join(held), label))
+            held, size = [], 0
+        held.append(line)
+        size += len(line) + 1
+    if held:
+        yield from fit(Unit("\n".join(held), label))
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    earliest = start + (end - start) // 2
+    for mark in ("\n\n", "\n", " "):
+        at = text.rfind(mark, earliest, end)
+        if at > 0:
+            return at + len(mark)
+    return end
+
+
+BREAK = "\f"
+SOFT_BREAK = "\v"
+"""A page ended here unless it has no text yet: programs also write one after each hard break."""
+
+_ANY_BREAK = re.compile("([\f\v])")
+
+
+def has_break(text: str) -> bool:
+    """Whether a page ends in this text."""
+    return _ANY_BREAK.search(text) is not None
+
+
+def paged_units(blocks: list[Block], running: list[str]) -> Iterator[Unit]:
+    """The pages of blocks whose text holds the marks above; running headers come once, at the end."""
+    pages = _pages(blocks)
+    limit = UNIT_CHARACTERS
+    if any(SOFT_BREAK in block.text for block in blocks):
+        limit *= 2
+    if len(pages) == 1:
+        yield from by_heading(pages[0])
+    else:
+        yield from _paged(pages, limit)
+    if running:
+        yield Unit("\n".join(running), "Headers and footers")
+
+
+def _paged(pages: list[list[Block]], limit: int) -> Iterator[Unit]:
+    """A unit for each page; one that cannot be a real page is cut at its headings."""
+    label = ""
+    for page in pages:
+        text = "\n".join(block.text for block in page)
+        headings = [block.heading for block in page if block.heading]
+        if len(text) > limit:
+            yield from by_heading(page, label)
+        else:
+            yield Unit(text, headings[0] if headings else label)
+        label = headings[-1] if headings else label
+
+
+def _pages(blocks: list[Block]) -> list[list[Block]]:
+    """The blocks of each page. Cutting a page mark out of a paragraph leaves a paragraph on each side."""
+    pages: list[list[Block]] = [[]]
+    for block in blocks:
+        for piece in _ANY_BREAK.split(block.text):
+            if piece == BREAK or (piece == SOFT_BREAK and pages[-1]):
+                pages.append([])
+            elif piece.strip():
+                pages[-1].append(Block(piece, block.heading))
+    if len(pages) > 1 and not pages[-1]:
+        pages.pop()
+    return pages
+
+
+MAX_HEADER_CHARACTERS = 80
+_NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
+
+
+def render_rows(rows: Iterable[Sequence[str]], *, header: bool = False) -> Iterator[str]:
+    """`Header: value | Header: value` below a header row, else `a | b | c`; an empty row is an empty line.
+
+    The first row that holds more than one cell decides; `header` says that it certainly is one.
+    """
+    lines = (_squeeze(row) for row in rows)
+    pending: list[str] | None = None
+    names: list[str] | None = None
+    for row in lines:
+        if row and pending is not None:
+            names = pending if _is_header(pending, row, header) else []
+            pending = None
+        if names is None and sum(map(bool, row)) > 1:
+            pending = row
+        yield _line(row, names or [])
+
+
+def _squeeze(row: Sequence[str]) -> list[str]:
+    cells = [" ".join(cell.split()) for cell in row]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _is_header(row: Sequence[str], following: Sequence[str], certain: bool) -> bool:
+    """Two columns are a header only above numbers: else they are mostly a list of names and values."""
+    if certain:
+        return True
+    if any(not cell or len(cell) > MAX_HEADER_CHARACTERS or _NUMBER.fullmatch(cell) for cell in row):
+        return False
+    if len(set(row)) < len(row):
+        return False
+    return len(row) > 2 or bool(_NUMBER.fullmatch(following[-1]))
+
+
+def _line(row: Sequence[str], names: Sequence[str]) -> str:
+    cells = [
+        f"{names[column]}: {cell}" if column < len(names) and names[column] else cell
+        for column, cell in enumerate(row)
+        if cell
+    ]
+    return " | ".join(cells)

@@ -1,0 +1,225 @@
+"""Where PDFium has drawn the words of a page's text."""
+
+import re
+from collections.abc import Callable, Sequence
+from ctypes import PYFUNCTYPE, Array, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
+from math import ceil, floor
+from typing import NamedTuple
+
+import pypdfium2
+from pypdfium2 import raw
+
+from core.extraction.word_boxes import MAX_BOXES, NOWHERE, SCALE, WORD, Box, Edges, merge, pack_stored, stored
+
+MAX_CHARACTERS = 200_000
+"""A page with more is none that people read."""
+
+_NOTHING = 1e-6
+
+MOST_PARTS = 3
+"""A word in more parts is drawn letter by letter; a few are not worth the time to put them together."""
+
+Range = tuple[int, int]
+"""The first of some characters of a page, and the one after the last, as PDFium counts them."""
+
+
+class Places(NamedTuple):
+    """Where the words of a page are.
+
+    A word is one piece, or as many as `broken` says under the number of its first piece.
+    """
+
+    pieces: list[Range]
+    broken: dict[int, int]
+
+
+_HYPHENS = "\x02\ufffe"
+_NO_LETTER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
+# The functions of pypdfium2.raw; their conversion of the arguments takes longer than the calls.
+_count_rectangles = PYFUNCTYPE(c_int, c_void_p, c_int, c_int)(
+    cast(raw.FPDFText_CountRects, c_void_p).value or 0
+)
+_get_rectangle = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
+    cast(raw.FPDFText_GetRect, c_void_p).value or 0
+)
+_get_character_box = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
+    cast(raw.FPDFText_GetCharBox, c_void_p).value or 0
+)
+_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def word_boxes(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str) -> bytes:
+    """The boxes (see boxes.py) of the words of `text`, which was made from what is drawn on the page.
+
+    Empty where the two do not agree to the last letter: better no box than one elsewhere.
+    """
+    count = drawn.count_chars()
+    if not text or count > MAX_CHARACTERS:
+        return b""
+    places = match(text, _characters(drawn, count)) or match(text, _seen_characters(page, drawn, count))
+    if places is None:
+        return b""
+    try:
+        boxes = _measure(page, drawn, places)
+    except (ValueError, OverflowError):  # a place that is infinitely far off, or not a number
+        return b""
+    return pack_stored(boxes) if len(boxes) <= MAX_BOXES else b""
+
+
+def match(text: str, characters: str) -> Places | None:
+    """Where the words of `text` are; None unless `characters` are exactly those of the text.
+
+    A word may be in pieces: at a line end, where a mark stands for its hyphen, kept in the text or not.
+    """
+    letters = _NO_LETTER.sub(" ", characters)
+    pieces: list[Range] = []
+    broken: dict[int, int] = {}
+    at = 0
+    for word in WORD.findall(text):
+        while letters[at : at + 1] == " ":
+            at += 1
+        if letters.startswith(word, at):
+            end = at + len(word)
+            pieces.append((at, end))
+            at = end
+        elif parts := _parts(word, letters, characters, at):
+            broken[len(pieces)] = len(parts)
+            pieces += parts
+            at = parts[-1][1]
+        else:
+            return None
+    return None if letters[at:].strip() else Places(pieces, broken)
+
+
+def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
+    """Where the parts of a broken word are, from `start` on, with the marks of their hyphens."""
+    parts: list[Range] = []
+    at = start
+    for letter in word:
+        if letters[at : at + 1] == " ":
+            is_hyphen = characters[at] in _HYPHENS
+            parts.append((start, at + is_hyphen))
+            while letters[at : at + 1] == " ":
+                at += 1
+            start = at
+            if is_hyphen and letter == "-" != letters[at : at + 1]:
+                continue
+        if letters[at : at + 1] != letter:
+            return []
+        at += 1
+    return [*parts, (start, at)]
+
+
+def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
+    """All of a page's characters, each in its place."""
+    if raw.FPDFText_GetTextIndexFromCharIndex(drawn.raw, count - 1) == count - 1:  # none is left out below
+        buffer = (c_ushort * (count + 1))()
+        raw.FPDFText_GetText(drawn.raw, 0, count, buffer)
+        text = bytes(buffer)[:-2].decode("utf-16-le", "surrogatepass")
+        if len(text) == count:
+            return text
+    single = "".join(chr(raw.FPDFText_GetUnicode(drawn.raw, index)) for index in range(count))
+    return _SURROGATES.sub(_paired, single)
+
+
+def _paired(surrogates: re.Match[str]) -> str:
+    """The character of two surrogates, and one that is passed over in the place of the second."""
+    return surrogates[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0"
+
+
+def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, count: int) -> str:
+    """The same with blanks for what PDFium leaves out of a text: it is off the page, or has no size."""
+    left, bottom, right, top = page.get_bbox()
+    box, places = _four_numbers()
+    handle = cast(drawn.raw, c_void_p).value
+    seen = list(_characters(drawn, count))
+    for index, character in enumerate(seen):
+        if not character.isspace():
+            found = _get_character_box(handle, index, *places)
+            start, end, low, high = box
+            if not (found and max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
+                seen[index] = " "
+    return "".join(seen)
+
+
+def _measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> list[Edges]:
+    """The boxes of all words as they are packed."""
+    points, counts = _rectangles(drawn, places.pieces)
+    boxes = _as_shown(page, points)
+    found: list[Edges] = []
+    piece = box = 0
+    for first in sorted({*places.broken, *counts}):
+        if first < piece:
+            continue  # of a broken word that has been dealt with
+        simple = first - piece
+        found += boxes[box : box + simple]
+        piece = first + places.broken.get(first, 1)
+        box += simple
+        count = sum(counts.get(number, 1) for number in range(first, piece))
+        found += _word(boxes[box : box + count], places.pieces[first:piece])
+        box += count
+    return found + boxes[box:]
+
+
+def _word(boxes: list[Edges], pieces: list[Range]) -> list[Box]:
+    """The boxes of one word as they are packed; those of single letters are put together."""
+    seen = [Box(*box) for box in boxes if box != NOWHERE]
+    if len(seen) > MOST_PARTS:
+        seen = merge(seen, sum(end - start for start, end in pieces))
+    return stored(seen)
+
+
+def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list[float], dict[int, int]]:
+    """Left, top, right and bottom of all rectangles, in points; and of how many a piece has, if not one."""
+    page = cast(drawn.raw, c_void_p).value
+    points, (left, top, right, bottom) = _four_numbers()
+    edges: list[float] = []
+    counts: dict[int, int] = {}
+    for number, (start, end) in enumerate(pieces):
+        count = _count_rectangles(page, start, end - start)
+        if count != 1:
+            counts[number] = count
+        for index in range(count):
+            if not _get_rectangle(page, index, left, top, right, bottom):
+                raise pypdfium2.PdfiumError("a rectangle that was counted is not there")
+            edges += points[:]
+    return edges, counts
+
+
+def _four_numbers() -> tuple["Array[c_double]", list[int]]:
+    """Room for numbers that PDFium gives, and the address of each."""
+    numbers = (c_double * 4)()
+    return numbers, [addressof(numbers) + sizeof(c_double) * place for place in range(4)]
+
+
+def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
+    """The boxes for rectangles of four edges each; NOWHERE for those off the page and those without size."""
+    left, bottom, right, top = page.get_bbox()
+    across, down = SCALE / max(right - left, _NOTHING), SCALE / max(top - bottom, _NOTHING)
+    sides = ((left, across), (top, -down), (right, -across), (bottom, down))
+    turned = page.get_rotation() // 90
+    # On a page that is turned to the right by 90 degrees, the bottom is shown on the left, and so on.
+    x, y = sides[-turned], sides[1 - turned]
+    boxes = zip(
+        _shares(edges[-turned % 4 :: 4], *x, floor),
+        _shares(edges[(1 - turned) % 4 :: 4], *y, floor),
+        _shares(edges[(2 - turned) % 4 :: 4], *x, ceil),
+        _shares(edges[(3 - turned) % 4 :: 4], *y, ceil),
+        edges[0::4],
+        edges[2::4],
+        strict=True,
+    )
+    return [
+        (left, top, right, bottom) if left < right and top < bottom and start < end else NOWHERE
+        for left, top, right, bottom, start, end in boxes
+    ]
+
+
+def _shares(
+    points: Sequence[float], origin: float, scale: float, rounded: Callable[[float], int]
+) -> list[int]:
+    """How far from `origin` the points are, from 0 to SCALE."""
+    shares = [rounded((point - origin) * scale) for point in points]
+    if shares and (min(shares) < 0 or max(shares) > SCALE):
+        return [min(max(share, 0), SCALE) for share in shares]
+    return shares

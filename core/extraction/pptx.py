@@ -1,0 +1,92 @@
+"""PPTX, one unit for each slide."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml.etree import _Element
+
+from core.extraction.errors import unreadable
+from core.extraction.packages import Package, attribute, local
+from core.extraction.pages import Reading, Unit, render_rows
+
+_TITLES = frozenset({"title", "ctrTitle"})
+_UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
+
+
+def read(source: Path, memory_bytes: int) -> Reading:
+    """The slides in their order, each with its tables, diagrams and speaker notes."""
+    package = Package(source, memory_bytes)
+    main = package.main_part("ppt/presentation.xml")
+    parts = _slide_parts(package, main)
+    if not parts:
+        raise unreadable("empty")
+    return Reading((_slide(package, part) for part in parts), len(parts))
+
+
+def _slide_parts(package: Package, main: str) -> list[str]:
+    presentation = package.root(main)
+    if presentation is None:
+        raise unreadable("corrupt")
+    links = package.relations(main)
+    ids = [_relation_id(slide) for slide in presentation.iterfind(".//{*}sldIdLst/{*}sldId")]
+    return [links[slide].part for slide in ids if slide in links]
+
+
+def _relation_id(element: _Element) -> str:
+    """`r:id`; the plain `id` beside it is another number."""
+    return next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
+
+
+def _slide(package: Package, part: str) -> Unit:
+    """The slide's text; a slide whose part is missing has none."""
+    root = package.root(part)
+    if root is None:
+        return Unit("")
+    lines = list(_lines(root))
+    for diagram in package.related(part, "diagramData", "chart"):
+        lines += _lines(diagram)
+    for notes in package.related(part, "notesSlide"):
+        if said := "\n".join(_lines(notes)):
+            lines.append(f"Notes: {said}")
+    return Unit("\n".join(lines), _title(root))
+
+
+def _lines(node: _Element) -> Iterator[str]:
+    """Paragraphs and table rows below a node, in the order of the file."""
+    for child in node:
+        name = local(child)
+        if name == "p":
+            if (text := _paragraph(child)).strip():
+                yield text
+        elif name == "tbl":
+            yield from filter(None, render_rows(_rows(child)))
+        elif name == "sp" and _placeholder(child) in _UNSEEN:
+            continue
+        elif name != "Fallback":
+            yield from _lines(child)
+
+
+def _rows(table: _Element) -> Iterator[list[str]]:
+    for row in table.iterfind("{*}tr"):
+        yield ["\n".join(_lines(cell)) for cell in row.iterfind("{*}tc")]
+
+
+def _paragraph(paragraph: _Element) -> str:
+    pieces = []
+    for node in paragraph.iter("{*}t", "{*}br", "{*}tab"):
+        name = local(node)
+        pieces.append((node.text or "") if name == "t" else "\n" if name == "br" else "")
+    return "".join(pieces)
+
+
+def _placeholder(shape: _Element) -> str:
+    """What the shape is for: `title`, `body`, `sldNum`, or nothing."""
+    holder = shape.find("./{*}nvSpPr/{*}nvPr/{*}ph")
+    return "" if holder is None else attribute(holder, "type") or "body"
+
+
+def _title(root: _Element) -> str:
+    for shape in root.iterfind(".//{*}sp"):
+        if _placeholder(shape) in _TITLES:
+            return " ".join(" ".join(_lines(shape)).split())
+    return ""

@@ -1,0 +1,79 @@
+"""What the child tells its parent: one JSON object for each line of its output.
+
+{"text": ..., "more": true}                       a part of a page that is too long for one line
+{"text": ..., "label": ..., "total": ..., "boxes": ...}     the last or only part of a page; boxes in base64
+{"done": media type}                              the end of a whole file
+{"error": kind, "code": ..., "message": ..., "cause": ...}   the end of a file that cannot be read
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+
+from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
+from core.extraction.word_boxes import BOX_BYTES, MAX_BOXES
+
+MAX_LINE_BYTES = 1024 * 1024
+PART_CHARACTERS = 100_000
+MAX_LABEL = 200
+_KINDS = {"unsupported": UnsupportedDocument, "unreadable": UnreadableDocument}
+
+
+class GarbageOutput(Exception):
+    """The child wrote something that none of ours writes."""
+
+
+def page_lines(text: str, label: str, total: int, boxes: bytes = b"") -> Iterator[bytes]:
+    """A page, in lines that stay well below MAX_LINE_BYTES whatever its characters are."""
+    start = 0
+    while len(text) - start > PART_CHARACTERS:
+        yield _line({"text": text[start : start + PART_CHARACTERS], "more": True})
+        start += PART_CHARACTERS
+    last: dict[str, object] = {"text": text[start:], "label": label[:MAX_LABEL], "total": total}
+    if boxes:
+        last["boxes"] = base64.b64encode(boxes).decode()
+    yield _line(last)
+
+
+def done_line(media_type: str) -> bytes:
+    return _line({"done": media_type})
+
+
+def error_line(error: DocumentRejected, *, cause: str = "") -> bytes:
+    """`cause` names the exception behind it, for the log."""
+    kind = "unsupported" if isinstance(error, UnsupportedDocument) else "unreadable"
+    return _line({"error": kind, "code": error.code, "message": error.message, "cause": cause})
+
+
+def parse_line(line: bytes) -> dict[str, object]:
+    """The object of a line. Raises GarbageOutput for anything else."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise GarbageOutput("a line that is not JSON") from error
+    if not isinstance(message, dict) or not message.keys() & {"text", "done", "error"}:
+        raise GarbageOutput("a line that is no message")
+    return message
+
+
+def page_boxes(message: dict[str, object]) -> bytes:
+    """The boxes in the last line of a page. Raises GarbageOutput for what cannot be boxes."""
+    try:
+        boxes = base64.b64decode(str(message.get("boxes", "")), validate=True)
+    except ValueError as error:
+        raise GarbageOutput("boxes that are not base64") from error
+    if len(boxes) % BOX_BYTES or len(boxes) > MAX_BOXES * BOX_BYTES:
+        raise GarbageOutput("boxes that are none")
+    return boxes
+
+
+def rejection(message: dict[str, object]) -> DocumentRejected:
+    """The error that an `error` message describes."""
+    kind = _KINDS.get(str(message["error"]))
+    if kind is None:
+        raise GarbageOutput("an error of no known kind")
+    return kind(str(message.get("message")), code=str(message.get("code")))
+
+
+def _line(message: dict[str, object]) -> bytes:
+    return json.dumps(message, ensure_ascii=False).encode() + b"\n"

@@ -1,0 +1,49 @@
+"""RTF: running text and tables. striprtf leaves footnotes, text boxes and running headers out."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from striprtf.striprtf import rtf_to_text
+
+from core.extraction.errors import unreadable
+from core.extraction.pages import Reading, Unit, count_letters, fit, render_rows
+
+_strip: Callable[..., str] = rtf_to_text
+_MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": "1e"}
+_MARKED = re.compile(r"(?<!\\)\\(page|cell|nestcell|row|nestrow)(?![a-z0-9-]) ?")
+_CELL, _ROW = "\x1f", "\x1e"
+_PICTURE = re.compile(r"(?:[0-9a-f]{64,}[\r\n]*)+", re.IGNORECASE)
+_HIGH = re.compile("[\x80-\xff]")
+
+
+def read(source: Path) -> Reading:
+    """Pages where the file breaks them itself, otherwise parts of a citable size."""
+    data = source.read_bytes()
+    text = to_text(data)
+    if not count_letters(text) and b"\\pict" not in data:
+        raise unreadable("empty")
+    return Reading(part for page in text.split("\f") for part in fit(Unit(page)))
+
+
+def to_text(data: bytes) -> str:
+    """The text; a table's rows are lines with the names of their columns, a page break is a form feed."""
+    source = _MARKED.sub(lambda match: f"{{}}\\'{_MARKS[match[1]]}", _PICTURE.sub("", data.decode("latin-1")))
+    if "\\bin" not in source:  # it counts bytes, and these would become more
+        source = _HIGH.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
+    return "\n".join(_lines(_strip(source, errors="replace")))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Running text as it is, each table's rows rendered together."""
+    table: list[list[str]] = []
+    for segment in text.split(_ROW):
+        first, *others = segment.split(_CELL)
+        before, _, first_cell = first.rpartition("\n") if others else (first, "", "")
+        if before.strip() or not others:
+            yield from filter(None, render_rows(table))
+            table = []
+            yield before
+        if others:
+            table.append([first_cell, *others[:-1]])
+    yield from filter(None, render_rows(table))

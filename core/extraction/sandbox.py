@@ -1,0 +1,152 @@
+"""Runs one child process for each file and turns every way in which it can end into pages or an error."""
+
+import asyncio
+import hashlib
+import json
+import logging
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.documents.ports import Progress
+from core.errors import DocumentRejected
+from core.extraction.errors import unreadable
+from core.extraction.models import Extraction
+from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
+from core.extraction.subprocesses import MODULE, Children, send
+from core.extraction.word_boxes import BOX_BYTES
+from core.models import Page
+
+MAX_CHARACTERS = 20_000_000
+MAX_PAGES = 50_000
+
+_log = logging.getLogger(__name__)
+
+
+class Collector:
+    """The pages so far; at the end either `media_type` or `rejection` is set, if the child got that far."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.pages: list[Page] = []
+        self.media_type = ""
+        self.rejection: DocumentRejected | None = None
+        self._progress = progress
+        self._parts: list[str] = []
+        self._characters = 0
+
+    def take(self, line: bytes) -> None:
+        """Add one line. Raises UnreadableDocument past a cap, GarbageOutput where the line makes no sense."""
+        message = parse_line(line)
+        if self.media_type or self.rejection:
+            raise GarbageOutput("a line after the end")
+        if "error" in message:
+            self.rejection = rejection(message)
+            _log.info("extraction.rejected code=%s cause=%s", self.rejection.code, message.get("cause"))
+        elif "done" in message:
+            self.media_type = str(message["done"])
+        else:
+            self._add(message)
+
+    def _add(self, message: dict[str, object]) -> None:
+        text = str(message["text"])
+        self._characters += len(text)
+        self._parts.append(text)
+        if self._characters > MAX_CHARACTERS or len(self.pages) >= MAX_PAGES:
+            raise unreadable("too_large")
+        if message.get("more"):
+            return
+        number = len(self.pages) + 1
+        label = str(message.get("label", ""))
+        page = "".join(self._parts)
+        boxes = page_boxes(message)
+        if len(boxes) > len(page) * BOX_BYTES:  # keeps all boxes of a file within a cap, as its text is
+            raise GarbageOutput("more boxes than characters")
+        self.pages.append(Page(number=number, text=page, label=label, boxes=boxes))
+        self._parts = []
+        total = message.get("total")
+        if self._progress is not None:
+            self._progress(number, total if isinstance(total, int) else 0, "Reading the text")
+
+
+_WORKER = (*MODULE[1:], "core.extraction.child")
+
+_log_sandbox = logging.getLogger(__name__)
+
+
+class Extractor:
+    """Reads files, at most `processes` at a time, each within `seconds` and `memory_bytes`."""
+
+    def __init__(
+        self, *, seconds: float, memory_bytes: int, processes: int, worker: Sequence[str] = _WORKER
+    ) -> None:
+        """`worker` are the interpreter's arguments that start a child; only tests give others."""
+        self._seconds = seconds
+        self._memory_bytes = memory_bytes
+        self._slots = asyncio.Semaphore(processes)
+        self._command = (sys.executable, *worker)
+        self._children = Children()
+
+    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
+        """The text of the file at `source`, read as what `file_name` says it is.
+
+        Raises UnsupportedDocument, or UnreadableDocument with one of the codes of rejections.py; a file
+        without text is no error. Time spent waiting for a free process does not count.
+        """
+        async with self._slots:
+            digest = await asyncio.to_thread(_sha256, source)
+            collector = Collector(progress)
+            async with self._children.start(*self._command) as process:
+                await self._collect(process, source, file_name, collector)
+            self._children.prepare(*self._command)
+        return Extraction(pages=collector.pages, media_type=collector.media_type, sha256=digest)
+
+    async def close(self) -> None:
+        """Stop all children; whoever waits for one gets Unavailable."""
+        await self._children.close()
+
+    async def _collect(self, process: Process, source: Path, file_name: str, collector: Collector) -> None:
+        limit = asyncio.timeout(self._seconds)
+        try:
+            async with limit:
+                await send(process, self._request(source, file_name))
+                await _receive(process, collector)
+                returncode = await process.wait()
+        except TimeoutError:
+            if limit.expired():
+                raise unreadable("too_slow") from None
+            raise
+        except GarbageOutput as error:
+            _log_sandbox.warning("extraction.garbage reason=%s", error)
+            raise unreadable("corrupt") from error
+        if collector.rejection is not None:
+            raise collector.rejection
+        if not collector.media_type:
+            _log_sandbox.warning("extraction.child_died returncode=%s", returncode)
+            raise self._children.death(returncode)
+
+    def _request(self, source: Path, file_name: str) -> bytes:
+        request = {
+            "path": str(source.absolute()),
+            "name": file_name,
+            "memory_bytes": self._memory_bytes,
+            "seconds": self._seconds,
+        }
+        return json.dumps(request).encode() + b"\n"
+
+
+async def _receive(process: Process, collector: Collector) -> None:
+    assert process.stdout is not None
+    while True:
+        try:
+            line = await process.stdout.readline()
+        except ValueError as error:
+            raise GarbageOutput("a line that is too long") from error
+        if not line.endswith(b"\n"):
+            return  # the end, or half a line of a child that was killed in mid-word
+        collector.take(line)
+
+
+def _sha256(source: Path) -> str:
+    with source.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,134 @@
+"""Child processes that are certainly gone when their block is left, and what their deaths mean."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from core.errors import OrcError, Unavailable
+from core.extraction.errors import unreadable
+from core.extraction.protocol import MAX_LINE_BYTES
+
+MODULE = (sys.executable, "-P", "-X", "utf8", "-m")
+"""What starts one of our own modules as a child; its name follows."""
+
+_ROOT = Path(__file__).parents[2]
+
+
+class Children:
+    """The children of one owner, who can stop them all at once."""
+
+    def __init__(self) -> None:
+        self._running: set[Process] = set()
+        self._spare: asyncio.Task[Process] | None = None
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def close(self) -> None:
+        """Stop all; nothing starts any more."""
+        self._closed = True
+        for process in self._running:
+            _kill(process)
+        await asyncio.gather(*(process.wait() for process in self._running))
+        if self._spare is not None:
+            spare = await self._spare
+            _kill(spare)
+            await _reap(spare)
+
+    def prepare(self, *command: str) -> None:
+        """Have a child ready for whoever starts the next one: to import takes longer than most files."""
+        if self._spare is None and not self._closed:
+            self._spare = asyncio.create_task(self._spawn(command, {}))
+
+    @asynccontextmanager
+    async def start(self, *command: str, settings: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
+        """A child with pipes for its input and output. Of the environment it gets `settings` alone."""
+        if self._closed:
+            raise Unavailable("Reading files has stopped. Try again.")
+        process = await self._take(command, settings or {})
+        self._running.add(process)
+        try:
+            yield process
+        finally:
+            _kill(process)
+            self._running.discard(process)
+            await _reap(process)
+
+    async def _take(self, command: Sequence[str], settings: Mapping[str, str]) -> Process:
+        """The child that was prepared, if there is one that lives; else a new one."""
+        if self._spare is not None:
+            spare, self._spare = self._spare, None
+            if (process := await spare).returncode is None:
+                return process
+        return await self._spawn(command, settings)
+
+    async def _spawn(self, command: Sequence[str], settings: Mapping[str, str]) -> Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                env={**_environment(), **settings},
+                limit=MAX_LINE_BYTES,
+                start_new_session=True,  # Ctrl-C at the terminal must not look like a damaged file
+            )
+        except OSError as error:
+            raise Unavailable("Reading files does not work right now. Try again.") from error
+
+    def death(self, returncode: int) -> OrcError:
+        """The error for a child that ended without a last word."""
+        if self._closed or -returncode in _STOPPED:
+            return Unavailable("Reading the file was interrupted. Try again.")
+        if returncode > 0:
+            return Unavailable("The reader of documents does not work here. Its log says why.")
+        if -returncode in _EXHAUSTED:
+            return unreadable("too_slow")
+        if -returncode in _STARVED:
+            return unreadable("too_much_memory")
+        return unreadable("corrupt")
+
+
+async def send(process: Process, request: bytes) -> None:
+    """Write all of a child's input and close it."""
+    assert process.stdin is not None
+    with suppress(ConnectionError):  # it is dead already; its exit code will say why
+        process.stdin.write(request)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+def _signals(*names: str) -> frozenset[int]:
+    """The numbers of those signals that this system has."""
+    return frozenset(getattr(signal, name) for name in names if hasattr(signal, name))
+
+
+_STOPPED = _signals("SIGTERM", "SIGINT", "SIGHUP")
+_EXHAUSTED = _signals("SIGXCPU")
+_STARVED = _signals("SIGKILL", "SIGABRT", "SIGTRAP", "SIGILL")
+"""The kernel's choice when memory runs out, and what PDFium does when an allocation fails."""
+
+
+def _kill(process: Process) -> None:
+    if process.returncode is None:
+        process.kill()
+
+
+async def _reap(process: Process) -> None:
+    """Wait for the end; what is left in the pipe is read, or asyncio would never close it."""
+    assert process.stdout is not None
+    while await process.stdout.read(MAX_LINE_BYTES):
+        pass
+    await process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Where to import from, and nothing else: a hostile file must find no secrets in its reader."""
+    return {"PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)])}

@@ -1,0 +1,240 @@
+"""Which sentences of a page bear out a claim."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from core.grounding.quotes import Located, Span
+from core.grounding.sentence_facts import (
+    Clause,
+    Token,
+    clauses,
+    matches,
+    negations,
+    read,
+    same_order,
+    says_something,
+)
+from core.grounding.sources import Source
+from core.text.sentences import sentences as split_sentences
+from core.text.sentences import split_pieces
+from core.text.terms import detect_language, words
+
+MAX_WINDOW_SENTENCES = 3
+MIN_IN_CLAUSE = 0.7
+MIN_IN_WINDOW = 0.7
+MIN_LOOKED_AT = 1 / 2
+BEGINNING = 3
+LANGUAGE_SAMPLE_CHARACTERS = 1500
+SURROUNDINGS = 3000
+LONGEST_READ_WHOLE = 20_000
+MOST_PLACES = 8
+_CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
+_VISIBLE = re.compile(r"\S")
+_LONG_WORD = re.compile(r"\w{2,}")
+_QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    span: Span
+    clauses: tuple[Clause, ...]
+    words: frozenset[str]
+    negations: int
+    has_names: bool
+
+
+class Evidence:
+    """A stretch of a page, read once however many claims are held against it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._quotes = Located(text)
+        self._units: dict[int, _Unit] = {}
+
+    def find(self, claim: str, near: Span) -> Span | None:
+        """The sentences, best those inside `near`, that bear out `claim`; None if nothing does.
+
+        Either the claim stands there word for word and the whole sentence negates as often, or each of its
+        clauses has one there with the same names, numbers, units, opposites and negations and most words.
+        """
+        if not says_something(claim, self.language):
+            return None
+        if any(not self._quotes.find_all(quoted) for quoted in _QUOTED.findall(claim)):
+            return None
+        return self._verbatim(claim, near) or self._paraphrased(claim, near)
+
+    @cached_property
+    def language(self) -> str:
+        return detect_language(words(self._text[:LANGUAGE_SAMPLE_CHARACTERS]))
+
+    @cached_property
+    def sentences(self) -> list[Span]:
+        return page_sentences(self._text)
+
+    @cached_property
+    def _folded(self) -> str:
+        return self._text.lower()
+
+    def _unit_at(self, number: int) -> _Unit:
+        if number not in self._units:
+            self._units[number] = self._unit(self.sentences[number])
+        return self._units[number]
+
+    def _windows_with(self, beginnings: set[str]) -> Iterator[list[_Unit]]:
+        """Runs of sentences in which a good part of the words with these beginnings may stand."""
+        spans = self.sentences
+        for size in range(1, MAX_WINDOW_SENTENCES + 1):
+            for first in range(len(spans) - size + 1):
+                text = self._folded[spans[first].start : spans[first + size - 1].end]
+                if sum(word in text for word in beginnings) >= MIN_LOOKED_AT * len(beginnings):
+                    yield [self._unit_at(number) for number in range(first, first + size)]
+
+    def _unit(self, span: Span) -> _Unit:
+        tokens = read(self._text[span.start : span.end], self.language)
+        return _Unit(
+            span,
+            tuple(clauses(tokens)),
+            frozenset(token.stem for token in tokens if token.says),
+            sum(token.negates for token in tokens),
+            any(token.is_name for token in tokens[1:]),
+        )
+
+    def _verbatim(self, claim: str, near: Span) -> Span | None:
+        wanted = negations(claim, self.language)
+        found = sorted(self._quotes.find_all(claim), key=lambda span: not _overlap(span, near))
+        for span in found:
+            around = [part for part in self.sentences if _overlap(part, span)]
+            texts = (self._text[part.start : part.end] for part in around)
+            if sum(negations(text, self.language) for text in texts) == wanted:
+                return span
+        return None
+
+    def _paraphrased(self, claim: str, near: Span) -> Span | None:
+        asked = [c for c in clauses(read(claim, self.language)) if any(t.says for t in c.tokens)]
+        best: tuple[tuple[bool, int], Span] | None = None
+        beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
+        for window in self._windows_with(beginnings):
+            span = Span(window[0].span.start, window[-1].span.end)
+            rank = (not _overlap(span, near), len(window))
+            if (best is None or rank < best[0]) and _bears_out(asked, window):
+                best = (rank, span)
+        return best[1] if best else None
+
+
+class SourceEvidence:
+    """A source's page, of which only what lies around the passage, or where a claim's words are, is read."""
+
+    def __init__(self, source: Source) -> None:
+        self._page = source.page_text
+        self._passage = Span(source.start, source.start + len(source.text))
+        self._read: dict[Span, Evidence] = {}
+
+    def find(self, claim: str) -> Span | None:
+        """Where on the page `claim` is borne out."""
+        for region in self._regions(claim):
+            if region not in self._read:
+                self._read[region] = Evidence(self._page[region.start : region.end])
+            near = Span(self._passage.start - region.start, self._passage.end - region.start)
+            if found := self._read[region].find(claim, near):
+                return Span(found.start + region.start, found.end + region.start)
+        return None
+
+    def _regions(self, claim: str) -> Iterator[Span]:
+        around = self._region(self._passage.start, self._passage.end)
+        if around.end - around.start <= LONGEST_READ_WHOLE:
+            yield around
+        whole = Span(0, len(self._page))
+        if around == whole and whole.end <= LONGEST_READ_WHOLE:
+            return
+        if whole.end <= LONGEST_READ_WHOLE:
+            yield whole
+        else:
+            self._read.clear()
+            yield from (self._region(at, at) for at in _places_of_rarest_word(claim, self._page))
+
+    def _region(self, start: int, end: int) -> Span:
+        """A stretch and its surroundings, from the end of a sentence on."""
+        first = max(0, start - SURROUNDINGS)
+        if first:
+            first = min(start, max(first, self._page.find(". ", first, start) + 1))
+        return Span(first, min(len(self._page), end + SURROUNDINGS))
+
+
+def _places_of_rarest_word(claim: str, page: str) -> list[int]:
+    counts = {word: page.count(word) for word in set(_LONG_WORD.findall(claim))}
+    counts = {word: count for word, count in counts.items() if count}
+    if not counts:
+        return []
+    rarest = min(counts, key=lambda word: (counts[word], word))
+    return [match.start() for match in islice(re.finditer(re.escape(rarest), page), MOST_PLACES)]
+
+
+def find_support(claim: str, page_text: str, near: Span) -> Span | None:
+    """Where on the page a claim is borne out, as `Evidence.find` says."""
+    return Evidence(page_text).find(claim, near)
+
+
+def page_sentences(text: str) -> list[Span]:
+    """Sentences, list items, table rows and headings of a text, with their places."""
+    offsets = [match.start() for match in _VISIBLE.finditer(text)]
+    found: list[Span] = []
+    position = 0
+    for piece in split_pieces(text):
+        for part in split_sentences(piece.text):
+            length = len("".join(part.split()))
+            found.append(Span(offsets[position], offsets[position + length - 1] + 1))
+            position += length
+    return found
+
+
+def _bears_out(asked: list[Clause], window: list[_Unit]) -> bool:
+    known = frozenset[str]().union(*(unit.words for unit in window))
+    wanted = frozenset(token.stem for clause in asked for token in clause.tokens if token.says)
+    if len(wanted & known) < MIN_IN_WINDOW * len(wanted):
+        return False
+    used: set[int] = set()
+    for clause in asked:
+        index = next((i for i in range(len(window)) if _holds(clause, window, i)), None)
+        if index is None:
+            return False
+        used.add(index)
+    said = sum(clause.negations for clause in asked)
+    return sum(window[index].negations for index in used) == said
+
+
+def _holds(clause: Clause, window: list[_Unit], index: int) -> bool:
+    """Whether one clause of a sentence says what `clause` says.
+
+    A clause without a name of its own speaks of the names before it in its sentence, and a sentence without
+    names of those in the sentences before.
+    """
+    unit = window[index]
+    lent = [] if unit.has_names else [t for u in window[:index] for c in u.clauses for t in c.tokens]
+    for number, found in enumerate(unit.clauses):
+        own = found.tokens[1:] if number == 0 else found.tokens
+        if _says(clause, found, [] if any(token.is_name for token in own) else lent):
+            return True
+        lent = [*lent, *found.tokens]
+    return False
+
+
+def _says(clause: Clause, found: Clause, lent: list[Token]) -> bool:
+    if clause.negations != found.negations:
+        return False
+    wanted = {token.stem for token in clause.tokens if token.says}
+    here = {token.stem for token in found.tokens if token.says}
+    if len(wanted & here) < MIN_IN_CLAUSE * len(wanted):
+        return False
+    tokens = list(found.tokens)
+    for anchor in clause.anchors:
+        in_reach = tokens + (lent if anchor.is_name else [])
+        if not any(matches(anchor, token) for token in in_reach):
+            return False
+    return same_order(clause.anchors, tokens)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end

@@ -1,0 +1,1 @@
+"""Infrastructure below the documents: SQLite, retries, circuit breakers, leases, logging, telemetry."""

@@ -1,0 +1,211 @@
+"""What records and exports, made of the settings. Imported only where something is exported."""
+
+import atexit
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    ConsoleMetricExporter,
+    MetricExporter,
+    MetricReader,
+    PeriodicExportingMetricReader,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
+from opentelemetry.util.types import Attributes
+
+from core import __version__
+from core.errors import InvalidInput
+from core.infra.settings import CoreSettings
+from core.infra.telemetry.spans import SCOPE
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics.export import MetricReader
+    from opentelemetry.sdk.trace import SpanProcessor
+
+
+Exporters = tuple[SpanExporter, MetricExporter]
+
+
+class Unrecorded(trace.NoOpTracer):
+    """The tracer of others: what it begins leaves our own span the current one, or takes on a caller's."""
+
+    @contextmanager
+    def start_as_current_span(  # type: ignore[override]
+        self, name: str, context: Context | None = None, **options: Any
+    ) -> Iterator[trace.Span]:
+        if context is None:
+            yield trace.INVALID_SPAN
+            return
+        with super().start_as_current_span(name, context, **options) as caller:
+            yield caller
+
+
+class OwnTracers(trace.TracerProvider):
+    """Records our own spans only. Vendors' libraries write messages, names and addresses into theirs."""
+
+    def __init__(self, recording: TracerProvider) -> None:
+        self._recording = recording
+
+    @property
+    def resource(self) -> Resource:
+        """Who records; Azure's exporter asks for it."""
+        return self._recording.resource
+
+    def get_tracer(
+        self,
+        instrumenting_module_name: str,
+        instrumenting_library_version: str | None = None,
+        schema_url: str | None = None,
+        attributes: Attributes = None,
+    ) -> trace.Tracer:
+        """A tracer; for others than us one that records nothing."""
+        if instrumenting_module_name != SCOPE:
+            return Unrecorded()
+        return self._recording.get_tracer(SCOPE, instrumenting_library_version, schema_url, attributes)
+
+
+class OwnMeters(metrics.MeterProvider):
+    """Records our own metrics only."""
+
+    def __init__(self, recording: MeterProvider) -> None:
+        super().__init__()
+        self._recording = recording
+
+    def get_meter(
+        self,
+        name: str,
+        version: str | None = None,
+        schema_url: str | None = None,
+        attributes: Attributes = None,
+    ) -> metrics.Meter:
+        """A meter; for others than us one that counts nothing."""
+        if name != SCOPE:
+            return metrics.NoOpMeter(name, version, schema_url)
+        return self._recording.get_meter(name, version, schema_url, attributes)
+
+
+def build_providers(
+    settings: CoreSettings, service: str, processors: Sequence[SpanProcessor], readers: Sequence[MetricReader]
+) -> tuple[TracerProvider, MeterProvider]:
+    """What `service` records with: the exporters of the settings, and what is given."""
+    exporters = [_build_exporters(name, settings) for name in dict.fromkeys(settings.telemetry_exporters)]
+    # With an id of the instance: the counts of two workers must not be taken for one's.
+    about = {
+        "service.name": service,
+        "service.version": __version__,
+        "service.instance.id": str(uuid.uuid4()),
+    }
+    resource = Resource.create(about)
+    meters = MeterProvider(
+        [PeriodicExportingMetricReader(exporter) for _, exporter in exporters] + list(readers),
+        resource,
+        shutdown_on_exit=False,
+    )
+    tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
+    for processor in [*(BatchSpanProcessor(exporter) for exporter, _ in exporters), *processors]:
+        tracers.add_span_processor(processor)
+    return tracers, meters
+
+
+def _build_exporters(name: str, settings: CoreSettings) -> Exporters:
+    if name == "otlp":
+        return _build_otlp()
+    if name == "azure":
+        return _build_azure(settings)
+    # Not to standard output: a tools server over stdio speaks MCP there.
+    return (
+        ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: span.to_json(indent=None) + "\n"),
+        ConsoleMetricExporter(out=sys.stderr, formatter=lambda data: data.to_json(indent=None) + "\n"),
+    )
+
+
+def _build_otlp() -> Exporters:
+    """Over HTTP, to where the library's own OTEL_EXPORTER_OTLP_* variables say."""
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter(), OTLPMetricExporter()
+
+
+def _build_azure(settings: CoreSettings) -> Exporters:
+    """To Application Insights, as the identity that APPLICATIONINSIGHTS_AUTHENTICATION_STRING names."""
+    if settings.applicationinsights_connection_string is None:
+        raise InvalidInput(
+            "ORC_TELEMETRY_EXPORTERS names azure, which needs APPLICATIONINSIGHTS_CONNECTION_STRING."
+        )
+    from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter
+
+    where = settings.applicationinsights_connection_string.get_secret_value()
+    # What could not be sent is dropped: it would be written to the machine's temporary folder.
+    try:
+        return (
+            AzureMonitorTraceExporter(connection_string=where, disable_offline_storage=True),
+            AzureMonitorMetricExporter(connection_string=where, disable_offline_storage=True),
+        )
+    except ValueError as exc:
+        raise InvalidInput("APPLICATIONINSIGHTS_CONNECTION_STRING cannot be used.") from exc
+
+
+CLOSE_SECONDS = 2.0
+"""How long the end of a process waits for what takes its last spans: that may be the one that is down."""
+
+
+class Telemetry:
+    """What a process exports. Close it where the process ends; otherwise that is done as Python exits."""
+
+    def __init__(self, shut_down: Callable[[], None] | None = None) -> None:
+        self._shut_down = shut_down
+
+    def close(self) -> None:
+        """Send what was not yet sent, within two seconds, and export nothing after."""
+        if self._shut_down is not None:
+            # A daemon: it is left to itself if what it waits for does not answer.
+            sending = threading.Thread(target=self.finish, daemon=True)
+            sending.start()
+            sending.join(CLOSE_SECONDS)
+
+    def finish(self) -> None:
+        """Do what `close` does, however long it takes."""
+        shut_down, self._shut_down = self._shut_down, None
+        if shut_down is not None:
+            shut_down()
+
+
+def start_telemetry(
+    settings: CoreSettings,
+    service: str,
+    *,
+    processors: "Sequence[SpanProcessor]" = (),
+    readers: "Sequence[MetricReader]" = (),
+) -> Telemetry:
+    """Export the spans and metrics of this process as `service`; see `telemetry_exporters`.
+
+    Once per process, as OpenTelemetry has it: later calls change nothing. `processors` and `readers`
+    receive what is recorded as well. Raises InvalidInput where an exporter's setting is missing.
+    """
+    if not (settings.telemetry_exporters or processors or readers):
+        return Telemetry()
+
+    if isinstance(trace.get_tracer_provider(), OwnTracers):
+        return Telemetry()
+    tracers, meters = build_providers(settings, service, processors, readers)
+    trace.set_tracer_provider(OwnTracers(tracers))
+    metrics.set_meter_provider(OwnMeters(meters))
+
+    def shut_down() -> None:
+        tracers.shutdown()
+        meters.shutdown()
+
+    started = Telemetry(shut_down)
+    # As it exits, Python starts no more threads.
+    atexit.register(started.finish)
+    return started

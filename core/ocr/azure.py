@@ -1,0 +1,187 @@
+"""OCR by Azure Document Intelligence, model `prebuilt-read`, through its official SDK."""
+
+import asyncio
+import io
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import DeadlineExceeded, DependencyDown, DocumentRejected, OrcError, UnsupportedDocument
+from core.extraction.subprocesses import Children
+from core.ocr.ports import DAMAGED, Found, OcrPage
+from core.ocr.rasterize import Renderer
+from core.storage.azure.credentials import Credentials
+
+if TYPE_CHECKING:
+    from azure.ai.documentintelligence.aio import DocumentIntelligenceClient
+    from azure.ai.documentintelligence.models import DocumentPage
+    from azure.core.exceptions import AzureError
+
+MODEL = "prebuilt-read"
+API_VERSION = "2024-11-30"
+POLL_SECONDS = 1
+RETRIES = 3
+PING_SECONDS = 10.0
+MISCONFIGURED = "ocr_misconfigured"
+
+_AS_THEY_ARE = frozenset({"application/pdf", "image/png", "image/jpeg", "image/tiff", "image/bmp"})
+"""What the service reads itself; of other images it gets pictures of their pages."""
+
+_LEFT_OUT = "Azure Document Intelligence left them out, as its free tier does"
+
+_log = logging.getLogger(__name__)
+
+
+class AzureDocumentIntelligence:
+    """Sends files to the service, each to be read within `seconds`; the service bills each page.
+
+    `identity` is a key, or what this process signs in with.
+    """
+
+    name = "Azure Document Intelligence"
+
+    def __init__(
+        self, endpoint: str, identity: str | Credentials, *, seconds: float, memory_bytes: int
+    ) -> None:
+        self._endpoint = endpoint
+        self._identity = identity
+        self._seconds = seconds
+        self._children = Children()
+        self._renderer = Renderer(seconds=seconds, memory_bytes=memory_bytes, children=self._children)
+        self._client: DocumentIntelligenceClient | None = None
+
+    async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
+        """See Ocr. A PDF goes out whole, once; the pages that it shall read are named."""
+        async with self._in_time(self._seconds):
+            if media_type in _AS_THEY_ARE:
+                content = await asyncio.to_thread(source.read_bytes)
+                single = media_type not in {"application/pdf", "image/tiff"}
+                _report(await self._analyze(content, None if single else _ranges(pages)), pages, found)
+            else:
+                await self._read_pictures(source, media_type, pages, found)
+
+    async def ping(self) -> None:
+        """See Ocr. Asks for the model's description, which is free."""
+        async with self._in_time(PING_SECONDS):
+            from azure.core.rest import HttpRequest
+
+            path = f"/documentModels/{MODEL}?api-version={API_VERSION}"
+            response = await self._opened().send_request(HttpRequest("GET", path), retry_total=0)
+            response.raise_for_status()
+
+    async def close(self) -> None:
+        """See Ocr."""
+        await self._children.close()
+        if self._client is not None:
+            await self._client.close()
+
+    async def _read_pictures(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
+        async with self._renderer.draw(source, media_type, pages, "png") as pictures:
+            async for picture in pictures:
+                if picture.content:
+                    read = await self._analyze(picture.content, None)
+                    found(read.get(1, OcrPage(1, problem=_LEFT_OUT))._replace(number=picture.page))
+                else:
+                    found(OcrPage(picture.page, problem=DAMAGED))
+
+    async def _analyze(self, content: bytes, pages: str | None) -> dict[int, OcrPage]:
+        """What the service read, by page."""
+        poller = await self._opened().begin_analyze_document(
+            MODEL, io.BytesIO(content), pages=pages, content_type="application/octet-stream"
+        )
+        try:
+            return {page.page_number: _page(page) for page in (await poller.result()).pages or []}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # The SDK takes the service's word for the form of its answers.
+            raise _down("Azure Document Intelligence gave an answer that makes no sense") from error
+
+    def _opened(self) -> "DocumentIntelligenceClient":
+        """The one client, made at first use: its import costs half a second, and it belongs to a loop."""
+        if self._client is None:
+            from azure.ai.documentintelligence.aio import DocumentIntelligenceClient
+            from azure.core.credentials import AzureKeyCredential
+
+            identity = self._identity
+
+            self._client = DocumentIntelligenceClient(
+                self._endpoint,
+                AzureKeyCredential(identity) if isinstance(identity, str) else identity.default,
+                api_version=API_VERSION,
+                polling_interval=POLL_SECONDS,
+                retry_total=RETRIES,
+            )
+        return self._client
+
+    @asynccontextmanager
+    async def _in_time(self, seconds: float) -> AsyncIterator[None]:
+        """Translates what the SDK raises, and ends the wait at its deadline."""
+        from azure.core.exceptions import AzureError
+
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                yield
+        except AzureError as error:
+            _log.warning("ocr.azure_failed kind=%s", type(error).__name__)
+            raise translate(error) from error
+        except TimeoutError:
+            if limit.expired():
+                raise DeadlineExceeded(
+                    f"Azure Document Intelligence took longer than {seconds:.0f} s"
+                ) from None
+            raise
+
+
+def translate(error: "AzureError") -> OrcError:
+    """The member of our tree for an error of the SDK."""
+    status = getattr(error, "status_code", None)
+    if status in {401, 403, 404}:
+        down = _down("Azure Document Intelligence refuses its key, or the endpoint is wrong", MISCONFIGURED)
+        down.retryable = False
+        return down
+    if status == 413:
+        return DocumentRejected("Azure Document Intelligence does not take files of this size")
+    if status is not None and 400 <= status < 429:
+        return UnsupportedDocument("Azure Document Intelligence cannot read the file")
+    if status == 429:
+        return _down("Azure Document Intelligence is busy. Try again later")
+    return _down("Azure Document Intelligence does not answer. Try again later")
+
+
+def _down(message: str, code: str | None = None) -> DependencyDown:
+    return DependencyDown(message, dependency="ocr", code=code)
+
+
+def _report(read: dict[int, OcrPage], pages: Sequence[int], found: Found) -> None:
+    """Pass on what came back. The free tier leaves out all pages after the second, without a word."""
+    for number in pages:
+        found(read.get(number) or OcrPage(number, problem=_LEFT_OUT))
+
+
+def _page(page: "DocumentPage") -> OcrPage:
+    text = "\n".join(line.content for line in page.lines or [])
+    return OcrPage(page.page_number, text, _confidence(page))
+
+
+def _confidence(page: "DocumentPage") -> float | None:
+    """The mean of a character's."""
+    words = page.words or []
+    letters = sum(len(word.content) for word in words)
+    return sum(word.confidence * len(word.content) for word in words) / letters if letters else None
+
+
+def _ranges(pages: Sequence[int]) -> str:
+    """`1-3,7` for 1, 2, 3 and 7."""
+    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in _runs(pages))
+
+
+def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
+    first = last = pages[0]
+    for page in pages[1:]:
+        if page > last + 1:
+            yield first, last
+            first = page
+        last = page
+    yield first, last

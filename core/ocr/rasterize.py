@@ -1,0 +1,102 @@
+"""Draws the pages of a file in a child process, since the file may be made to harm whoever decodes it."""
+
+import asyncio
+import json
+import logging
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+from core.extraction.errors import unreadable
+from core.extraction.protocol import GarbageOutput, rejection
+from core.extraction.subprocesses import MODULE, Children, send
+from core.ocr.rasterize_child import Picture
+
+Form = Literal["pgm", "png"]
+PICTURE_SECONDS = 30.0
+"""What drawing one page may take; the child waits, meanwhile, for whoever reads the pictures."""
+
+MAX_PICTURE_BYTES = 64 * 1024 * 1024
+
+_WORKER = (*MODULE, "core.ocr.rasterize_child")
+
+_log = logging.getLogger(__name__)
+
+
+class Renderer:
+    """Draws files, each within `memory_bytes` and `seconds` of processor time."""
+
+    def __init__(
+        self, *, seconds: float, memory_bytes: int, children: Children, worker: Sequence[str] = _WORKER
+    ) -> None:
+        """`worker` is the command that starts a child; only tests give others."""
+        self._seconds = seconds
+        self._memory_bytes = memory_bytes
+        self._children = children
+        self._worker = worker
+
+    @asynccontextmanager
+    async def draw(
+        self, source: Path, media_type: str, pages: Sequence[int], form: Form = "pgm"
+    ) -> AsyncIterator[AsyncIterator[Picture]]:
+        """The pictures of these pages, drawn as they are asked for; a PDF's are always PGM files.
+
+        Raises UnreadableDocument where the file cannot be drawn. Leaving the block ends the child.
+        """
+        request = self._request(source, media_type, pages, form)
+        async with self._children.start(*self._worker) as process:
+            await send(process, request)
+            pictures = self._pictures(process)
+            try:
+                yield pictures
+            finally:
+                await pictures.aclose()
+
+    def _request(self, source: Path, media_type: str, pages: Sequence[int], form: Form) -> bytes:
+        request = {
+            "path": str(source.absolute()),
+            "media_type": media_type,
+            "pages": list(pages),
+            "form": form,
+            "memory_bytes": self._memory_bytes,
+            "seconds": self._seconds,
+        }
+        return json.dumps(request).encode() + b"\n"
+
+    async def _pictures(self, process: Process) -> AsyncGenerator[Picture]:
+        while (picture := await self._next(process)) is not None:
+            yield picture
+
+    async def _next(self, process: Process) -> Picture | None:
+        try:
+            async with asyncio.timeout(PICTURE_SECONDS):
+                return await _read_picture(process)
+        except TimeoutError:
+            raise unreadable("too_slow") from None
+        except GarbageOutput as error:
+            _log.warning("ocr.garbage reason=%s", error)
+            raise unreadable("corrupt") from error
+        except asyncio.IncompleteReadError:
+            raise self._children.death(await process.wait()) from None
+
+
+async def _read_picture(process: Process) -> Picture | None:
+    """The next picture, or None after the last. Raises IncompleteReadError where the child has died."""
+    assert process.stdout is not None
+    try:
+        header = json.loads(await process.stdout.readuntil())
+    except (ValueError, RecursionError, asyncio.LimitOverrunError) as error:
+        raise GarbageOutput("a line that is not JSON") from error
+    if not isinstance(header, dict):
+        raise GarbageOutput("a line that is no message")
+    if "error" in header:
+        _log.info("ocr.rejected code=%s cause=%s", header.get("code"), header.get("cause"))
+        raise rejection(header)
+    if "done" in header:
+        return None
+    page, length = header.get("page"), header.get("bytes")
+    if not isinstance(page, int) or not isinstance(length, int) or not 0 <= length <= MAX_PICTURE_BYTES:
+        raise GarbageOutput("a picture of no possible size")
+    return Picture(page, await process.stdout.readexactly(length))

@@ -1,0 +1,174 @@
+"""Chooses the engine that reads scanned pages, from settings."""
+
+import logging
+import shutil
+from collections import Counter
+from pathlib import Path
+
+from pydantic import Field
+
+from core.documents.ports import Progress
+from core.errors import InvalidInput, OrcError
+from core.extraction.models import Extraction
+from core.extraction.pages import clean, count_letters
+from core.infra.settings import CoreSettings
+from core.models import Page, Record
+from core.ocr.azure import AzureDocumentIntelligence
+from core.ocr.ports import MEDIA_TYPES, Ocr, OcrPage
+from core.ocr.tesseract import Tesseract
+from core.storage.azure.credentials import Credentials
+
+PROGRAM = "tesseract"
+
+
+def build_ocr(settings: CoreSettings, credentials: Credentials) -> Ocr | None:
+    """The engine to use, or None: then pages without text stay so, and are reported.
+
+    `auto` takes Azure where its endpoint is set, else Tesseract where it is installed. Raises InvalidInput
+    for an engine that was asked for by name and cannot be had. Nothing is started or asked yet.
+    """
+    if settings.ocr == "off":
+        return None
+    if settings.ocr == "azure" or (settings.ocr == "auto" and settings.azure_document_intelligence_endpoint):
+        return _azure(settings, credentials)
+    program = shutil.which(PROGRAM)
+    if program is not None:
+        return _tesseract(settings, Path(program))
+    if settings.ocr == "tesseract":
+        raise InvalidInput("ORC_OCR is tesseract, but that program is not installed (Debian: tesseract-ocr).")
+    return None
+
+
+def _azure(settings: CoreSettings, credentials: Credentials) -> Ocr:
+    endpoint, key = settings.azure_document_intelligence_endpoint, settings.azure_document_intelligence_key
+    if not endpoint:
+        raise InvalidInput("OCR by Azure needs AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT.")
+    return AzureDocumentIntelligence(
+        endpoint.rstrip("/"),
+        key.get_secret_value() if key else credentials,
+        seconds=settings.ocr_seconds,
+        memory_bytes=settings.extraction_memory_bytes,
+    )
+
+
+def _tesseract(settings: CoreSettings, program: Path) -> Ocr:
+    return Tesseract(
+        program,
+        languages=settings.ocr_languages,
+        seconds=settings.ocr_seconds,
+        memory_bytes=settings.extraction_memory_bytes,
+        processes=settings.extraction_processes,
+    )
+
+
+MIN_CONFIDENCE = 0.3
+"""Below it, on average, an engine has made letters of a photograph."""
+
+_SET_UP = "no OCR is set up: install Tesseract or name an Azure Document Intelligence endpoint"
+
+log = logging.getLogger(__name__)
+
+
+class OcrOutcome(Record):
+    """An extraction after OCR, and what became of the pages that had no text."""
+
+    extraction: Extraction
+    engine: str = Field(default="", description="what read the pages; empty where nothing was tried")
+    ocr_pages: list[int] = Field(default=[], description="the pages whose text comes from OCR")
+    confidence: float | None = Field(default=None, description="mean over these pages, 0 to 1")
+    reason: str = Field(default="", description="why pages still have no text, for people; else empty")
+    retryable: bool = Field(default=False, description="whether the same attempt may succeed later")
+
+
+async def add_ocr(
+    extraction: Extraction, source: Path, ocr: Ocr | None, progress: Progress | None = None
+) -> OcrOutcome:
+    """The extraction of the file at `source` with OCR text on pages that had none.
+
+    Never raises for what the file or the engine did: pages that could not be read stay without text, and
+    the outcome says why. Text that is there is kept, but for the stray letters of a file without text.
+    """
+    wanted = _pages_to_read(extraction)
+    if not wanted:
+        return OcrOutcome(extraction=extraction)
+    if extraction.media_type not in MEDIA_TYPES:
+        return OcrOutcome(extraction=extraction, reason=_left(len(wanted), "OCR reads PDFs and images only"))
+    if ocr is None:
+        return OcrOutcome(extraction=extraction, reason=_left(len(wanted), _SET_UP))
+    read: dict[int, OcrPage] = {}
+    problem, retryable = "", False
+
+    def take(page: OcrPage) -> None:
+        read[page.number] = page
+        if progress is not None:
+            progress(len(read), len(wanted), "Recognising the text of scanned pages")
+
+    try:
+        await ocr.read_pages(source, extraction.media_type, wanted, take)
+    except OrcError as error:
+        problem, retryable = error.message, error.retryable
+        log.warning(
+            "ocr.failed engine=%s code=%s pages=%d of %d", ocr.name, error.code, len(read), len(wanted)
+        )
+    outcome = _fill(extraction, wanted, read, problem)
+    return outcome.model_copy(update={"engine": ocr.name, "retryable": retryable and bool(outcome.reason)})
+
+
+def _pages_to_read(extraction: Extraction) -> list[int]:
+    """Pages without text; all pages of a file that has, in all, not enough of it."""
+    everything = not extraction.has_text
+    return [page.number for page in extraction.pages if everything or not page.text]
+
+
+def _fill(extraction: Extraction, wanted: list[int], read: dict[int, OcrPage], problem: str) -> OcrOutcome:
+    pages: list[Page] = []
+    filled: dict[int, OcrPage] = {}
+    for page in extraction.pages:
+        found = read.get(page.number)
+        text = _usable(found)
+        if found is not None and count_letters(text) > count_letters(page.text):
+            filled[page.number] = found
+            pages.append(page.model_copy(update={"text": text, "boxes": b""}))
+        else:
+            pages.append(page)
+    result = extraction.model_copy(update={"pages": pages})
+    missing = _missing(result, [number for number in wanted if number not in filled])
+    return OcrOutcome(
+        extraction=result,
+        ocr_pages=list(filled),
+        confidence=_mean([page.confidence for page in filled.values() if page.confidence is not None]),
+        reason=_left(len(missing), problem or _why(missing, read)) if missing else "",
+    )
+
+
+def _missing(result: Extraction, unfilled: list[int]) -> list[int]:
+    """The pages that are still without text; stray letters count only where the file has some elsewhere."""
+    if not result.has_text:
+        return unfilled
+    return [number for number in unfilled if not result.pages[number - 1].text]
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _usable(page: OcrPage | None) -> str:
+    if page is None or (page.confidence is not None and page.confidence < MIN_CONFIDENCE):
+        return ""
+    return clean(page.text)
+
+
+def _why(missing: list[int], read: dict[int, OcrPage]) -> str:
+    """The commonest reason is enough: a file's pages fail alike."""
+    return Counter(_problem(read.get(number)) for number in missing).most_common(1)[0][0]
+
+
+def _problem(page: OcrPage | None) -> str:
+    if page is None:
+        return "OCR did not come back to them"
+    return page.problem or ("what OCR read there is not legible" if clean(page.text) else "OCR found no text")
+
+
+def _left(pages: int, why: str) -> str:
+    what = "1 page has no text" if pages == 1 else f"{pages} pages have no text"
+    return f"{what}: {why.rstrip('.')}."

@@ -1,0 +1,175 @@
+"""Tesseract's table of words, as text and a confidence."""
+
+import asyncio
+import logging
+import re
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from core.errors import DeadlineExceeded, DependencyDown, Unavailable
+from core.extraction.subprocesses import MODULE, Children
+from core.extraction.word_boxes import CJK
+from core.ocr.ports import DAMAGED, Found, OcrPage
+from core.ocr.rasterize import Renderer
+from core.ocr.rasterize_child import Picture
+from core.ocr.rasterize_pdf import DPI
+from core.ocr.rlimit_exec import NOT_STARTED
+
+_COLUMNS = 12
+_WORD_LEVEL = "5"
+_IS_CJK = re.compile(f"[{CJK}]")
+
+
+class _Word(NamedTuple):
+    """A word, and the block, paragraph and line in which it stands."""
+
+    paragraph: tuple[str, str]
+    line: str
+    text: str
+    confidence: float
+
+
+def parse(table: str) -> tuple[str, float | None]:
+    """Lines as they stand, an empty one between paragraphs; the mean confidence of a character, 0 to 1."""
+    words = list(_words(table))
+    letters = sum(len(word.text) for word in words)
+    confidence = sum(word.confidence * len(word.text) for word in words) / letters / 100 if letters else None
+    paragraphs = [_paragraph(list(group)) for _, group in groupby(words, key=lambda word: word.paragraph)]
+    return "\n\n".join(paragraphs), confidence
+
+
+def _words(table: str) -> Iterator[_Word]:
+    for row in table.splitlines():
+        cells = row.split("\t", _COLUMNS - 1)
+        if len(cells) == _COLUMNS and cells[0] == _WORD_LEVEL and (text := cells[11].strip()):
+            yield _Word((cells[2], cells[3]), cells[4], text, _confidence(cells[10]))
+
+
+def _confidence(cell: str) -> float:
+    try:
+        return min(max(float(cell), 0.0), 100.0)
+    except ValueError:
+        return 0.0
+
+
+def _paragraph(words: list[_Word]) -> str:
+    lines = [[word.text for word in group] for _, group in groupby(words, key=lambda word: word.line)]
+    return "\n".join(_joined(line) for line in lines)
+
+
+def _joined(words: list[str]) -> str:
+    """Words with blanks between them, but not between Chinese or Japanese characters."""
+    line = words[0]
+    for word in words[1:]:
+        together = _IS_CJK.match(line[-1]) and _IS_CJK.match(word[0])
+        line += word if together else f" {word}"
+    return line
+
+
+PAGE_SECONDS = 60.0
+
+_CONFINED = (*MODULE, "core.ocr.rlimit_exec")
+_ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}
+"""Several pages at a time make better use of the processors than several threads on one."""
+
+_log = logging.getLogger(__name__)
+
+
+class Tesseract:
+    """Reads with the installed program, at most `processes` pages at a time, each file within `seconds`."""
+
+    name = "Tesseract"
+
+    def __init__(
+        self, program: Path, *, languages: str, seconds: float, memory_bytes: int, processes: int
+    ) -> None:
+        self._program = program
+        self._languages = languages
+        self._seconds = seconds
+        self._memory_bytes = memory_bytes
+        self._slots = asyncio.Semaphore(processes)
+        self._children = Children()
+        self._renderer = Renderer(seconds=seconds, memory_bytes=memory_bytes, children=self._children)
+        self._checked = False
+
+    async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
+        """See Ocr. Pictures are drawn no faster than they are read."""
+        await self.ping()
+        limit = asyncio.timeout(self._seconds)
+        try:
+            async with limit, self._renderer.draw(source, media_type, pages) as pictures:
+                await self._read_all(pictures, found)
+        except TimeoutError:
+            if limit.expired():
+                raise DeadlineExceeded(f"Tesseract did not finish within {self._seconds:.0f} s") from None
+            raise
+
+    async def ping(self) -> None:
+        """See Ocr. Once it has worked, it is not asked again."""
+        if self._checked:
+            return
+        output = await self._run("--list-langs") or b""
+        installed = set(output.decode(errors="replace").split())
+        if missing := sorted(set(self._languages.split("+")) - installed):
+            raise _down(
+                f"Tesseract lacks the language {missing[0]}; install its data or set ORC_OCR_LANGUAGES"
+            )
+        self._checked = True
+
+    async def close(self) -> None:
+        """See Ocr."""
+        await self._children.close()
+
+    async def _read_all(self, pictures: AsyncIterator[Picture], found: Found) -> None:
+        reading: set[asyncio.Task[None]] = set()
+        try:
+            async for picture in pictures:
+                await self._slots.acquire()
+                task = asyncio.create_task(self._read(picture, found))
+                task.add_done_callback(lambda _: self._slots.release())
+                reading.add(task)
+            await asyncio.gather(*reading)
+        finally:
+            for task in reading:
+                task.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
+
+    async def _read(self, picture: Picture, found: Found) -> None:
+        if not picture.content:
+            found(OcrPage(picture.page, problem=DAMAGED))
+            return
+        options = ("stdin", "stdout", "-l", self._languages, "--dpi", str(DPI), "tsv")
+        output = await self._run(*options, given=picture.content)
+        if output is None:
+            found(OcrPage(picture.page, problem="Tesseract gave up on them"))
+        else:
+            text, confidence = parse(output.decode(errors="replace"))
+            found(OcrPage(picture.page, text, confidence))
+
+    async def _run(self, *options: str, given: bytes = b"") -> bytes | None:
+        """The program's output; None where it failed or took too long."""
+        limits = (str(self._memory_bytes), str(PAGE_SECONDS))
+        command = (*_CONFINED, *limits, str(self._program), *options)
+        async with self._children.start(*command, settings=_ONE_THREAD) as process:
+            try:
+                async with asyncio.timeout(PAGE_SECONDS):
+                    output, _ = await process.communicate(given)
+            except TimeoutError:
+                return None
+            self._check_end(process)
+            return output if process.returncode == 0 else None
+
+    def _check_end(self, process: Process) -> None:
+        if process.returncode == NOT_STARTED:
+            raise _down("Tesseract cannot be started; its package may have been removed")
+        if process.returncode != 0:
+            _log.warning("ocr.tesseract_failed returncode=%s", process.returncode)
+        if self._children.closed:
+            raise Unavailable("OCR has stopped. Try again.")
+
+
+def _down(message: str) -> DependencyDown:
+    return DependencyDown(message, dependency="ocr")

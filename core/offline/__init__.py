@@ -1,0 +1,1 @@
+"""The offline model: a deterministic chat model without weights or network."""

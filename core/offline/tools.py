@@ -1,0 +1,71 @@
+"""Which tools the offline model calls: it lists, searches once, or has whole documents surveyed."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from core.offline.chat import asks_for_listing, recall, rewrite_question
+from core.offline.quotes import asks_for_overview
+from core.offline.ranking import Question
+from core.text.question_type import is_bare_answer, is_small_talk, is_statement, speaks_of_documents
+
+LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
+PASSAGES = 8
+MOST_DOCUMENTS = 3
+
+
+class Call(NamedTuple):
+    """A tool and its arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class Done(NamedTuple):
+    """A tool that was called for this question, and what it gave."""
+
+    name: str
+    content: str
+
+
+def choose_calls(
+    question: str, earlier: Sequence[str], done: Sequence[Done], offered: Sequence[str]
+) -> list[Call]:
+    """The calls to make next, side by side; none where the answer can be given."""
+    called = [each.name for each in done]
+    if LIST in offered and not called and asks_for_listing(question):
+        return [Call(LIST, {})]
+    if not needs_looking_up(question, earlier):
+        return []
+    if asks_for_overview(question) and {LIST, ANALYZE} <= set(offered):
+        return _survey(question, done)
+    if SEARCH in offered and not called:
+        return [Call(SEARCH, {"query": rewrite_question(question, earlier), "top_k": PASSAGES})]
+    return []
+
+
+def needs_looking_up(question: str, earlier: Sequence[str]) -> bool:
+    """Whether the question is neither talk nor answered by what the user said earlier, who is no source
+    for what documents say."""
+    if is_small_talk(question) or is_bare_answer(question) or is_statement(question):
+        return False
+    is_known = not speaks_of_documents(question) and recall(question, earlier) is not None
+    return bool(Question(question).terms) and not is_known
+
+
+def _survey(question: str, done: Sequence[Done]) -> list[Call]:
+    """First the list, then every document in it."""
+    if not done:
+        return [Call(LIST, {})]
+    if any(each.name == ANALYZE for each in done):
+        return []
+    handles = [str(document["document"]) for document in _listed(done[-1].content) if "document" in document]
+    return [Call(ANALYZE, {"document": handle, "question": question}) for handle in handles[:MOST_DOCUMENTS]]
+
+
+def _listed(content: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = json.loads(content)["documents"]
+    except (ValueError, KeyError, TypeError):
+        return []
+    return found

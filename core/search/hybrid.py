@@ -1,0 +1,200 @@
+"""The search behind answers: by words and by vectors side by side, and what is tried where that finds little.
+
+With an embedder: hybrid at a high threshold, hybrid at a lower one, vectors alone. Without one, or where
+it does not answer: lexical at a high threshold, lexical at a lower one, and words that only resemble those
+asked. A threshold decides whether to go on to the next step; what was found below it stays, further down.
+"""
+
+import asyncio
+import logging
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Literal, NamedTuple, TypeVar
+
+from core.documents.ports import Embedder, Neighbour, PassageIndex, VectorIndex
+from core.errors import DependencyDown, InvalidInput
+from core.models import Hit, Passage, Retrieval, RetrievalStep
+from core.text.terms import detect_language, question_words, stems, words
+
+RRF_K = 60
+CANDIDATES = 50
+"""Passages that each side proposes for fusion."""
+HYBRID_THRESHOLDS = (0.95, 0.55)
+"""Shares of the best possible fused score: near the top for both sides; found by both at all."""
+LEXICAL_THRESHOLDS = (0.75, 0.5)
+"""Shares of the question's words that a page has."""
+EXAMINED = 8
+"""Lexical hits that are held against the thresholds: the best page is nearly always among them."""
+QUERY_SECONDS = 5.0
+
+Key = TypeVar("Key", bound=Hashable)
+
+log = logging.getLogger(__name__)
+
+
+class HybridRetriever:
+    """Implements the Retriever port over a passage index and, where configured, vectors."""
+
+    def __init__(
+        self, index: PassageIndex, vectors: VectorIndex | None = None, embedder: Embedder | None = None
+    ) -> None:
+        self._index = index
+        self._vectors = vectors
+        self._embedder = embedder
+
+    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        """The best passages of exactly these documents, best first, and the steps taken to find them.
+
+        Scores are shares of the best possible one where vectors took part, else the passage index's own.
+        """
+        if not document_ids or top_k < 1 or not query.strip():
+            return Retrieval()
+        if self._vectors is None or self._embedder is None:
+            lexical = await self._index.search(query, document_ids, top_k)
+            return await self._finish_lexical(query, document_ids, top_k, lexical)
+        depth = max(top_k, CANDIDATES)
+        lexical, near = await asyncio.gather(
+            self._index.search(query, document_ids, depth),
+            self._search_vectors(self._vectors, self._embedder, query, document_ids, depth),
+        )
+        if near.hits:
+            return _finish_hybrid(lexical, near.hits, top_k)
+        failed = RetrievalStep(method="hybrid", threshold=HYBRID_THRESHOLDS[0], hits=0, note=near.note)
+        return await self._finish_lexical(query, document_ids, top_k, lexical[:top_k], failed)
+
+    async def _search_vectors(
+        self, vectors: VectorIndex, embedder: Embedder, query: str, document_ids: Sequence[str], depth: int
+    ) -> "_Near":
+        try:
+            async with asyncio.timeout(QUERY_SECONDS):
+                vector = await embedder.embed_query(query)
+        except (DependencyDown, TimeoutError) as exc:
+            log.warning("the embedder does not answer error=%s", _code(exc))
+            return _Near([], f"the embedder does not answer ({_code(exc)}); lexical only")
+        except InvalidInput as exc:
+            log.warning("the embedder refuses a question error=%s", exc.code)
+            return _Near([], f"the embedder refuses the question ({exc.code}); lexical only")
+        neighbours = await vectors.nearest(vector, document_ids, depth)
+        if not neighbours:
+            return _Near([], f"these documents have no vectors of {embedder.name}; lexical only")
+        return _Near(await self._load(neighbours), "")
+
+    async def _load(self, neighbours: Sequence[Neighbour]) -> list[Hit]:
+        """The passages of neighbours, in their order; without those that have gone meanwhile."""
+        ordinals: dict[str, list[int]] = defaultdict(list)
+        for neighbour in neighbours:
+            ordinals[neighbour.document_id].append(neighbour.ordinal)
+        read = await asyncio.gather(*(self._index.get(key, sorted(ordinals[key])) for key in ordinals))
+        found = {
+            (document_id, ordinal): passage
+            for document_id, passages in zip(ordinals, read, strict=True)
+            # A document that has become shorter has lost its last passages: the others keep their place.
+            for ordinal, passage in zip(sorted(ordinals[document_id]), passages, strict=False)
+        }
+        return [
+            Hit(passage=found[place[:2]], score=place.similarity)
+            for place in neighbours
+            if place[:2] in found
+        ]
+
+    async def _finish_lexical(
+        self,
+        query: str,
+        document_ids: Sequence[str],
+        top_k: int,
+        found: list[Hit],
+        *before: RetrievalStep,
+    ) -> Retrieval:
+        steps = [*before, *_descend("lexical", LEXICAL_THRESHOLDS, cover(query, found[:EXAMINED]))]
+        if steps[-1].hits:
+            return Retrieval(hits=found, steps=steps)
+        widened = await self._index.search(query, document_ids, top_k, widened=True)
+        known = {hit.passage for hit in found}
+        added = sum(hit.passage not in known for hit in widened)
+        steps.append(RetrievalStep(method="widened_lexical", hits=added))
+        return Retrieval(hits=_append(widened, found)[:top_k], steps=steps)
+
+
+class _Near(NamedTuple):
+    """What vectors have found, or why nothing."""
+
+    hits: list[Hit]
+    note: str
+
+
+def fuse(rankings: Iterable[Sequence[Key]]) -> dict[Key, float]:
+    """Reciprocal rank fusion, best first: 1 for what is first everywhere, equal ones in order of sight."""
+    lists = list(rankings)
+    scores: dict[Key, float] = defaultdict(float)
+    for ranking in lists:
+        for rank, key in enumerate(dict.fromkeys(ranking), 1):
+            scores[key] += (RRF_K + 1) / (RRF_K + rank) / len(lists)
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
+
+
+def fuse_hits(*rankings: Sequence[Hit]) -> list[Hit]:
+    """One ranking of the passages of several, by their own ranks and by those of their pages."""
+    pages = fuse([[_page(hit.passage) for hit in ranking] for ranking in rankings])
+    passages = fuse([[hit.passage for hit in ranking] for ranking in rankings])
+    hits = [Hit(passage=p, score=(score + pages[_page(p)]) / 2) for p, score in passages.items()]
+    return sorted(hits, key=lambda hit: -hit.score)
+
+
+def cover(query: str, hits: Sequence[Hit]) -> list[float]:
+    """For each hit: the share of the question's words on its page, as far as hits show the page."""
+    pages: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for hit in hits:
+        pages[_page(hit.passage)] += words(f"{hit.passage.heading}\n{hit.passage.text}")
+    asked = question_words(query)
+    shares = {page: _share(asked, found) for page, found in pages.items()}
+    return [shares[_page(hit.passage)] for hit in hits]
+
+
+def _share(asked: list[str], found: list[str]) -> float:
+    language = detect_language(found)
+    wanted = set(stems(asked, language)) - {""}
+    return len(wanted & set(stems(found, language))) / max(1, len(wanted))
+
+
+def _finish_hybrid(lexical: list[Hit], near: list[Hit], top_k: int) -> Retrieval:
+    # Vectors first: where the two have nothing in common, their best hits take turns in this order.
+    fused = fuse_hits(near, lexical)
+    steps = _descend("hybrid", HYBRID_THRESHOLDS, [hit.score for hit in fused])
+    if not steps[-1].hits:
+        note = (
+            "words and vectors agree on nothing; vectors first"
+            if lexical
+            else "no word of the question is found"
+        )
+        steps.append(RetrievalStep(method="vector", hits=len(near), note=note))
+    return Retrieval(hits=fused[:top_k], steps=steps)
+
+
+def _descend(
+    method: Literal["hybrid", "lexical"], thresholds: Sequence[float], scores: Sequence[float]
+) -> list[RetrievalStep]:
+    """The steps down to the first threshold that a score reaches, or all of them."""
+    steps: list[RetrievalStep] = []
+    for threshold in thresholds:
+        reached = sum(score >= threshold for score in scores)
+        steps.append(RetrievalStep(method=method, threshold=threshold, hits=reached))
+        if reached:
+            break
+    return steps
+
+
+def _append(leading: list[Hit], others: list[Hit]) -> list[Hit]:
+    """`leading` and what else `others` has; as their scores do not compare, they are held below the last."""
+    least = leading[-1].score if leading else math.inf
+    known = {hit.passage for hit in leading}
+    rest = (hit for hit in others if hit.passage not in known)
+    return [*leading, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest)]
+
+
+def _page(passage: Passage) -> tuple[str, int]:
+    return passage.document_id, passage.page
+
+
+def _code(exc: DependencyDown | TimeoutError) -> str:
+    return exc.code if isinstance(exc, DependencyDown) else "no answer in time"

@@ -1,0 +1,162 @@
+"""The search index as code: its fields, how they are analysed, vectors and the semantic reranker.
+
+An item is a passage; it has text, a vector, or both. Two more items per document are its marks (marks.py).
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from azure.core.credentials_async import AsyncTokenCredential
+from azure.core.exceptions import ResourceNotFoundError
+from azure.search.documents.indexes.aio import SearchIndexClient
+from azure.search.documents.indexes.models import (
+    BM25SimilarityAlgorithm,
+    ExhaustiveKnnAlgorithmConfiguration,
+    ExhaustiveKnnParameters,
+    SearchField,
+    SearchIndex,
+    SemanticConfiguration,
+    SemanticField,
+    SemanticPrioritizedFields,
+    SemanticSearch,
+    VectorSearch,
+    VectorSearchProfile,
+)
+
+from core.storage.ai_search.client import KEY, guard_of_the_search, open_index_client
+
+SEMANTIC = "passages"
+VECTOR_PREFIX = "vector_"
+LEXICAL_FIELDS = ["terms", "heading_terms"]
+PASSAGE_FIELDS = ["document_id", "page", "start", "end", "text", "heading"]
+
+# Terms are stems that we have made, in the language of their document: the service's analyzers know one
+# language a field. So a question and the texts of several languages meet in one field, numbers and dates
+# are found however they are written, and no character of a question can be an operator.
+_TERMS = "whitespace"
+# Nobody searches these two by words; the reranker reads fields only if they are searchable.
+_READ_BY_THE_RERANKER = "standard.lucene"
+_PROFILE = _ALGORITHM = "exact"
+
+
+class Embedding(NamedTuple):
+    """What makes vectors, and how many numbers they have."""
+
+    embedder: str
+    dimension: int
+
+    @property
+    def field(self) -> str:
+        """The field for such vectors, and for no others: what does not compare never meets."""
+        return f"{VECTOR_PREFIX}{hashlib.sha256(self.embedder.encode()).hexdigest()[:12]}_{self.dimension}"
+
+
+async def create_index(
+    endpoint: str,
+    credential: str | AsyncTokenCredential,
+    name: str,
+    embeddings: Sequence[Embedding] = (),
+) -> None:
+    """Make the index, or add to it what is missing; vectors of earlier embedders stay.
+
+    Raises DependencyMisconfigured where the identity may not, or the index there is a different one.
+    """
+    async with open_index_client(endpoint, credential) as client, guard_of_the_search().attempt():
+        definition = define_index(name, embeddings)
+        ours = {field.name for field in definition.fields}
+        for field in await _vector_fields(client, name):
+            if field.name not in ours:
+                definition.fields.append(field)
+        await client.create_or_update_index(definition)
+
+
+def define_index(name: str, embeddings: Sequence[Embedding] = ()) -> SearchIndex:
+    """The definition for vectors of these embedders; of none, for words alone."""
+    return SearchIndex(
+        name=name,
+        fields=[
+            SearchField(name=KEY, type="Edm.String", key=True, filterable=True, searchable=False),
+            *(_exact(field) for field in ("document_id", "part", "version", "vector_version")),
+            _kept("vector_field", "Edm.String"),
+            _kept("language", "Edm.String"),
+            _kept("count", "Edm.Int32"),
+            SearchField(
+                name="ordinal",
+                type="Edm.Int32",
+                searchable=False,
+                filterable=True,
+                sortable=True,
+                facetable=False,
+            ),
+            *(_kept(field, "Edm.Int32") for field in ("page", "start", "end")),
+            *(_searched(field, _READ_BY_THE_RERANKER) for field in ("text", "heading", "name")),
+            *(_searched(field, _TERMS) for field in (*LEXICAL_FIELDS, "name_terms")),
+            *map(_vectors, embeddings),
+        ],
+        similarity=BM25SimilarityAlgorithm(),
+        semantic_search=SemanticSearch(
+            configurations=[
+                SemanticConfiguration(
+                    name=SEMANTIC,
+                    prioritized_fields=SemanticPrioritizedFields(
+                        title_field=SemanticField(field_name="name"),
+                        content_fields=[SemanticField(field_name="text")],
+                        keywords_fields=[SemanticField(field_name="heading")],
+                    ),
+                )
+            ]
+        ),
+        vector_search=VectorSearch(
+            # A scope is a few documents: after the filter there is little to compare, so all of it is.
+            algorithms=[
+                ExhaustiveKnnAlgorithmConfiguration(
+                    name=_ALGORITHM, parameters=ExhaustiveKnnParameters(metric="cosine")
+                )
+            ],
+            profiles=[VectorSearchProfile(name=_PROFILE, algorithm_configuration_name=_ALGORITHM)],
+        ),
+    )
+
+
+async def _vector_fields(client: SearchIndexClient, name: str) -> list[SearchField]:
+    try:
+        index = await client.get_index(name)
+    except ResourceNotFoundError:
+        return []
+    return [field for field in index.fields if field.name.startswith(VECTOR_PREFIX)]
+
+
+def _exact(name: str) -> SearchField:
+    return SearchField(
+        name=name, type="Edm.String", searchable=False, filterable=True, sortable=False, facetable=False
+    )
+
+
+def _kept(name: str, kind: str) -> SearchField:
+    return SearchField(
+        name=name, type=kind, searchable=False, filterable=False, sortable=False, facetable=False
+    )
+
+
+def _searched(name: str, analyzer: str) -> SearchField:
+    return SearchField(
+        name=name,
+        type="Edm.String",
+        searchable=True,
+        filterable=False,
+        sortable=False,
+        facetable=False,
+        analyzer_name=analyzer,
+    )
+
+
+def _vectors(embedding: Embedding) -> SearchField:
+    return SearchField(
+        name=embedding.field,
+        type="Collection(Edm.Single)",
+        searchable=True,
+        retrievable=True,  # a copy for the same bytes reads them
+        vector_search_dimensions=embedding.dimension,
+        vector_search_profile_name=_PROFILE,
+    )

@@ -1,0 +1,171 @@
+"""The passage index in Azure AI Search: an item per passage, found by stems of our own."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+
+from core.errors import DependencyDown
+from core.models import Hit, Passage
+from core.storage.ai_search.client import (
+    KEY,
+    PAGE,
+    SCORE,
+    Row,
+    Search,
+    among,
+    both,
+    equal,
+    is_plain,
+    merged,
+    portions,
+)
+from core.storage.ai_search.index import PASSAGE_FIELDS
+from core.storage.ai_search.index_status import (
+    PASSAGE,
+    PASSAGES,
+    VECTORS,
+    VERSION,
+    Mark,
+    marked_as,
+    passage_key,
+    read_marks,
+    remove_marks,
+    set_mark,
+)
+from core.storage.ai_search.terms import asked_terms, lexical_query, terms_of, terms_of_name
+from core.text.terms import detect_language, words
+
+READINGS = 4
+READING_PAUSE_SECONDS = 0.1
+"""How often, and how far apart, a document is read that is being replaced meanwhile."""
+
+
+class AzurePassageIndex:
+    """BM25 over exactly the documents asked for; implements the PassageIndex port.
+
+    How rare a term is, the service takes from the whole index. `save` and `delete` return when what they
+    did can be found, as far as one replica shows; another may be a moment behind. Until then a document
+    that is being saved counts as not indexed, and its old passages as gone.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+        """Replace all passages of a document. Vectors of the same places in it stay.
+
+        Raises ValueError for an id that cannot be a key and, as UnicodeEncodeError, for text that is none;
+        the passages are then as they were.
+        """
+        language, items = await asyncio.to_thread(_items, document_id, name, passages)
+        mark = Mark(uuid.uuid4().hex, len(items), language)
+        await remove_marks(self._search, document_id, PASSAGES)
+        await self._search.write([merged({**item, VERSION[PASSAGES]: mark.version}) for item in items])
+        # By place, not by version: a replica that is behind would show what was just written as old.
+        surplus = both(equal("document_id", document_id), equal("part", PASSAGE), f"ordinal ge {mark.size}")
+        await self._search.remove(surplus)
+        await set_mark(self._search, document_id, PASSAGES, mark)
+
+    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+        """Replace all passages of the target by those of a document with the same bytes."""
+        if source_id == target_id:
+            return
+        if not await self.indexed([source_id]):
+            await self.delete(target_id)
+            return
+        passages = await self.get(source_id)
+        taken_over = [passage.model_copy(update={"document_id": target_id}) for passage in passages]
+        await self.save(target_id, name, taken_over)
+
+    async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
+        """A document's passages at these places in its reading order, from 0 (all: None), in order.
+
+        Raises DependencyDown, rather than to leave passages out, while the document is being replaced.
+        """
+        for _ in range(READINGS):
+            mark = (await read_marks(self._search, [document_id])).passages.get(document_id)
+            if mark is None:
+                return []
+            wanted = range(mark.size) if ordinals is None else sorted(set(ordinals) & {*range(mark.size)})
+            found = [_passage(row) for row in await self._read(document_id, mark, wanted)]
+            if len(found) == len(wanted):
+                return found
+            await asyncio.sleep(READING_PAUSE_SECONDS)
+        raise DependencyDown(
+            "The document is being replaced in the search. Try again shortly.", dependency="search"
+        )
+
+    async def indexed(self, document_ids: Sequence[str]) -> set[str]:
+        """Those of the documents that can be searched, be it for nothing."""
+        return set((await read_marks(self._search, document_ids)).passages)
+
+    async def search(
+        self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
+    ) -> list[Hit]:
+        """The best passages of these documents, best first; only those that have something of the query."""
+        if not document_ids or top_k < 1:
+            return []
+        marks = (await read_marks(self._search, document_ids)).passages
+        terms = asked_terms(query, (mark.language for mark in marks.values()))
+        if not marks or not terms:
+            return []
+        rows = await self._search.query(
+            marked_as(marks, PASSAGES),
+            search=lexical_query(query, terms, widened=widened),
+            queryType="full",
+            select=PASSAGE_FIELDS,
+            top=min(top_k, PAGE),
+        )
+        return [to_hit(row, row[SCORE]) for row in rows]
+
+    async def delete(self, document_id: str) -> None:
+        """Remove all passages of a document, and with them their vectors."""
+        if not is_plain(document_id):
+            return
+        await remove_marks(self._search, document_id, PASSAGES, VECTORS)
+        await self._search.remove(equal("document_id", document_id))
+
+    async def _read(self, document_id: str, mark: Mark, wanted: Sequence[int]) -> list[Row]:
+        within = marked_as({document_id: mark}, PASSAGES)
+        return [
+            row
+            for some in portions(wanted, PAGE)
+            for row in await self._search.query(
+                both(within, among(KEY, (passage_key(document_id, ordinal) for ordinal in some))),
+                select=PASSAGE_FIELDS,
+                orderby="ordinal asc",
+                top=PAGE,
+            )
+        ]
+
+
+def to_hit(row: Row, score: float) -> Hit:
+    """A row with PASSAGE_FIELDS as a hit."""
+    return Hit(passage=_passage(row), score=score)
+
+
+def _passage(row: Row) -> Passage:
+    return Passage(**{field: row[field] for field in PASSAGE_FIELDS})
+
+
+def _items(document_id: str, name: str, passages: Sequence[Passage]) -> tuple[str, list[Row]]:
+    """The language of a document, and its items without a version."""
+    if not is_plain(document_id):
+        raise ValueError("the id of a document may have letters, digits, dashes and underscores")
+    "".join((name, *(passage.text + passage.heading for passage in passages))).encode()
+    language = detect_language(word for passage in passages for word in words(passage.text))
+    name_terms = terms_of_name(name)
+    return language, [
+        {
+            KEY: passage_key(document_id, ordinal),
+            **passage.model_dump(include=set(PASSAGE_FIELDS)),
+            "document_id": document_id,
+            "part": PASSAGE,
+            "ordinal": ordinal,
+            "name": name,
+            "terms": terms_of(passage.text, language),
+            "heading_terms": terms_of(passage.heading, language),
+            "name_terms": name_terms,
+        }
+        for ordinal, passage in enumerate(passages)
+    ]

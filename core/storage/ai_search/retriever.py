@@ -1,0 +1,236 @@
+"""The search behind answers where AI Search is configured: words, vectors and a reranker in one query.
+
+The reranker's threshold is lowered once; then what vectors alone find leads, and then what resembles the
+words. Without the reranker the fused ranks take its place, without an embedder the words alone. As in
+core/search/hybrid.py a threshold decides only whether to go on: what was found below it stays, further
+down.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from core.documents.ports import Embedder
+from core.errors import DependencyDown, InvalidInput
+from core.infra.resilience import CircuitOpen
+from core.models import Hit, Retrieval, RetrievalStep
+from core.search.hybrid import CANDIDATES, HYBRID_THRESHOLDS, QUERY_SECONDS, HybridRetriever
+from core.storage.ai_search.client import PAGE, RERANKED, SCORE, Row, Search
+from core.storage.ai_search.index import LEXICAL_FIELDS, PASSAGE_FIELDS, SEMANTIC, Embedding
+from core.storage.ai_search.index_status import PASSAGES, Marks, marked_as, read_marks
+from core.storage.ai_search.passages import AzurePassageIndex, to_hit
+from core.storage.ai_search.terms import asked_terms
+from core.storage.ai_search.vectors import Unit, by_vector, in_field, similarity, unit_vector
+
+BEST_RERANKED = 4.0
+SEMANTIC_THRESHOLDS = (2.0, 1.0)
+"""The reranker's own scale: somewhat relevant but incomplete; related, and answers a small part."""
+BEST_FUSED = 2 / 60
+"""First by words and first by vectors: the service adds 1 / (60 + rank), from rank 0."""
+RERANKING_MS = 2000
+SEARCH_SECONDS = 10.0
+"""All of a search; whoever asks can read the pages instead."""
+
+log = logging.getLogger(__name__)
+
+
+class AzureSearchRetriever:
+    """Implements the Retriever port over the passages and vectors of AI Search.
+
+    `semantic`: the service has the reranker. Where it is out of quota, does not answer or is not there
+    after all, a search goes without and says so. Raises DependencyDown after ten seconds at the latest.
+    """
+
+    def __init__(self, search: Search, embedder: Embedder | None = None, *, semantic: bool = True) -> None:
+        self._search = search
+        self._embedder = embedder
+        self._semantic = semantic
+        self._index = AzurePassageIndex(search)
+
+    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        """The best passages of exactly these documents, best first, and the steps taken to find them.
+
+        Scores are shares of the best possible one, unless words alone took part.
+        """
+        if not document_ids or top_k < 1 or not query.strip():
+            return Retrieval()
+        try:
+            async with asyncio.timeout(SEARCH_SECONDS):
+                return await self._find(query, document_ids, top_k)
+        except TimeoutError as exc:
+            message = "AI Search did not answer in time. Try again shortly."
+            raise DependencyDown(message, dependency="search") from exc
+
+    async def _find(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        marks, near = await asyncio.gather(read_marks(self._search, document_ids), self._embed(query))
+        near = _comparable(near, marks)
+        asked = _asked(query, marks, near, max(top_k, CANDIDATES))
+        if not (self._semantic or near.unit) or asked is None:
+            return await self._by_words(query, document_ids, top_k, near.note)
+        ranking = await self._rank(asked)
+        notes = "; ".join(filter(None, (near.note, ranking.note)))
+        if ranking.method == "hybrid" and not near.unit:
+            return await self._by_words(query, document_ids, top_k, notes)
+        steps = _descend(ranking, notes)
+        hits = ranking.hits()
+        if not steps[-1].hits:
+            leading, step = await self._without_thresholds(asked, document_ids, top_k)
+            hits, steps = _followed(leading, hits), [*steps, step]
+        return Retrieval(hits=hits[:top_k], steps=steps)
+
+    async def _embed(self, query: str) -> "_Near":
+        if self._embedder is None:
+            return _Near()
+        try:
+            async with asyncio.timeout(QUERY_SECONDS):
+                vector = await self._embedder.embed_query(query)
+        except (DependencyDown, TimeoutError, InvalidInput) as exc:
+            code = "no answer in time" if isinstance(exc, TimeoutError) else exc.code
+            log.warning("a question was not embedded error=%s", code)
+            return _Near(note=f"the embedder does not answer ({code}); words only")
+        return _Near(unit_vector(vector), self._embedder.name, len(vector))
+
+    async def _rank(self, asked: "_Asked") -> "_Ranking":
+        """One query for words and vectors; with the reranker's scores, if it can be had."""
+        note = ""
+        if self._semantic:
+            try:
+                rows = await self._search.query_once(asked.within, **asked.options(), **asked.reranked())
+            except CircuitOpen:
+                raise
+            except DependencyDown as exc:
+                log.warning("the reranker does not answer error=%s", exc.code)
+                note = f"the reranker does not answer ({exc.code})"
+            else:
+                if not rows or any(row.get(RERANKED) is not None for row in rows):
+                    return _Ranking("semantic", rows)
+                # Out of quota or too slow, it leaves the ranks to words and vectors.
+                return _Ranking("hybrid", rows, "the reranker did not take part")
+        return _Ranking("hybrid", await self._search.query(asked.within, **asked.options()), note)
+
+    async def _without_thresholds(
+        self, asked: "_Asked", document_ids: Sequence[str], top_k: int
+    ) -> tuple[list[Hit], RetrievalStep]:
+        """What vectors alone find, else what resembles the words."""
+        if asked.vector:
+            rows = await self._search.query(
+                asked.within, **asked.vector, select=PASSAGE_FIELDS, top=min(top_k, PAGE)
+            )
+            if rows:
+                hits = [to_hit(row, similarity(row)) for row in rows]
+                return hits, RetrievalStep(method="vector", hits=len(hits))
+        hits = await self._index.search(asked.query, document_ids, top_k, widened=True)
+        return hits, RetrievalStep(method="widened_lexical", hits=len(hits))
+
+    async def _by_words(self, query: str, document_ids: Sequence[str], top_k: int, note: str) -> Retrieval:
+        found = await HybridRetriever(self._index).search(query, document_ids, top_k)
+        if not note:
+            return found
+        method, thresholds = (
+            ("semantic", SEMANTIC_THRESHOLDS) if self._semantic else ("hybrid", HYBRID_THRESHOLDS)
+        )
+        failed = RetrievalStep(method=method, threshold=thresholds[0], hits=0, note=note)
+        return Retrieval(hits=found.hits, steps=[failed, *found.steps])
+
+
+class _Near(NamedTuple):
+    """A question's vector and what made it; without a vector, why there is none."""
+
+    unit: Unit | None = None
+    embedder: str = ""
+    dimension: int = 0
+    note: str = ""
+
+    @property
+    def field(self) -> str:
+        return Embedding(self.embedder, self.dimension).field
+
+
+class _Asked(NamedTuple):
+    """A question as the service takes it."""
+
+    query: str
+    within: str
+    terms: list[str]
+    vector: dict[str, Any]
+    depth: int
+
+    def options(self) -> dict[str, Any]:
+        words = {"search": " ".join(self.terms), "searchFields": LEXICAL_FIELDS} if self.terms else {}
+        return {
+            **words,
+            "select": PASSAGE_FIELDS,
+            "top": min(self.depth, PAGE),
+            **self.vector,
+        }
+
+    def reranked(self) -> dict[str, Any]:
+        return {
+            "queryType": "semantic",
+            "semanticConfiguration": SEMANTIC,
+            # The reranker reads the question itself; nothing in it is taken for an operator there.
+            "semanticQuery": self.query,
+            "semanticErrorHandling": "partial",
+            "semanticMaxWaitInMilliseconds": RERANKING_MS,
+        }
+
+
+class _Ranking(NamedTuple):
+    """What one query found, in the service's order, and who ranked it."""
+
+    method: Literal["semantic", "hybrid"]
+    rows: list[Row]
+    note: str = ""
+
+    def scores(self) -> list[float]:
+        """On the scale of the thresholds; the reranker reads 50 rows at most, the others have 0."""
+        if self.method == "semantic":
+            return [row.get(RERANKED) or 0.0 for row in self.rows]
+        return [min(1.0, row[SCORE] / BEST_FUSED) for row in self.rows]
+
+    def hits(self) -> list[Hit]:
+        best = BEST_RERANKED if self.method == "semantic" else 1.0
+        return [to_hit(row, score / best) for row, score in zip(self.rows, self.scores(), strict=True)]
+
+
+def _comparable(near: _Near, marks: Marks) -> _Near:
+    """The question's vector, if any of the documents has others to compare it with."""
+    searched = {key: mark for key, mark in marks.vectors.items() if key in marks.passages}
+    if near.unit is None or in_field(searched, near.field):
+        return near
+    return _Near(note=f"these documents have no vectors of {near.embedder}; words only")
+
+
+def _asked(query: str, marks: Marks, near: _Near, depth: int) -> _Asked | None:
+    """None where there is nothing to search, or nothing to search it for."""
+    terms = asked_terms(query, (mark.language for mark in marks.passages.values()))
+    if not marks.passages or not (terms or near.unit):
+        return None
+    vector = by_vector(near.field, near.unit, depth) if near.unit else {}
+    return _Asked(query, marked_as(marks.passages, PASSAGES), terms, vector, depth)
+
+
+def _descend(ranking: _Ranking, note: str) -> list[RetrievalStep]:
+    """The steps down to the first threshold that a score reaches, or all of them."""
+    steps: list[RetrievalStep] = []
+    thresholds = SEMANTIC_THRESHOLDS if ranking.method == "semantic" else HYBRID_THRESHOLDS
+    for threshold in thresholds:
+        reached = sum(score >= threshold for score in ranking.scores())
+        steps.append(
+            RetrievalStep(
+                method=ranking.method, threshold=threshold, hits=reached, note="" if steps else note
+            )
+        )
+        if reached:
+            break
+    return steps
+
+
+def _followed(leading: list[Hit], others: list[Hit]) -> list[Hit]:
+    """`leading` and what else `others` has; as their scores do not compare, they are held below the last."""
+    least = leading[-1].score if leading else math.inf
+    known = {hit.passage for hit in leading}
+    rest = (hit for hit in others if hit.passage not in known)
+    return [*leading, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest)]

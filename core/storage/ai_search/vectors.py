@@ -1,0 +1,184 @@
+"""The vectors of passages in Azure AI Search: they lie in the passages' items, so one query asks both."""
+
+import asyncio
+import logging
+import math
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from core.documents.ports import Neighbour
+from core.storage.ai_search.client import (
+    KEY,
+    PAGE,
+    SCORE,
+    Row,
+    Search,
+    both,
+    changed,
+    equal,
+    is_plain,
+    merged,
+)
+from core.storage.ai_search.index import Embedding
+from core.storage.ai_search.index_status import (
+    PASSAGE,
+    VECTORS,
+    VERSION,
+    Mark,
+    marked_as,
+    passage_key,
+    read_marks,
+    remove_marks,
+    set_mark,
+)
+
+DIGITS = 7
+"""As many as a number of four bytes holds."""
+VECTORS_PER_PAGE = 50
+"""About 900 KB of JSON, for vectors of 1,536 numbers."""
+
+Unit = list[float]
+"""A vector of length one."""
+
+log = logging.getLogger(__name__)
+
+
+class AzureVectorIndex:
+    """Vectors by document; implements the VectorIndex port. For their visibility see AzurePassageIndex.
+
+    Each embedder and dimension has a field of its own: others are kept but never compared. A vector
+    without a direction is kept as none at all. Vectors may come before the passages or after them, and go
+    with them.
+    """
+
+    def __init__(self, search: Search, embedder: str = "") -> None:
+        self._search = search
+        self._embedder = embedder
+
+    async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
+        """Replace a document's vectors; ValueError where they differ in length or are not finite.
+
+        Raises DependencyMisconfigured where the index was not made for vectors of this embedder.
+        """
+        units = await asyncio.to_thread(_units, vectors)
+        await self.delete(document_id)
+        if units:
+            field = Embedding(self._embedder, len(vectors[0])).field
+            mark = Mark(uuid.uuid4().hex, len(units), vector_field=field)
+            await self._write(document_id, mark, enumerate(units))
+            await set_mark(self._search, document_id, VECTORS, mark)
+
+    async def copy(self, source_id: str, target_id: str) -> None:
+        """Replace the target's vectors by the source's, of whatever embedder; by none where it has none."""
+        if source_id == target_id:
+            return
+        mark = (await read_marks(self._search, [source_id])).vectors.get(source_id)
+        await self.delete(target_id)
+        if mark is None:
+            return
+        copied = mark._replace(version=uuid.uuid4().hex)
+        for start in range(0, mark.size, VECTORS_PER_PAGE):
+            await self._write(target_id, copied, await self._read(source_id, mark, start))
+        await set_mark(self._search, target_id, VECTORS, copied)
+
+    async def nearest(
+        self, vector: Sequence[float], document_ids: Sequence[str], top_k: int
+    ) -> list[Neighbour]:
+        """The passages with the highest cosine similarity, best first; equal ones in reading order.
+
+        Which of equal ones are left out at the end is the service's choice.
+        """
+        unit = unit_vector(vector)
+        if not document_ids or top_k < 1 or unit is None:
+            return []
+        field = Embedding(self._embedder, len(unit)).field
+        marks = in_field((await read_marks(self._search, document_ids)).vectors, field)
+        if not marks:
+            return []
+        rows = await self._search.query(
+            marked_as(marks, VECTORS),
+            **by_vector(field, unit, min(top_k, PAGE)),
+            select=["document_id", "ordinal"],
+            top=min(top_k, PAGE),
+        )
+        found = [Neighbour(row["document_id"], row["ordinal"], similarity(row)) for row in rows]
+        return sorted(found, key=lambda near: (-near.similarity, near.document_id, near.ordinal))
+
+    async def delete(self, document_id: str) -> None:
+        """Remove a document's vectors, of whatever embedder; an absent one is no error."""
+        if not is_plain(document_id):
+            return
+        await remove_marks(self._search, document_id, VECTORS)
+        # No item goes: a replica that is behind may show one without the text that it has by now.
+        within = both(equal("document_id", document_id), equal("part", PASSAGE), "vector_version ne null")
+        await self._search.clear(within, _without_vector, [KEY, "vector_field"])
+
+    async def _write(self, document_id: str, mark: Mark, units: Iterable[tuple[int, Unit | None]]) -> None:
+        await self._search.write(
+            [
+                merged(
+                    {
+                        KEY: passage_key(document_id, ordinal),
+                        "document_id": document_id,
+                        "part": PASSAGE,
+                        "ordinal": ordinal,
+                        VERSION[VECTORS]: mark.version,
+                        "vector_field": mark.vector_field,
+                        mark.vector_field: unit,
+                    }
+                )
+                for ordinal, unit in units
+            ]
+        )
+
+    async def _read(self, document_id: str, mark: Mark, start: int) -> list[tuple[int, Unit | None]]:
+        rows = await self._search.query(
+            both(
+                marked_as({document_id: mark}, VECTORS),
+                f"ordinal ge {start}",
+                f"ordinal lt {start + VECTORS_PER_PAGE}",
+            ),
+            select=["ordinal", mark.vector_field],
+            top=VECTORS_PER_PAGE,
+        )
+        return [(row["ordinal"], row[mark.vector_field] or None) for row in rows]
+
+
+def by_vector(field: str, unit: Unit, count: int) -> dict[str, Any]:
+    """The options of a query for the items closest to a vector, compared after the filter."""
+    query = {"kind": "vector", "vector": unit, "k": count, "fields": field, "exhaustive": True}
+    return {"vectorQueries": [query], "vectorFilterMode": "preFilter"}
+
+
+def in_field(marks: Mapping[str, Mark], field: str) -> dict[str, Mark]:
+    """The marks of vectors in this field, which alone compare with others in it."""
+    comparable = {key: mark for key, mark in marks.items() if mark.vector_field == field}
+    if len(comparable) < len(marks):
+        count = len(marks) - len(comparable)
+        log.warning("vectors of another embedder or dimension are passed over documents=%d", count)
+    return comparable
+
+
+def similarity(row: Row) -> float:
+    """The cosine of a row that a vector alone has found: the service tells 1 / (2 - cosine)."""
+    return 2 - 1 / float(row[SCORE])
+
+
+def unit_vector(vector: Sequence[float]) -> Unit | None:
+    """The vector at length one; None where it has no direction. ValueError where it is not finite."""
+    length = math.hypot(*vector)
+    if not math.isfinite(length):
+        raise ValueError("vectors must be finite")
+    return [round(number / length, DIGITS) for number in vector] if length else None
+
+
+def _units(vectors: Sequence[Sequence[float]]) -> list[Unit | None]:
+    if len({len(vector) for vector in vectors}) > 1:
+        raise ValueError("vectors must be of one length")
+    return [unit_vector(vector) for vector in vectors]
+
+
+def _without_vector(row: Row) -> Row:
+    emptied = {KEY: row[KEY], VERSION[VECTORS]: None, "vector_field": None}
+    return changed({**emptied, row["vector_field"]: None})

@@ -1,0 +1,1 @@
+"""What the adapters for Azure share: credentials, errors, the storage account."""

@@ -1,0 +1,1 @@
+"""Documents, pages and small JSON records in Azure Blob Storage."""

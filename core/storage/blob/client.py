@@ -1,0 +1,221 @@
+"""Blobs of one container as the adapters use them: whole writes, and reads that are bound to a version.
+
+The SDK's types, retries and exceptions stop here. Names are passed as they are, and the SDK would follow
+`..` in them: callers check them first.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from functools import partial
+from io import BytesIO
+from typing import Any, BinaryIO, NamedTuple
+
+from azure.core import MatchConditions
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.storage.blob import BlobBlock, BlobProperties, ContentSettings
+from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
+
+from core.errors import Unavailable
+from core.infra.resilience import Guard
+from core.storage.azure.account import BLOCK_BYTES
+
+ATTEMPTS = 20
+"""How often a read or write starts over since somebody else writes the same blob meanwhile."""
+
+SINGLE_BYTES = 1024 * 1024
+"""Up to here one request stores a blob; aiohttp would send more of it without letting others in between."""
+
+# Bytes and nothing else: a browser that is led to one must not show it as a page.
+_NEUTRAL = ContentSettings(content_type="application/octet-stream")
+PRECONDITION_FAILED = 412
+
+
+class Changed(Exception):
+    """A read met another version than the one it was bound to, or none. Never leaves an adapter."""
+
+
+class Found(NamedTuple):
+    """What the service says of a blob; the ETag without its quotes."""
+
+    name: str
+    etag: str
+    size: int
+
+
+class Part(NamedTuple):
+    """Some of a blob's bytes, and of which version they are."""
+
+    etag: str
+    content: bytes
+
+
+class Blobs:
+    """The blobs of one container. Only the service's word that a blob is absent counts as absence."""
+
+    def __init__(self, container: ContainerClient, guard: Guard) -> None:
+        self._container = container
+        self._guard = guard
+
+    async def put(self, name: str, source: BinaryIO) -> Found:
+        """Store a file from its start, whole or not at all, in place of what is there."""
+        for _ in range(ATTEMPTS):
+            await asyncio.to_thread(source.seek, 0)
+            try:
+                return await self._put(name, source)
+            except _Discarded:
+                continue
+        raise busy()
+
+    async def head(self, name: str) -> Found | None:
+        """What the service says of the blob, or None where there is none."""
+        client = self._container.get_blob_client(name)
+
+        async def work() -> Found | None:
+            try:
+                return _found(await client.get_blob_properties())
+            except ResourceNotFoundError as exc:
+                check_absent(exc)
+                return None
+
+        return await self._guard.call(work)
+
+    async def read(self, name: str, length: int) -> Part | None:
+        """The first `length` bytes, fewer where there are fewer, of a blob that is not empty; or None."""
+        try:
+            return await self._guard.call(partial(self._read, name, 0, length))
+        except Changed:
+            return None
+
+    async def read_from(self, name: str, etag: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes from `start` to `end` of this version, in blocks; raises Changed where it has gone."""
+        for first in range(start, end, BLOCK_BYTES):
+            length = min(BLOCK_BYTES, end - first)
+            yield (await self._guard.call(partial(self._read, name, first, length, etag))).content
+
+    async def download(self, name: str, target: BinaryIO) -> bool:
+        """Write all bytes of one version into an empty file; False where there is no such blob."""
+        for _ in range(ATTEMPTS):
+            if (found := await self.head(name)) is None:
+                return False
+            try:
+                async for block in self.read_from(name, found.etag, 0, found.size):
+                    await asyncio.to_thread(target.write, block)
+                return True
+            except Changed:
+                target.seek(0)
+                target.truncate()
+        raise busy()
+
+    async def list_in(self, folder: str) -> list[Found]:
+        """The blobs right in a folder, whose name ends in a slash; not those in folders below it."""
+
+        async def work() -> list[Found]:
+            walk = self._container.walk_blobs(name_starts_with=folder, delimiter="/")
+            return [_found(each) async for each in walk if isinstance(each, BlobProperties)]
+
+        return await self._guard.call(work)
+
+    async def delete(self, name: str) -> None:
+        """Remove a blob with its snapshots; an absent one is no error."""
+        await self._guard.call(partial(_delete, self._container.get_blob_client(name)))
+
+    async def ping(self) -> None:
+        """Raise DependencyDown unless the container can be used now."""
+        async with self._guard.attempt():
+            await self._container.get_container_properties()
+
+    async def _put(self, name: str, source: BinaryIO) -> Found:
+        client = self._container.get_blob_client(name)
+        first = await asyncio.to_thread(source.read, BLOCK_BYTES)
+        if len(first) <= SINGLE_BYTES:
+            upload = partial(client.upload_blob, first, overwrite=True, content_settings=_NEUTRAL)
+            written = await self._guard.call(upload)
+            return Found(name, _plain(str(written["etag"])), len(first))
+        return await self._put_in_blocks(client, first, source)
+
+    async def _put_in_blocks(self, client: BlobClient, block: bytes, source: BinaryIO) -> Found:
+        # Blocks wait under the blob's name until they are listed: those of another put must not be taken
+        # for ours.
+        put, blocks, size = uuid.uuid4().hex, list[BlobBlock](), 0
+        while block:
+            blocks.append(BlobBlock(f"{put}-{len(blocks):05}"))
+            await self._guard.call(partial(_stage, client, str(blocks[-1].id), block))
+            size += len(block)
+            block = await asyncio.to_thread(source.read, BLOCK_BYTES)
+        return Found(client.blob_name, await self._guard.call(partial(_commit, client, blocks)), size)
+
+    async def _read(self, name: str, start: int, length: int, etag: str | None = None) -> Part:
+        client = self._container.get_blob_client(name)
+        try:
+            stream = await client.download_blob(
+                start,
+                length,
+                # The bytes as they are stored, whatever encoding an uploader says they have.
+                decompress=False,
+                **_only(etag),
+            )
+            return Part(_plain(stream.properties.etag), await stream.readall())
+        except ResourceNotFoundError as exc:
+            check_absent(exc)
+            raise Changed from exc
+        except HttpResponseError as exc:
+            if exc.status_code == PRECONDITION_FAILED:
+                raise Changed from exc
+            raise
+
+
+def busy() -> Unavailable:
+    """The error for a blob that somebody writes again and again while it is read or written."""
+    return Unavailable("A document keeps changing while it is used. Try again in a moment.")
+
+
+class _Discarded(Exception):
+    """Another put of the same blob has dropped our blocks, as the service does when a blob is written."""
+
+
+async def _stage(client: BlobClient, block_id: str, block: bytes) -> None:
+    await client.stage_block(block_id, BytesIO(block), len(block))
+
+
+async def _commit(client: BlobClient, blocks: list[BlobBlock]) -> str:
+    try:
+        written = await client.commit_block_list(blocks, content_settings=_NEUTRAL)
+    except HttpResponseError as exc:
+        if getattr(exc, "error_code", None) == "InvalidBlockList":
+            raise _Discarded from exc
+        raise
+    return _plain(str(written["etag"]))
+
+
+async def _delete(client: BlobClient) -> None:
+    try:
+        await client.delete_blob(delete_snapshots="include")
+    except ResourceNotFoundError as exc:
+        check_absent(exc)
+    except HttpResponseError as exc:
+        if getattr(exc, "error_code", None) != "LeaseIdMissing":
+            raise
+        # Whoever has a ticket to upload may also hold the blob: that must not keep it from its deletion.
+        await BlobLeaseClient(client).break_lease(lease_break_period=0)
+        await client.delete_blob(delete_snapshots="include")
+
+
+def _only(etag: str | None) -> dict[str, Any]:
+    """The options that bind a call to a version; none are needed for whichever there is."""
+    return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified} if etag else {}
+
+
+def check_absent(exc: ResourceNotFoundError) -> None:
+    """Raise unless it is the blob that is absent: a missing container or account is no empty one."""
+    if getattr(exc, "error_code", None) != "BlobNotFound":
+        raise exc
+
+
+def _found(properties: BlobProperties) -> Found:
+    return Found(properties.name, _plain(properties.etag), properties.size)
+
+
+def _plain(etag: str) -> str:
+    """Listings have ETags without the quotes that they wear elsewhere."""
+    return etag.strip('"')

@@ -1,0 +1,1 @@
+"""The document catalog and page analyses in Azure Cosmos DB."""

@@ -1,0 +1,200 @@
+"""Reading some of a partition's items, as the document side's stores in Cosmos DB do."""
+
+import asyncio
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from core.documents.names import BlobPath, Owner
+from core.models import Document, StoredFile
+from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, unraced, upsert
+
+MOST_POINT_READS = 8
+"""A point read of 1 KB costs 1 RU and one round trip, a query at least 2.3 RU, and more for each result."""
+IDS_PER_QUERY = 500
+
+Each = TypeVar("Each")
+
+_FIT = re.compile(r"[\w:-]{1,255}", re.ASCII)
+_AMONG = "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+
+
+async def read_some(container: Container, partition: PartitionKey, ids: Sequence[str]) -> list[Item]:
+    """The items of one partition among these ids, in any order; ids may be any strings."""
+    # The SDK puts an id into a path as it is: a slash in it would lead to something else.
+    fit = [item_id for item_id in dict.fromkeys(ids) if _FIT.fullmatch(item_id)]
+    if len(fit) <= MOST_POINT_READS:
+        found = await asyncio.gather(*(container.read(item_id, partition) for item_id in fit))
+        return [item for item in found if item is not None]
+    return [
+        item
+        for some in portions(fit, IDS_PER_QUERY)
+        for item in await container.query(_AMONG, {"ids": some}, partition)
+    ]
+
+
+def portions(values: Sequence[Each], size: int) -> Iterator[list[Each]]:
+    """The values, in order, in lists of at most this size."""
+    return (list(values[start : start + size]) for start in range(0, len(values), size))
+
+
+OPERATIONS_PER_BATCH = 100
+
+log = logging.getLogger(__name__)
+
+_LISTING = "SELECT * FROM c WHERE STARTSWITH(c.id, 'document:')"
+_UNFINISHED = "SELECT * FROM c WHERE c.status IN ('uploaded', 'processing')"
+# A prefix of the key does not scope a query by itself: WHERE has to.
+_TWINS = (
+    "SELECT * FROM c WHERE c.organization_id = @organization_id AND c.sha256 = @sha256 AND c.readable = true"
+)
+
+
+class CosmosCatalog:
+    """Items `document:{id}` and `file:{id}` in the partition [organization, user, conversation].
+
+    What a turn asks for are point reads; `list_in` reads one partition, `twins` those of an organization,
+    `unfinished` all of them. `clock` decides which references have expired.
+    """
+
+    def __init__(
+        self, container: Container, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._container = container
+        self._clock = clock
+
+    async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
+        ids = [_document_key(document_id) for document_id in document_ids]
+        found = await read_some(self._container, _partition(owner), ids)
+        by_id = {document.document_id: document for document in map(Document.model_validate, found)}
+        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+
+    async def list_in(self, owner: Owner) -> list[Document]:
+        found = await self._documents(_LISTING, {}, _partition(owner))
+        return sorted(found, key=lambda document: (document.created_at, document.blob_name))
+
+    async def save(self, document: Document) -> None:
+        await self._container.upsert(_document_item(document))
+
+    async def advance(self, document: Document) -> bool:
+        item = _document_item(document)
+
+        async def attempt() -> bool:
+            stored = await self._container.read(item["id"], _partition(document.owner))
+            if stored is None:
+                return False
+            present = Document.model_validate(stored)
+            if present == document:
+                # An earlier attempt may have taken effect without our hearing of it.
+                return True
+            if (present.etag, present.generation) != (document.etag, document.generation):
+                return False
+            await self._container.replace(item, stored[ETAG])
+            return True
+
+        return await unraced(attempt)
+
+    async def twins(self, organization_id: str, sha256: str) -> list[Document]:
+        asked = {"organization_id": organization_id, "sha256": sha256}
+        return await self._documents(_TWINS, asked, [organization_id])
+
+    async def unfinished(self) -> list[Document]:
+        items = await self._container.query(_UNFINISHED, {}, None)
+        found = [document for item in items if (document := _document_if_valid(item)) is not None]
+        return sorted(found, key=lambda document: document.created_at)
+
+    async def delete(self, path: BlobPath) -> None:
+        ids = [_document_key(path.document_id), _file_key(path.document_id)]
+
+        async def attempt() -> None:
+            present = await read_some(self._container, _partition(path.owner), ids)
+            if present:
+                removals = [delete(item["id"]) for item in present]
+                await self._container.batch(removals, _partition(path.owner))
+
+        await unraced(attempt)
+
+    async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
+        now = self._clock()
+        found = await asyncio.gather(*(self._file(each.owner, each.document_id) for each in documents))
+        return [
+            file
+            for document, file in zip(documents, found, strict=True)
+            if file is not None and file.etag == document.etag and file.expires_at > now
+        ]
+
+    async def save_files(self, files: Sequence[StoredFile]) -> None:
+        by_owner: dict[tuple[str, str, str], list[Item]] = defaultdict(list)
+        for file in files:
+            by_owner[_file_partition(file)].append(_file_item(file))
+        for partition, items in by_owner.items():
+            for some in portions(items, OPERATIONS_PER_BATCH):
+                await self._container.batch([upsert(item) for item in some], partition)
+
+    async def files_of(self, path: BlobPath) -> list[StoredFile]:
+        found = await self._file(path.owner, path.document_id)
+        return [] if found is None else [found]
+
+    async def drop_files(self, files: Sequence[StoredFile]) -> None:
+        for file in files:
+            await self._drop(file)
+
+    async def ping(self) -> None:
+        await self._container.query("SELECT TOP 1 c.id FROM c", {}, ["-", "-", "-"])
+
+    async def _drop(self, file: StoredFile) -> None:
+        key, partition = _file_key(file.document_id), _file_partition(file)
+
+        async def attempt() -> None:
+            stored = await self._container.read(key, partition)
+            if stored is not None and stored["file_id"] == file.file_id:
+                await self._container.batch([delete(key, stored[ETAG])], partition)
+
+        await unraced(attempt)
+
+    async def _file(self, owner: Owner, document_id: str) -> StoredFile | None:
+        item = await self._container.read(_file_key(document_id), _partition(owner))
+        return None if item is None else StoredFile.model_validate(item)
+
+    async def _documents(
+        self, query: str, parameters: Mapping[str, object], partition: Sequence[str] | None
+    ) -> list[Document]:
+        found = await self._container.query(query, parameters, partition)
+        return [Document.model_validate(item) for item in found]
+
+
+def _document_if_valid(item: Item) -> Document | None:
+    try:
+        return Document.model_validate(item)
+    except ValidationError:
+        log.error("a record cannot be read id=%s", item["id"])
+        return None
+
+
+def _partition(owner: Owner) -> tuple[str, str, str]:
+    return owner.organization_id, owner.user_id, owner.conversation_id
+
+
+def _file_partition(file: StoredFile) -> tuple[str, str, str]:
+    return file.organization_id, file.user_id, file.conversation_id
+
+
+def _document_key(document_id: str) -> str:
+    return f"document:{document_id}"
+
+
+def _file_key(document_id: str) -> str:
+    return f"file:{document_id}"
+
+
+def _document_item(document: Document) -> Item:
+    return {"id": _document_key(document.document_id), **document.model_dump(mode="json")}
+
+
+def _file_item(file: StoredFile) -> Item:
+    return {"id": _file_key(file.document_id), **file.model_dump(mode="json")}

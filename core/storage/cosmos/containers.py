@@ -1,0 +1,108 @@
+"""The containers that Orc keeps in Cosmos DB, as data, and making what is missing of them.
+
+On Azure the containers come from infra/, which a test holds to this data: an identity may not make any.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from azure.core.credentials_async import AsyncTokenCredential
+from azure.cosmos import PartitionKey
+
+from core.storage.cosmos.client import guard_of_the_store, open_client
+
+OWNER_KEY = ("/organization_id", "/user_id", "/conversation_id")
+EVERYTHING = "/*"
+EXPIRING_WHERE_ITEMS_SAY_SO = -1
+
+
+@dataclass(frozen=True)
+class ContainerDefinition:
+    """What a container is made with. A path that fits `indexed` and `unindexed` is as the longer one says."""
+
+    name: str
+    partition_key: tuple[str, ...]
+    default_ttl: int | None = None
+    indexed: tuple[str, ...] = (EVERYTHING,)
+    unindexed: tuple[str, ...] = ('/"_etag"/?',)
+
+
+CONTAINERS = (
+    ContainerDefinition(
+        "conversations",
+        OWNER_KEY,
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        # Questions, answers and citations: nobody searches them, and an index would double what they cost.
+        unindexed=("/item/*", '/"_etag"/?'),
+    ),
+    ContainerDefinition(
+        "documents",
+        OWNER_KEY,
+        # What queries ask for; the rest would only make writes dearer.
+        indexed=(
+            *(f"{path}/?" for path in OWNER_KEY),
+            "/sha256/?",
+            "/readable/?",
+            "/status/?",
+        ),
+        unindexed=(EVERYTHING, '/"_etag"/?'),
+    ),
+    # These are asked for by id alone, which is always indexed.
+    ContainerDefinition(
+        "memory",
+        OWNER_KEY,
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        indexed=tuple(f"{path}/?" for path in OWNER_KEY),
+        unindexed=(EVERYTHING, '/"_etag"/?'),
+    ),
+    ContainerDefinition(
+        "analyses", ("/document_id",), indexed=("/document_id/?",), unindexed=(EVERYTHING, '/"_etag"/?')
+    ),
+    # A day of an organization bounds a partition, and what its totals are made of lies in one.
+    ContainerDefinition(
+        "traces",
+        ("/organization_id", "/day"),
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        unindexed=("/item/*", '/"_etag"/?'),
+    ),
+)
+
+
+async def create_containers(
+    endpoint: str,
+    credential: str | AsyncTokenCredential,
+    database: str,
+    containers: tuple[ContainerDefinition, ...] = CONTAINERS,
+) -> None:
+    """Make the database and those of the containers that are not there; what is there stays as it is.
+
+    Takes an account's key, or an emulator's: identities may use containers, but not make them.
+    """
+    client = open_client(endpoint, credential)
+    try:
+        async with guard_of_the_store().attempt():
+            made = await client.create_database_if_not_exists(database)
+            for each in containers:
+                await made.create_container_if_not_exists(
+                    each.name,
+                    partition_key(each),
+                    default_ttl=each.default_ttl,
+                    indexing_policy=indexing_policy(each),
+                )
+    finally:
+        await client.close()
+
+
+def partition_key(definition: ContainerDefinition) -> PartitionKey:
+    """The key as the SDK takes it; one of several paths is hierarchical."""
+    paths = list(definition.partition_key)
+    return PartitionKey(paths[0]) if len(paths) == 1 else PartitionKey(paths, kind="MultiHash")
+
+
+def indexing_policy(definition: ContainerDefinition) -> dict[str, Any]:
+    """The policy as the service takes it."""
+    return {
+        "indexingMode": "consistent",
+        "includedPaths": [{"path": path} for path in definition.indexed],
+        "excludedPaths": [{"path": path} for path in definition.unindexed],
+    }

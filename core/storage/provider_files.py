@@ -1,0 +1,215 @@
+"""Documents as files of an OpenAI-compatible provider: sent once, found again by id, deleted in the end."""
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from core.documents.names import BlobPath, missing_document
+from core.documents.ports import BlobStore, Catalog
+from core.errors import NotFound, OrcError
+from core.llm.provider import Provider
+from core.models import Document, FileRef, StoredFile
+from core.storage.file_references import Locks, stored_file
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+PDF = "application/pdf"
+MARGIN = timedelta(minutes=5)
+"""Before the provider forgets a file, we do: a request takes a while, and clocks differ."""
+QUICK_SECONDS = 5.0
+SWEEP_SECONDS = 3600.0
+LISTED_AT_ONCE, LISTED, DELETED = 100, 10_000, 200
+"""What one sweep looks at and deletes at most."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+log = logging.getLogger(__name__)
+
+
+class OpenAIFiles:
+    """Keeps PDFs with a provider, and in the catalog the ids under which they are there.
+
+    An id counts for one organization, document, ETag and content, and until shortly before it expires.
+    `client` and `provider` are of one account; the methods raise what `core.llm.errors` lists. Files are
+    told by their names from those of other deployments that share the account.
+    """
+
+    def __init__(
+        self,
+        client: "AsyncOpenAI",
+        provider: Provider,
+        *,
+        catalog: Catalog,
+        blobs: BlobStore,
+        ttl_seconds: int,
+        clock: Callable[[], datetime],
+        deployment: str = "",
+        locks: Locks | None = None,
+    ) -> None:
+        self._client = client
+        self._quick = client.with_options(timeout=QUICK_SECONDS, max_retries=0)
+        self._guard = provider.files
+        self._host = provider.endpoint.host
+        # Azure reads files that were sent for `assistants`, and knows no `user_data`.
+        self._purpose: Literal["assistants", "user_data"] = (
+            "assistants" if provider.endpoint.is_azure else "user_data"
+        )
+        self._catalog = catalog
+        self._blobs = blobs
+        self._ttl = timedelta(seconds=ttl_seconds)
+        self._clock = clock
+        self._provider_expires = True
+        self._next_sweep = 0.0
+        self._mark = f"orc-{hashlib.sha256(deployment.encode()).hexdigest()[:8]}-"
+        self._locks = Locks() if locks is None else locks
+
+    async def ensure(self, document: Document) -> FileRef:
+        """The file with this document's present bytes, sent only where the provider has none.
+
+        Raises NotFound where those bytes are no longer stored.
+        """
+        async with self._locks.of(document):
+            stored = await self._live(document) or await self._send(document)
+        return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
+
+    async def drop_lost(self, documents: Sequence[Document]) -> None:
+        """Forget the ids of these documents under which the provider has nothing any more."""
+        live = [file for document in documents if (file := await self._live(document)) is not None]
+        present = await asyncio.gather(*(self._is_there(file) for file in live))
+        lost = [file for file, is_there in zip(live, present, strict=True) if not is_there]
+        await self._catalog.drop_files(lost)
+
+    async def forget(self, path: BlobPath) -> None:
+        """Delete a document's files at the provider, if it can be reached."""
+        files = await self._catalog.files_of(path)
+        await self._delete(files)
+        await self._catalog.drop_files(files)
+
+    async def sweep(self) -> int:
+        """Delete files of ours that have outlived every reference; how many. At most once an hour."""
+        if time.monotonic() < self._next_sweep:
+            return 0
+        self._next_sweep = time.monotonic() + SWEEP_SECONDS
+        try:
+            forgotten = await self._forgotten()
+        except OrcError as exc:
+            log.warning("the provider's files were not looked through: %s", exc.code)
+            return 0
+        deleted = [file_id for file_id in forgotten if await self._delete_one(file_id)]
+        if deleted:
+            log.info("deleted %d forgotten files at the provider", len(deleted))
+        return len(deleted)
+
+    async def _live(self, document: Document) -> StoredFile | None:
+        for file in await self._catalog.live_files([document]):
+            if file.provider == self._host and file.sha256 == document.sha256:
+                return file
+        return None
+
+    async def _send(self, document: Document) -> StoredFile:
+        content = await read_pdf(self._blobs, document)
+        file_id = await self._upload(f"{self._mark}{plain_name(document)}", content)
+        stored = stored_file(document, file_id, self._clock() + self._ttl - MARGIN, self._host)
+        replaced = await self._catalog.files_of(document.path)
+        await self._catalog.save_files([stored])
+        await self._delete(replaced)
+        present = await self._catalog.get(document.owner, [document.document_id])
+        if not present or present[0].etag != document.etag:
+            # Deleted or replaced meanwhile, by somebody who could not know of this file.
+            await self._delete([stored])
+            await self._catalog.drop_files([stored])
+            raise missing_document(document.blob_name)
+        return stored
+
+    async def _upload(self, name: str, content: bytes) -> str:
+        from openai import BadRequestError
+
+        async def send(**options: Any) -> str:
+            async with self._guard.attempt():
+                sent = await self._client.files.create(
+                    file=(name, content, PDF), purpose=self._purpose, **options
+                )
+            return sent.id
+
+        if not self._provider_expires:
+            return await send()
+        try:
+            return await send(
+                expires_after={"anchor": "created_at", "seconds": int(self._ttl.total_seconds())}
+            )
+        except OrcError as exc:
+            if not isinstance(exc.__cause__, BadRequestError):
+                raise
+        file_id = await send()
+        self._provider_expires = False
+        return file_id
+
+    async def _is_there(self, file: StoredFile) -> bool:
+        """False only where the provider says so."""
+        from openai import NotFoundError
+
+        try:
+            async with self._guard.attempt():
+                try:
+                    await self._quick.files.retrieve(file.file_id)
+                except NotFoundError:
+                    return False
+        except OrcError as exc:
+            log.warning("a file was not looked for document_id=%s: %s", file.document_id, exc.code)
+        return True
+
+    async def _delete(self, files: Sequence[StoredFile]) -> None:
+        for file in files:
+            if file.provider == self._host and not await self._delete_one(file.file_id):
+                log.warning("a file stays at the provider for now document_id=%s", file.document_id)
+
+    async def _delete_one(self, file_id: str) -> bool:
+        """Whether the provider no longer has it."""
+        from openai import NotFoundError
+
+        try:
+            async with self._guard.attempt():
+                try:
+                    await self._quick.files.delete(file_id)
+                except NotFoundError:
+                    return True
+        except OrcError as exc:
+            log.warning("the provider did not delete a file: %s", exc.code)
+            return False
+        return True
+
+    async def _forgotten(self) -> list[str]:
+        born_before = (self._clock() - self._ttl - MARGIN).timestamp()
+        found: list[str] = []
+        seen = 0
+        async with self._guard.attempt():
+            listed = self._quick.files.list(purpose=self._purpose, limit=LISTED_AT_ONCE, order="asc")
+            async for file in listed:
+                seen += 1
+                if file.filename.startswith(self._mark) and file.created_at < born_before:
+                    found.append(file.id)
+                if seen == LISTED or len(found) == DELETED:
+                    break
+        return found
+
+
+async def read_pdf(blobs: BlobStore, document: Document) -> bytes:
+    """The bytes that the record speaks of. Raises NotFound where others or none are stored by now."""
+    async with blobs.local_copy(document.path) as copy:
+        content = await asyncio.to_thread(copy.read_bytes)
+    digest = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
+    if digest != document.sha256:
+        raise NotFound(f'"{document.blob_name}" has changed meanwhile.')
+    return content
+
+
+def plain_name(document: Document) -> str:
+    """What a model is told that the file is called: of plain characters only."""
+    stem = _UNSAFE.sub("_", document.blob_name.removesuffix(".pdf"))[:80].strip("._-") or "document"
+    return f"{document.document_id.replace('-', '')[:12]}-{stem}.pdf"

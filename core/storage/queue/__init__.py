@@ -1,0 +1,1 @@
+"""Jobs on documents in Azure Queue Storage and Blob Storage."""

@@ -1,0 +1,1 @@
+"""The document side's stores in one SQLite file."""

@@ -1,0 +1,167 @@
+"""The catalog in SQLite: records of documents, and the references to their files."""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from core.documents.names import BlobPath, Owner
+from core.infra.sqlite import Database, statement
+from core.models import Document, StoredFile
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS documents (
+    organization_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (organization_id, user_id, conversation_id, document_id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS documents_by_bytes ON documents (organization_id, body ->> 'sha256');
+CREATE INDEX IF NOT EXISTS documents_unfinished ON documents (body ->> 'created_at')
+    WHERE body ->> 'status' IN ('uploaded', 'processing');
+CREATE TABLE IF NOT EXISTS stored_files (
+    organization_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    etag TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (organization_id, document_id)
+) WITHOUT ROWID
+"""
+
+log = logging.getLogger(__name__)
+
+_OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
+
+
+class SqliteCatalog:
+    """Records as JSON, keyed by owner and document. `clock` decides which references have expired."""
+
+    def __init__(
+        self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
+        query = (
+            f"SELECT body FROM documents WHERE {_OWNED} AND document_id IN (SELECT value FROM json_each(?))"
+        )
+        found = await self._documents(query, (*_key(owner), json.dumps(list(document_ids))))
+        by_id = {document.document_id: document for document in found}
+        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+
+    async def list_in(self, owner: Owner) -> list[Document]:
+        found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", _key(owner))
+        return sorted(found, key=lambda document: (document.created_at, document.blob_name))
+
+    async def save(self, document: Document) -> None:
+        row = (*_key(document.owner), document.document_id, document.model_dump_json())
+        await self._database.write(statement("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
+
+    async def advance(self, document: Document) -> bool:
+        query = (
+            f"UPDATE documents SET body = ? WHERE {_OWNED} AND document_id = ?"
+            " AND body ->> 'etag' = ? AND coalesce(body ->> 'generation', '') = ?"
+        )
+        parameters = (
+            document.model_dump_json(), *_key(document.owner), document.document_id, document.etag,
+            document.generation,
+        )  # fmt: skip
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.execute(query, parameters).rowcount
+
+        return await self._database.write(work) > 0
+
+    async def twins(self, organization_id: str, sha256: str) -> list[Document]:
+        query = "SELECT body FROM documents WHERE organization_id = ? AND body ->> 'sha256' = ?"
+        found = await self._documents(query, (organization_id, sha256))
+        return [document for document in found if document.readable]
+
+    async def unfinished(self) -> list[Document]:
+        query = (
+            "SELECT document_id, body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
+            " ORDER BY body ->> 'created_at'"
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).fetchall())
+        return [document for row in rows if (document := _document_if_valid(row)) is not None]
+
+    async def delete(self, path: BlobPath) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                f"DELETE FROM documents WHERE {_OWNED} AND document_id = ?",
+                (*_key(path.owner), path.document_id),
+            )
+            connection.execute(
+                "DELETE FROM stored_files WHERE organization_id = ? AND document_id = ?",
+                (path.owner.organization_id, path.document_id),
+            )
+
+        await self._database.write(work)
+
+    async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
+        now = self._clock().timestamp()
+        query = (
+            "SELECT body FROM stored_files"
+            " WHERE organization_id = ? AND document_id = ? AND etag = ? AND expires_at > ?"
+        )
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            keys = [(d.organization_id, d.document_id, d.etag, now) for d in documents]
+            return [row["body"] for key in keys for row in connection.execute(query, key)]
+
+        return [StoredFile.model_validate_json(body) for body in await self._database.read(work)]
+
+    async def save_files(self, files: Sequence[StoredFile]) -> None:
+        rows = [
+            (f.organization_id, f.document_id, f.etag, f.expires_at.timestamp(), f.model_dump_json())
+            for f in files
+        ]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("REPLACE INTO stored_files VALUES (?, ?, ?, ?, ?)", rows)
+
+        await self._database.write(work)
+
+    async def files_of(self, path: BlobPath) -> list[StoredFile]:
+        query = "SELECT body FROM stored_files WHERE organization_id = ? AND document_id = ?"
+        key = (path.owner.organization_id, path.document_id)
+        rows = await self._database.read(lambda connection: connection.execute(query, key).fetchall())
+        return [StoredFile.model_validate_json(row["body"]) for row in rows]
+
+    async def drop_files(self, files: Sequence[StoredFile]) -> None:
+        query = (
+            "DELETE FROM stored_files"
+            " WHERE organization_id = ? AND document_id = ? AND body ->> 'file_id' = ?"
+        )
+        keys = [(file.organization_id, file.document_id, file.file_id) for file in files]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(query, keys)
+
+        await self._database.write(work)
+
+    async def ping(self) -> None:
+        await self._database.ping()
+
+    async def _documents(self, query: str, parameters: Sequence[str]) -> list[Document]:
+        rows = await self._database.read(lambda connection: connection.execute(query, parameters).fetchall())
+        return [Document.model_validate_json(row["body"]) for row in rows]
+
+
+def _document_if_valid(row: sqlite3.Row) -> Document | None:
+    try:
+        return Document.model_validate_json(row["body"])
+    except ValidationError:
+        log.error("a record cannot be read document_id=%s", row["document_id"])
+        return None
+
+
+def _key(owner: Owner) -> tuple[str, str, str]:
+    return owner.organization_id, owner.user_id, owner.conversation_id

@@ -1,0 +1,233 @@
+"""The passage index in SQLite: positions of every term by document, so that a search reads its scope only."""
+
+import asyncio
+import json
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+
+from core.infra.sqlite import Database
+from core.models import Hit, Passage
+from core.search.domains.lexicon import Vocabulary, shipped_vocabularies
+from core.search.postings import Analysis, analyse, gather, integers, repair, widen
+from core.search.query import Question, parse_question
+from core.search.ranking import Match, Weights, rank_passages
+
+# The tables of an earlier version lack what the ranking needs. Records of that time have no `readable`, so
+# their documents are read again.
+SCHEMA = """
+DROP TABLE IF EXISTS indexed_documents;
+DROP TABLE IF EXISTS postings;
+DROP TABLE IF EXISTS passages;
+CREATE TABLE IF NOT EXISTS search_documents (
+    document_key INTEGER PRIMARY KEY,
+    document_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    language TEXT NOT NULL,
+    year INTEGER,
+    quarter INTEGER,
+    pages BLOB NOT NULL,
+    starts BLOB NOT NULL,
+    digits BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS search_terms (
+    document_key INTEGER NOT NULL,
+    term TEXT NOT NULL,
+    positions BLOB NOT NULL,
+    headings BLOB NOT NULL,
+    PRIMARY KEY (document_key, term)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS search_passages (
+    document_key INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    page INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    heading TEXT NOT NULL,
+    PRIMARY KEY (document_key, ordinal)
+)
+"""
+_COPIED_COLUMNS = {
+    "search_terms": "term, positions, headings",
+    "search_passages": "ordinal, page, start, end, text, heading",
+}
+
+
+DEFAULT_WEIGHTS = Weights()
+
+
+class SqlitePassageIndex:
+    """Page-aware BM25 over exactly the documents asked for; implements the PassageIndex port.
+
+    `vocabularies` are those that come with the product unless others are given.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        vocabularies: Sequence[Vocabulary] | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        self._database = database
+        self._vocabularies = vocabularies
+        self._weights = weights
+
+    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+        """Replace all passages of a document at once."""
+        analysis = await asyncio.to_thread(analyse, passages)
+        await self._database.write(
+            lambda connection: _replace(connection, document_id, name, passages, analysis)
+        )
+
+    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+        """Replace all passages of the target by those of a document with the same bytes."""
+        await self._database.write(lambda connection: _copy(connection, source_id, target_id, name))
+
+    async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
+        """A document's passages at these places in its reading order, from 0 (all: None), in order."""
+        return await self._database.read(lambda connection: _get(connection, document_id, ordinals))
+
+    async def indexed(self, document_ids: Sequence[str]) -> set[str]:
+        """Those of the documents that can be searched, be it for nothing."""
+        query = (
+            "SELECT document_id FROM search_documents WHERE document_id IN (SELECT value FROM json_each(?))"
+        )
+        scope = json.dumps(list(document_ids))
+        return await self._database.read(
+            lambda connection: {row["document_id"] for row in connection.execute(query, (scope,))}
+        )
+
+    async def search(
+        self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
+    ) -> list[Hit]:
+        """The best passages of these documents, best first; only those that have something of the query.
+
+        The distinct pages in the order of the hits are a ranking of the pages.
+        """
+        if not document_ids or top_k < 1:
+            return []
+        vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies
+        question = parse_question(query, vocabularies, cleaned=self._weights.cleaned)
+        return await self._database.read(
+            lambda connection: _search(connection, question, document_ids, top_k, self._weights, widened)
+        )
+
+    async def delete(self, document_id: str) -> None:
+        """Remove all passages of a document."""
+        await self._database.write(lambda connection: _delete(connection, document_id))
+
+
+def search_in_memory(query: str, passages: Mapping[str, Sequence[Passage]], top_k: int) -> list[Hit]:
+    """The best of these passages, by document id, as if they had been saved; blocks while it reads them."""
+    question = parse_question(query, shipped_vocabularies())
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        for statement in SCHEMA.split(";"):
+            connection.execute(statement)
+        for document_id, found in passages.items():
+            _replace(connection, document_id, "", found, analyse(found))
+        return _search(connection, question, list(passages), top_k, DEFAULT_WEIGHTS, widened=False)
+
+
+def rank_pages(hits: Iterable[Hit]) -> list[tuple[str, int]]:
+    """The distinct (document id, page) of hits, best first."""
+    return list(dict.fromkeys((hit.passage.document_id, hit.passage.page) for hit in hits))
+
+
+def _replace(
+    connection: sqlite3.Connection,
+    document_id: str,
+    name: str,
+    passages: Sequence[Passage],
+    analysis: Analysis,
+) -> None:
+    _delete(connection, document_id)
+    year, quarter = analysis.period or (None, None)
+    (key,) = connection.execute(
+        "INSERT INTO search_documents (document_id, name, language, year, quarter, pages, starts, digits)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING document_key",
+        (document_id, name, analysis.language, year, quarter, *analysis.layout),
+    ).fetchone()
+    connection.executemany("INSERT INTO search_terms VALUES (?, ?, ?, ?)", _term_rows(key, analysis))
+    connection.executemany(
+        "INSERT INTO search_passages VALUES (?, ?, ?, ?, ?, ?, ?)",
+        ((key, i, p.page, p.start, p.end, p.text, p.heading) for i, p in enumerate(passages)),
+    )
+
+
+def _term_rows(key: int, analysis: Analysis) -> "Iterator[tuple[int, str, array[int], array[int]]]":
+    nowhere = integers()
+    for term in sorted(analysis.positions.keys() | analysis.headings.keys()):
+        yield key, term, analysis.positions.get(term, nowhere), analysis.headings.get(term, nowhere)
+
+
+def _copy(connection: sqlite3.Connection, source_id: str, target_id: str, name: str) -> None:
+    if source_id == target_id:
+        return
+    _delete(connection, target_id)
+    columns = "language, year, quarter, pages, starts, digits"
+    row = connection.execute(
+        f"INSERT INTO search_documents (document_id, name, {columns})"
+        f" SELECT ?, ?, {columns} FROM search_documents WHERE document_id = ? RETURNING document_key",
+        (target_id, name, source_id),
+    ).fetchone()
+    if row is None:
+        return
+    for table, columns in _COPIED_COLUMNS.items():
+        connection.execute(
+            f"INSERT INTO {table} (document_key, {columns}) SELECT ?, {columns} FROM {table}"
+            " WHERE document_key = (SELECT document_key FROM search_documents WHERE document_id = ?)",
+            (row["document_key"], source_id),
+        )
+
+
+def _delete(connection: sqlite3.Connection, document_id: str) -> None:
+    key = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
+    for table in ("search_terms", "search_passages", "search_documents"):
+        connection.execute(f"DELETE FROM {table} WHERE document_key = {key}", (document_id,))
+
+
+def _get(connection: sqlite3.Connection, document_id: str, ordinals: Sequence[int] | None) -> list[Passage]:
+    chosen = "" if ordinals is None else " AND ordinal IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(
+        "SELECT page, start, end, text, heading FROM search_passages WHERE document_key ="
+        f" (SELECT document_key FROM search_documents WHERE document_id = ?){chosen} ORDER BY ordinal",
+        (document_id,) if ordinals is None else (document_id, json.dumps(list(ordinals))),
+    ).fetchall()
+    return [Passage(document_id=document_id, **dict(row)) for row in rows]
+
+
+def _search(
+    connection: sqlite3.Connection,
+    question: Question,
+    document_ids: Sequence[str],
+    top_k: int,
+    weights: Weights,
+    widened: bool,
+) -> list[Hit]:
+    documents = _documents(connection, document_ids)
+    scope = gather(connection, question, documents)
+    if widened:
+        scope = widen(connection, question, documents, scope)
+    elif weights.repaired:
+        scope = repair(connection, question, documents, scope)
+    matches = rank_passages(question, scope, top_k, weights)
+    return [_hit(connection, documents[match.document], match) for match in matches]
+
+
+def _documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> list[sqlite3.Row]:
+    return connection.execute(
+        "SELECT * FROM search_documents WHERE document_id IN (SELECT value FROM json_each(?))"
+        " ORDER BY document_id",
+        (json.dumps(list(document_ids)),),
+    ).fetchall()
+
+
+def _hit(connection: sqlite3.Connection, document: sqlite3.Row, match: Match) -> Hit:
+    row = connection.execute(
+        "SELECT page, start, end, text, heading FROM search_passages WHERE document_key = ? AND ordinal = ?",
+        (document["document_key"], match.passage),
+    ).fetchone()
+    return Hit(passage=Passage(document_id=document["document_id"], **dict(row)), score=match.score)

@@ -1,0 +1,134 @@
+"""The vectors of passages in SQLite, a row per document, compared exactly over the documents asked for."""
+
+import asyncio
+import json
+import logging
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from core.documents.ports import Neighbour
+from core.infra.sqlite import Database, statement
+
+# numpy is imported where vectors are at hand: a process without an embedder never pays for it.
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[numpy.float32]
+
+# An ordinary table: with rows as long as these, a search of one WITHOUT ROWID took ten times as long.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS passage_vectors (
+    document_id TEXT PRIMARY KEY,
+    embedder TEXT NOT NULL,
+    dimension INTEGER NOT NULL,
+    vectors BLOB NOT NULL
+)
+"""
+_STORED = "<f4"
+_IN_REACH = " FROM passage_vectors WHERE document_id IN (SELECT value FROM json_each(?))"
+
+log = logging.getLogger(__name__)
+
+
+class SqliteVectorIndex:
+    """Vectors by document; implements the VectorIndex port.
+
+    `embedder` names what makes the vectors. Those of another one, or of another dimension, are kept but
+    never compared: their documents are as if they had none.
+    """
+
+    def __init__(self, database: Database, embedder: str = "") -> None:
+        self._database = database
+        self._embedder = embedder
+
+    async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
+        """Replace a document's vectors; ValueError where they differ in length or are not finite."""
+        if not vectors:
+            return await self.delete(document_id)
+        matrix = await asyncio.to_thread(_unit_rows, vectors)
+        row = (document_id, self._embedder, matrix.shape[1], matrix.astype(_STORED).tobytes())
+        return await self._database.write(statement("REPLACE INTO passage_vectors VALUES (?, ?, ?, ?)", row))
+
+    async def copy(self, source_id: str, target_id: str) -> None:
+        """Replace the target's vectors by the source's, by none where it has none."""
+        if source_id == target_id:
+            return
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM passage_vectors WHERE document_id = ?", (target_id,))
+            connection.execute(
+                "INSERT INTO passage_vectors SELECT ?, embedder, dimension, vectors"
+                " FROM passage_vectors WHERE document_id = ?",
+                (target_id, source_id),
+            )
+
+        await self._database.write(work)
+
+    async def nearest(
+        self, vector: Sequence[float], document_ids: Sequence[str], top_k: int
+    ) -> list[Neighbour]:
+        """The passages with the highest cosine similarity, best first; equal ones in reading order."""
+        if not document_ids or top_k < 1:
+            return []
+        scope = json.dumps(list(document_ids))
+        return await self._database.read(
+            lambda connection: _nearest(connection, self._embedder, vector, scope, top_k)
+        )
+
+    async def delete(self, document_id: str) -> None:
+        """Remove a document's vectors; an absent one is no error."""
+        await self._database.write(
+            statement("DELETE FROM passage_vectors WHERE document_id = ?", (document_id,))
+        )
+
+
+def _nearest(
+    connection: sqlite3.Connection, embedder: str, vector: Sequence[float], scope: str, top_k: int
+) -> list[Neighbour]:
+    import numpy
+
+    (wanted,) = _unit_rows([vector])
+    rows = connection.execute(
+        f"SELECT document_id, vectors{_IN_REACH} AND embedder = ? AND dimension = ? ORDER BY document_id",
+        (scope, embedder, len(vector)),
+    )
+    # One document at a time: a wide scope is gigabytes of vectors, but only megabytes of similarities.
+    compared = [(row["document_id"], _read(row["vectors"], len(vector)) @ wanted) for row in rows]
+    _log_incomparable(connection, scope, len(compared))
+    if not compared:
+        return []
+    similarities = numpy.concatenate([similarity for _, similarity in compared])
+    ends = numpy.cumsum([len(similarity) for _, similarity in compared])
+    found = []
+    for place in numpy.argsort(-similarities, kind="stable")[:top_k]:
+        document = int(numpy.searchsorted(ends, place, side="right"))
+        ordinal = int(place - (ends[document - 1] if document else 0))
+        found.append(Neighbour(compared[document][0], ordinal, float(similarities[place])))
+    return found
+
+
+def _log_incomparable(connection: sqlite3.Connection, scope: str, compared: int) -> None:
+    (stored,) = connection.execute(f"SELECT count(*){_IN_REACH}", (scope,)).fetchone()
+    if stored > compared:
+        log.warning(
+            "vectors of another embedder or dimension are passed over documents=%d", stored - compared
+        )
+
+
+def _read(stored: bytes, dimension: int) -> "Matrix":
+    import numpy
+
+    return numpy.frombuffer(stored, _STORED).reshape(-1, dimension)
+
+
+def _unit_rows(vectors: Sequence[Sequence[float]]) -> "Matrix":
+    """The vectors as rows of length one, so that a product is a cosine; zeros stay zeros."""
+    import numpy
+
+    matrix = numpy.asarray(vectors, numpy.float64)
+    if matrix.ndim != 2 or not numpy.isfinite(matrix).all():
+        raise ValueError("vectors must be of one length and finite")
+    lengths = numpy.linalg.norm(matrix, axis=1, keepdims=True)
+    return (matrix / numpy.where(lengths == 0, 1, lengths)).astype(numpy.float32)

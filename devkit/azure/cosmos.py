@@ -1,0 +1,128 @@
+"""A Cosmos DB database for each test, and what goes over its wire: noted, and failing on demand."""
+
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from azure.core.pipeline.transport import AsyncHttpResponse, HttpRequest
+from azure.core.pipeline.transport._aiohttp import AioHttpTransport
+from azure.identity.aio import DefaultAzureCredential
+
+from core.storage.cosmos.client import Cosmos, open_client, open_cosmos
+from core.storage.cosmos.containers import create_containers
+from devkit.azure.targets import Target
+
+ITEMS = "/docs"
+
+
+class Request(NamedTuple):
+    """One request for items."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: str
+
+    @property
+    def is_query(self) -> bool:
+        return self.headers.get("x-ms-documentdb-isquery", "").lower() == "true"
+
+    @property
+    def is_write(self) -> bool:
+        return self.method != "GET" and not self.is_query
+
+    @property
+    def partition(self) -> str | None:
+        return self.headers.get("x-ms-documentdb-partitionkey")
+
+
+Interruption = tuple[Callable[[Request], bool], Callable[[], Awaitable[object]]]
+
+
+class Lie(NamedTuple):
+    """What the client is told instead of what the service has answered."""
+
+    about_writes: bool
+    status: int
+    sub_status: int | None = None
+
+
+class Wire(AioHttpTransport):
+    """The SDK's transport. Notes every request for items, and tells lies about the next ones if asked to.
+
+    A request that is lied about is made all the same: what it writes is written, and the client is told
+    that it failed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[Request] = []
+        self._lies: list[Lie] = []
+        self._interruptions: list[Interruption] = []
+
+    def lose_writes(self, *statuses: int) -> None:
+        """Have the next writes take effect and fail with these statuses."""
+        self._lies += [Lie(True, status) for status in statuses]
+
+    def fail_reads(self, *statuses: int, sub_status: int | None = None) -> None:
+        """Have the next reads and queries fail with these statuses."""
+        self._lies += [Lie(False, status, sub_status) for status in statuses]
+
+    def tell_the_truth(self) -> None:
+        self._lies.clear()
+
+    def interrupt(self, *, before: Callable[[Request], bool], by: Callable[[], Awaitable[object]]) -> None:
+        """Have something else done first when the first such request comes."""
+        self._interruptions.append((before, by))
+
+    # The overloads are of the SDK's two kinds of requests; its Cosmos DB client sends this one.
+    async def send(self, request: HttpRequest, **options: Any) -> AsyncHttpResponse:  # type: ignore[override]
+        seen = Request(request.method, request.url, request.headers, str(request.data or ""))
+        for interruption in [each for each in self._interruptions if each[0](seen)]:
+            self._interruptions.remove(interruption)
+            await interruption[1]()
+        response: AsyncHttpResponse = await super().send(request, **options)
+        if ITEMS not in request.url:
+            return response
+        self.requests.append(seen)
+        if self._lies and self._lies[0].about_writes == seen.is_write:
+            lie = self._lies.pop(0)
+            response.status_code = lie.status
+            response.headers = {"x-ms-substatus": str(lie.sub_status)} if lie.sub_status else {}
+        return response
+
+
+@dataclass(frozen=True)
+class OpenDatabase:
+    """Each call opens a client of its own for the database, closed when the database is removed."""
+
+    name: str
+    open: Callable[[Wire | None], Cosmos]
+
+    def __call__(self, wire: Wire | None = None) -> Cosmos:
+        return self.open(wire)
+
+
+@asynccontextmanager
+async def database(target: Target) -> AsyncIterator[OpenDatabase]:
+    """A database of its own with all containers of the product, removed at the end."""
+    async with AsyncExitStack() as stack:
+        name = f"orc-test-{uuid.uuid4().hex}"
+        credential: str | DefaultAzureCredential
+        if target.key is not None:
+            credential = target.key
+        else:
+            credential = await stack.enter_async_context(DefaultAzureCredential())
+        client = open_client(target.url, credential)
+        stack.push_async_callback(client.close)
+        await create_containers(target.url, credential, name)
+        stack.push_async_callback(client.delete_database, name)
+
+        def open_database(wire: Wire | None) -> Cosmos:
+            cosmos = open_cosmos(target.url, credential, name, transport=wire)
+            stack.push_async_callback(cosmos.close)
+            return cosmos
+
+        yield OpenDatabase(name, open_database)

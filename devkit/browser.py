@@ -1,0 +1,195 @@
+"""A headless Chromium from npm, driven over its DevTools protocol: what a person does and sees."""
+
+import asyncio
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+
+from devkit.shared_data import ROOT
+
+PACKAGE = ROOT / "node_modules" / "@sparticuz" / "chromium"
+_UNPACK = "import chromium from '@sparticuz/chromium'; console.log(await chromium.executablePath());"
+# So that the package unpacks the libraries too that a bare machine does not have.
+_WITH_LIBRARIES = {"AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x"}
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--no-zygote",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--font-render-hinting=none",
+    "--remote-debugging-port=0",
+)
+_FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
+SECONDS = 20.0
+_LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
+_UNTIL = """
+new Promise((resolve) => {
+  const check = () => { if (CONDITION) { watching.disconnect(); resolve(true); } };
+  const watching = new MutationObserver(check);
+  watching.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  check();
+})
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """An unpacked browser, and what it needs around it."""
+
+    path: str
+    environment: dict[str, str]
+
+
+@contextmanager
+def unpacked() -> Iterator[Program]:
+    """The browser of the npm package, removed afterwards: it takes 200 MB and a second and a half."""
+    node = shutil.which("node")
+    if node is None or not PACKAGE.is_dir():
+        pytest.skip("the headless browser is not installed: it needs Node and `npm ci`")
+    with tempfile.TemporaryDirectory(prefix="orc-browser-") as folder:
+        command = [node, "--input-type=module", "--eval", _UNPACK]
+        environment = {**os.environ, **_WITH_LIBRARIES, "TMPDIR": folder}
+        run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        # The package's own list names folders of the machines that it is made for.
+        Path(folder, "fonts.conf").write_text(_FONTS.format(folder=folder))
+        around = {
+            "HOME": folder,
+            "TMPDIR": folder,
+            "FONTCONFIG_FILE": f"{folder}/fonts.conf",
+            "LD_LIBRARY_PATH": f"{folder}/al2023/lib",
+            "PATH": os.defpath,
+        }
+        yield Program(run.stdout.strip(), around)
+
+
+@dataclass
+class Page:
+    """One page. `problems` are errors, warnings and violations of policy that its console has told."""
+
+    _socket: ClientConnection
+    _session: str = ""
+    problems: list[str] = field(default_factory=list)
+    _numbers: "count[int]" = field(default_factory=count)
+    _waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    _loads: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
+
+    async def begin(self) -> None:
+        """Make the page, and listen to it."""
+        target = await self._call("Target.createTarget", url="about:blank")
+        attached = await self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            await self._call(f"{domain}.enable")
+        await self._call("Page.setLifecycleEventsEnabled", enabled=True)
+
+    async def look(self, *, width: int, height: int, dark: bool = False) -> None:
+        """Have a window of this size, and a person who likes it light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await self._call("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self._call("Emulation.setEmulatedMedia", features=[scheme])
+
+    async def open(self, url: str) -> None:
+        """Go there, and wait until it is loaded."""
+        loader = (await self._call("Page.navigate", url=url))["loaderId"]
+        await asyncio.wait_for(self._loads[loader].wait(), SECONDS)
+
+    async def value(self, script: str) -> Any:
+        """What an expression in the page amounts to; of a promise, what it brings."""
+        told = await self._call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
+        )
+        assert "exceptionDetails" not in told, told["exceptionDetails"]
+        return told["result"].get("value")
+
+    async def until(self, condition: str) -> None:
+        """Wait until an expression holds, which is asked whenever the page changes."""
+        await self.value(_UNTIL.replace("CONDITION", condition))
+
+    async def picture(self) -> bytes:
+        """The whole page as a PNG."""
+        shot = await self._call("Page.captureScreenshot", captureBeyondViewport=True)
+        return base64.b64decode(shot["data"])
+
+    async def listen(self) -> None:
+        """Take what the browser says, for as long as it runs."""
+        async for message in self._socket:
+            told = json.loads(message)
+            if "id" in told:
+                self._waiting.pop(told["id"]).set_result(told)
+            else:
+                self._note(told["method"], told["params"])
+
+    def _note(self, method: str, told: dict[str, Any]) -> None:
+        if method == "Page.lifecycleEvent" and told["name"] == "load":
+            self._loads[told["loaderId"]].set()
+        elif method == "Runtime.exceptionThrown":
+            self.problems.append(json.dumps(told["exceptionDetails"]))
+        elif method == "Log.entryAdded":
+            self.problems.append(f"{told['entry']['source']}: {told['entry']['text']}")
+        elif method == "Runtime.consoleAPICalled":
+            self.problems.append(json.dumps(told["args"]))
+
+    async def _call(self, method: str, **params: Any) -> Any:
+        number = next(self._numbers)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        session = {"sessionId": self._session} if self._session else {}
+        await self._socket.send(json.dumps({"id": number, "method": method, "params": params, **session}))
+        told = await asyncio.wait_for(answer, SECONDS)
+        assert "error" not in told, f"{method}: {told['error']}"
+        return told["result"]
+
+
+@asynccontextmanager
+async def browsing(program: Program) -> AsyncIterator[Page]:
+    """A page in a browser of its own."""
+    with tempfile.TemporaryDirectory(prefix="orc-profile-") as profile:
+        process = await asyncio.create_subprocess_exec(
+            program.path,
+            *_FLAGS,
+            f"--user-data-dir={profile}",
+            "about:blank",
+            env=program.environment,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            address = await asyncio.wait_for(_address(process), SECONDS)
+            async with connect(address, max_size=None, proxy=None) as socket:
+                page = Page(socket)
+                listening = asyncio.create_task(page.listen())
+                await page.begin()
+                yield page
+                listening.cancel()
+                with suppress(asyncio.CancelledError):
+                    await listening
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.communicate()
+
+
+async def _address(process: asyncio.subprocess.Process) -> str:
+    assert process.stderr is not None
+    said = b""
+    while line := await process.stderr.readline():
+        said += line
+        if found := _LISTENING.search(line):
+            return found[1].decode()
+    raise AssertionError(f"the browser did not start:\n{said.decode(errors='replace')}")

@@ -1,0 +1,1 @@
+"""Test doubles of external services, speaking each service's own protocol."""

@@ -1,0 +1,241 @@
+"""Hand-written stand-ins behind the ports of the document side."""
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from core.analysis.service import Analyser
+from core.documents.ingestion import Ingestion
+from core.documents.ports import Progress
+from core.documents.service import DocumentLibrary
+from core.documents.stores import Stores
+from core.documents.text_extraction import TextReader
+from core.documents.worker import Worker
+from core.errors import DependencyDown, UnreadableDocument
+from core.extraction import Extraction
+from core.infra.sqlite import Database
+from core.models import Document, Hit, Page, Passage
+from core.storage.folder import FolderBlobStore
+from core.storage.sqlite import analyses as sqlite_analyses
+from core.storage.sqlite import catalog as sqlite_catalog
+from core.storage.sqlite import pages as sqlite_pages
+from core.storage.sqlite import queue as sqlite_queue
+from core.storage.sqlite.analyses import SqliteAnalysisStore
+from core.storage.sqlite.catalog import SqliteCatalog
+from core.storage.sqlite.pages import SqlitePageStore
+from core.storage.sqlite.queue import SqliteJobQueue
+
+LEASE_SECONDS = 6.0
+Hook = Callable[[], Awaitable[object]]
+
+
+async def pass_by() -> None:
+    """A hook that does nothing."""
+
+
+async def break_down() -> None:
+    """A hook that fails as a store does that is down."""
+    raise DependencyDown("The store is down.", dependency="store")
+
+
+class FakeExtractor:
+    """Reads text files: form feeds part the pages, and what starts with DAMAGED is rejected.
+
+    `during` runs between the reading of the bytes and the result.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.media_type = "text/plain"
+        self.during: Hook = pass_by
+
+    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
+        self.calls += 1
+        content = await asyncio.to_thread(source.read_bytes)
+        await self.during()
+        if content.startswith(b"DAMAGED"):
+            raise UnreadableDocument(f"{file_name} is damaged. Save it anew and upload it again.")
+        texts = content.decode().split("\f")
+        pages = [Page(number=number, text=text.strip()) for number, text in enumerate(texts, 1)]
+        if progress is not None:
+            progress(len(pages), len(pages), "Reading pages")
+        return Extraction(pages=pages, media_type=self.media_type, sha256=hashlib.sha256(content).hexdigest())
+
+
+class WordCounter:
+    """One token per word. `threads` holds the names of the threads in which it counted."""
+
+    exact = True
+
+    def __init__(self) -> None:
+        self.threads: set[str] = set()
+
+    def count(self, text: str) -> int:
+        self.threads.add(threading.current_thread().name)
+        return len(text.split())
+
+    def warm(self) -> None:
+        """Nothing to do."""
+
+
+class FakeIndex:
+    """Passages in memory, scored by how many words of the query they hold. `saves`: what was analysed."""
+
+    def __init__(self) -> None:
+        self.passages: dict[str, list[Passage]] = {}
+        self.saves: list[str] = []
+        self.before_save: Hook = pass_by
+
+    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+        await self.before_save()
+        self.saves.append(name)
+        self.passages[document_id] = list(passages)
+
+    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+        copied = [p.model_copy(update={"document_id": target_id}) for p in self.passages.get(source_id, [])]
+        self.passages[target_id] = copied
+
+    async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
+        passages = self.passages.get(document_id, [])
+        return [p for number, p in enumerate(passages) if ordinals is None or number in ordinals]
+
+    async def indexed(self, document_ids: Sequence[str]) -> set[str]:
+        return set(document_ids) & self.passages.keys()
+
+    async def search(
+        self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
+    ) -> list[Hit]:
+        words = query.lower().split()
+        inside = [passage for wanted in document_ids for passage in self.passages.get(wanted, [])]
+        hits = [Hit(passage=p, score=sum(word in p.text.lower() for word in words)) for p in inside]
+        return sorted((hit for hit in hits if hit.score), key=lambda hit: -hit.score)[:top_k]
+
+    async def delete(self, document_id: str) -> None:
+        self.passages.pop(document_id, None)
+
+
+class HookedCatalog(SqliteCatalog):
+    """The SQLite catalog, with hooks around every save."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.before_save: Hook = pass_by
+        self.after_save: Hook = pass_by
+
+    async def save(self, document: Document) -> None:
+        await self.before_save()
+        await super().save(document)
+        await self.after_save()
+
+    async def advance(self, document: Document) -> bool:
+        await self.before_save()
+        return await super().advance(document)
+
+
+class HookedPages(SqlitePageStore):
+    """The SQLite page store, with a hook before every save."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.before_save: Hook = pass_by
+
+    async def save(self, document_id: str, pages: Sequence[Page]) -> None:
+        await self.before_save()
+        await super().save(document_id, pages)
+
+
+class FakeClock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class DocumentSide:
+    """The document services over real embedded stores and a fake extractor and index."""
+
+    folder: Path
+    database: Database
+    index: FakeIndex = field(default_factory=FakeIndex)
+    extractor: FakeExtractor = field(default_factory=FakeExtractor)
+    counter: WordCounter = field(default_factory=WordCounter)
+    clock: FakeClock = field(default_factory=FakeClock)
+    analyser: Analyser | None = None
+
+    def __post_init__(self) -> None:
+        self.blobs = FolderBlobStore(self.folder / "blobs")
+        self.catalog = HookedCatalog(self.database)
+        self.pages = HookedPages(self.database)
+        self.queue = SqliteJobQueue(self.database, clock=self.clock)
+        self.analyses = SqliteAnalysisStore(self.database)
+        self.stores = Stores(
+            blobs=self.blobs,
+            catalog=self.catalog,
+            pages=self.pages,
+            index=self.index,
+            analyses=self.analyses,
+            queue=self.queue,
+        )
+        self.library, self.worker = self.another_process()
+
+    def another_process(self) -> tuple[DocumentLibrary, Worker]:
+        """Services over the same stores that share nothing else with the first ones."""
+        stores = replace(self.stores, _locks=WeakValueDictionary())
+        reader = TextReader(stores, self.extractor, self.counter)
+        ingestion = Ingestion(stores, reader, analyser=self.analyser, lease_seconds=LEASE_SECONDS)
+        self.ingestion = ingestion
+        return DocumentLibrary(stores, reader, ingestion), Worker(
+            stores, ingestion, lease_seconds=LEASE_SECONDS
+        )
+
+    def before_save(self, store: str, hook: Hook) -> None:
+        """Set the hook of the `index`, the `catalog` or the `pages`."""
+        hooked: dict[str, FakeIndex | HookedCatalog | HookedPages] = {
+            "index": self.index,
+            "catalog": self.catalog,
+            "pages": self.pages,
+        }
+        hooked[store].before_save = hook
+
+    def file(self, content: str, name: str = "source") -> Path:
+        """A local file, such as an upload leaves."""
+        source = self.folder / name
+        source.write_text(content)
+        return source
+
+    async def texts(self, document: Document) -> tuple[str, str]:
+        """What the page store and the index hold of a document."""
+        pages = await self.pages.get(document.document_id)
+        passages = self.index.passages.get(document.document_id, [])
+        return " ".join(page.text for page in pages), " ".join(passage.text for passage in passages)
+
+
+@asynccontextmanager
+async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
+    database = Database(folder / "orc.db")
+    await database.migrate(
+        sqlite_catalog.SCHEMA, sqlite_pages.SCHEMA, sqlite_queue.SCHEMA, sqlite_analyses.SCHEMA
+    )
+    yield DocumentSide(folder, database)
+    await database.close()
+
+
+class Gate:
+    """A hook that tells that it was `reached` and then waits until it is `opened`."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.reached.set()
+        await self.opened.wait()

@@ -1,0 +1,113 @@
+"""One run of the graph against fake tools and scripted models, for the tests of its nodes."""
+
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from core.extraction.word_boxes import Box, pack
+from core.llm.chat_model import Meter
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from core.models import FileRef
+from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of, scripted
+from orc.bootstrap import load_prompts
+from orc.graphs.graph import compile_graph
+from orc.graphs.models import ChatMessage, ConversationState, Deps, Policy
+from orc.memory.models import Memory, Recalled
+from orc.tools.ports import ToolSchema
+from orc.turns.events import Event, Token
+
+GRAPH = compile_graph()
+HISTORY = [ChatMessage(role="user", content="What is the fee?"), ChatMessage(role="assistant", content="10.")]
+LIST_TOOL = ToolSchema(
+    name="documents_list", description="lists", input_schema={"type": "object", "properties": {}}
+)
+CHAT_TOOL = ToolSchema(
+    name="document_chat", description="asks", input_schema={"type": "object", "properties": {}}
+)
+
+
+def ref(blob_name: str, file_id: str = "file-1") -> FileRef:
+    return FileRef(file_id=file_id, blob_name=blob_name)
+
+
+def document_chat_result(*files: FileRef) -> dict[str, Any]:
+    metadata = DocumentChatMetadata(mode="inline", reason="it fits")
+    result = DocumentChatResult(answer="It is 10.", files=list(files), metadata=metadata)
+    return result.model_dump(mode="json")
+
+
+def says(text: str) -> Script:
+    return lambda _messages, _options: AIMessage(text)
+
+
+PAGES = {("secret-id", 5): "The fee is 10. Families pay 15.", ("other-id", 1): "Dogs are welcome."}
+MODEL_CHOOSES = {"chosen": {"keywords": ["fee"], "retriever": "tools"}}
+"""Settings under which the question of these turns is left to the model and its tools from the start."""
+SEARCH_TOOL = ToolSchema(
+    name="semantic_search", description="searches", input_schema={"type": "object", "properties": {}}
+)
+
+
+async def page_text(document_id: str, number: int) -> str:
+    return PAGES.get((document_id, number), "")
+
+
+async def page_boxes(document_id: str, number: int) -> bytes:
+    words = PAGES.get((document_id, number), "").split()
+    return pack([[Box(1000 * n, 500, 1000 * n + 900, 600)] for n in range(len(words))])
+
+
+def passage(document_id: str, page: int, text: str) -> dict[str, Any]:
+    start = PAGES[document_id, page].index(text)
+    return {"document_id": document_id, "blob_name": "a.pdf", "page": page, "text": text, "start": start}
+
+
+class Turn:
+    """One run of the graph, with everything that it touched."""
+
+    def __init__(
+        self,
+        tools: FakeTools,
+        script: Script | None = None,
+        *,
+        stream: bool = True,
+        recalled: Recalled | None = None,
+        asked_model: str | None = None,
+        tools_off: frozenset[str] = frozenset(),
+        **policy: Any,
+    ) -> None:
+        self.tools = tools
+        self.events: list[Event] = []
+        self.recalled = recalled or Recalled()
+        self.model: ScriptedModel
+        model, self.model = scripted(script or says("Hello."))
+        self.deps = Deps(
+            models=models_of(model),
+            tools=tools,
+            scope_token="token",
+            meter=Meter(max_calls=8),
+            counter=WordCounter(),
+            prompts=load_prompts(),
+            policy=Policy.model_validate({"tool_rounds": 3, **policy}),
+            recall=self._recall,
+            page_text=page_text,
+            page_boxes=page_boxes,
+            emit=self.events.append,
+            stream=stream,
+            asked_model=asked_model,
+            tools_off=tools_off,
+        )
+
+    async def _recall(self, question: str, memory: Memory) -> Recalled:
+        return self.recalled
+
+    async def run(self, **state: Any) -> ConversationState:
+        given = ConversationState(question="And the fee?", conversation_id="c", **state)
+        return ConversationState.model_validate(await GRAPH.ainvoke(given, context=self.deps))
+
+    def of(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def streamed(self) -> str:
+        return "".join(event.text for event in self.of(Token))

@@ -1,0 +1,106 @@
+"""APIs of several settings over one tools server, on real ports but in this process, to start in no time."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from starlette.types import ASGIApp
+
+from core.bootstrap import Documents, open_documents
+from devkit.system import principal_headers
+from mcp_server.bootstrap import open_services
+from mcp_server.server import build_http_app
+from mcp_server.settings import Settings as ToolSettings
+from orc.api.app import create_app
+from orc.bootstrap import Change, unchanged
+from orc.settings import AuthMode, Settings
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One API: its settings beyond those of all, and what is put in the place of its parts."""
+
+    settings: Values = field(default_factory=dict)
+    change: Change = unchanged
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """What is running: the addresses of the APIs by the variant's name, and the documents that they share."""
+
+    addresses: Mapping[str, str]
+    documents: Documents
+    portal: BlockingPortal
+
+    def client(self, variant: str, organization: str, user: str = "ann") -> httpx.Client:
+        """An HTTP client of this caller (EasyAuth)."""
+        headers = principal_headers(organization, user)
+        return httpx.Client(base_url=self.addresses[variant], headers=headers, timeout=60)
+
+    def index(self) -> None:
+        """Index and analyse what was uploaded."""
+        self.portal.call(self.documents.worker.drain)
+
+
+@contextmanager
+def running_here(
+    folder: Path, variants: Mapping[str, Variant], *, common: Values, tools: Values
+) -> Iterator[InProcess]:
+    """All of it on one thread; `common` are settings of all, `tools` those of the tools server."""
+    shared = {"data_dir": folder, "page_analysis": "extractive", **common}
+    opened = _opened(variants, shared, tools)
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(opened) as (addresses, documents),
+    ):
+        yield InProcess(addresses, documents, portal)
+
+
+@asynccontextmanager
+async def _opened(
+    variants: Mapping[str, Variant], shared: Values, tools: Values
+) -> AsyncIterator[tuple[dict[str, str], Documents]]:
+    async with AsyncExitStack() as stack:
+        tools_at = _listener()
+        settings = ToolSettings(**shared, **tools, mcp_port=_port_of(tools_at))
+        services = await stack.enter_async_context(open_services(settings))
+        await stack.enter_async_context(_serving(build_http_app(services, settings), tools_at))
+        documents = await stack.enter_async_context(open_documents(settings, analyser=True))
+        addresses = {}
+        for name, variant in variants.items():
+            values = {"mcp_server_url": settings.mcp_url, "auth_mode": AuthMode.EASYAUTH, **variant.settings}
+            app, listener = create_app(Settings(**shared, **values), variant.change), _listener()
+            await stack.enter_async_context(_serving(app, listener))
+            addresses[name] = f"http://127.0.0.1:{_port_of(listener)}/api"
+        yield addresses, documents
+
+
+@asynccontextmanager
+async def _serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", lifespan="on", ws="none", timeout_graceful_shutdown=5)
+    )
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+def _listener() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def _port_of(listener: socket.socket) -> int:
+    return int(listener.getsockname()[1])

@@ -1,0 +1,73 @@
+"""A pytest plugin: breaks one rule of a port in one adapter, by the name in PLANTED_BUG.
+
+tests/test_contracts_catch_bugs.py sees the contract suites fail by it.
+"""
+
+import os
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.documents.names import Owner
+from core.storage.blob.json_records import JsonBlobs
+from core.storage.cosmos import client as items
+from core.storage.cosmos.client import Container, Item, Operation
+from orc.conversations import cosmos
+from orc.conversations import cosmos as cosmos_items
+from orc.conversations.cosmos import CosmosTurnLog
+from orc.conversations.models import Begun, NewTurn
+
+begin, wire, write = CosmosTurnLog.begin, items._wire, JsonBlobs.write
+
+
+def ignore_etags(patch: pytest.MonkeyPatch) -> None:
+    """Cosmos DB: every write takes the place of whatever is there."""
+
+    async def replace(self: Container, item: Item, _etag: str) -> None:
+        await self.upsert(item)
+
+    def unconditional(operation: Operation) -> Any:
+        return wire(operation._replace(etag=None, kind=operation.kind.replace("create", "upsert")))
+
+    patch.setattr(Container, "replace", replace)
+    patch.setattr(items, "_wire", unconditional)
+
+
+def share_partitions(patch: pytest.MonkeyPatch) -> None:
+    """Cosmos DB: the conversations of all users of an organization lie in one partition."""
+
+    def shared(owner: Owner) -> tuple[str, str, str]:
+        return owner.organization_id, "everybody", owner.conversation_id
+
+    patch.setattr(cosmos, "key_of", shared)
+    patch.setattr(cosmos_items, "key_of", shared)
+
+
+def forget_keys(patch: pytest.MonkeyPatch) -> None:
+    """Cosmos DB: a question that is asked again becomes another turn."""
+
+    async def forgetful(self: CosmosTurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
+        return await begin(self, owner, new.model_copy(update={"key": str(uuid.uuid4())}), **options)
+
+    patch.setattr(CosmosTurnLog, "begin", forgetful)
+
+
+def write_over_others(patch: pytest.MonkeyPatch) -> None:
+    """Blob Storage: the record of a job is written whatever somebody else has made of it."""
+
+    async def careless(self: JsonBlobs[Any], name: str, value: Any, over: Any) -> bool:
+        present = await self.read(name)
+        return await write(self, name, value, present)
+
+    patch.setattr(JsonBlobs, "write", careless)
+
+
+BUGS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    bug.__name__: bug for bug in (ignore_etags, share_partitions, forget_keys, write_over_others)
+}
+
+
+def pytest_configure() -> None:
+    BUGS[os.environ["PLANTED_BUG"]](pytest.MonkeyPatch())

@@ -1,0 +1,96 @@
+"""Turns of a conversation and a memory of it, for the tests of what is remembered."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from core.documents.names import Owner
+from core.grounding.claims import NOT_FOUND_ANSWER
+from core.infra.sqlite import Database
+from core.llm.tokens import TokenCounter
+from core.mcp_contract import Citation
+from devkit.fakes import WordCounter
+from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnOutcome, TurnStatus
+from orc.conversations.ports import TurnLog
+from orc.memory.ports import MemoryStore
+from orc.memory.recall import Selection
+from orc.memory.service import MemoryKeeper, MemoryLimits
+from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.summarizer import Condenser
+
+OWNER = Owner("acme", "ada", "c-1")
+BEGUN = datetime(2025, 1, 1, tzinfo=UTC)
+CITED = 'It is three months. [Page 5 of Document "handbook.pdf"]'
+NOTED = "Thank you, that is good to know."
+
+
+def citation(page: int = 5, *, verified: bool = True) -> Citation:
+    return Citation(
+        document_id="d",
+        blob_name="handbook.pdf",
+        page=page,
+        page_id="p",
+        quote="q",
+        start=0,
+        end=1,
+        verified=verified,
+    )
+
+
+def answered(seq: int, question: str, answer: str = NOTED) -> Turn:
+    """An answered turn; an answer that shows citations has them."""
+    cited = [citation()] if "[Page" in answer and "not verified" not in answer else []
+    message = Message(role="assistant", content=answer, created_at=BEGUN, citations=cited)
+    return Turn(
+        turn_id=f"t-{seq}",
+        conversation_id="c-1",
+        seq=seq,
+        status=TurnStatus.COMMITTED,
+        attempt="a",
+        request_hash="h",
+        question=question,
+        assistant=message,
+        result={"answer": answer, "metadata": {"critic_summary": {"not_found": NOT_FOUND_ANSWER in answer}}},
+        created_at=BEGUN,
+    )
+
+
+async def begin(log: TurnLog, question: str, owner: Owner = OWNER) -> Started:
+    new = NewTurn(key=uuid.uuid4().hex, request_hash="h", question=question)
+    begun = await log.begin(owner, new, lease_seconds=60, create=True)
+    assert isinstance(begun, Started)
+    return begun
+
+
+async def commit(log: TurnLog, begun: Started, answer: str = NOTED) -> None:
+    turn = answered(begun.turn.seq, begun.turn.question, answer)
+    assert turn.assistant and turn.result
+    outcome = TurnOutcome(answer=answer, result=turn.result, citations=turn.assistant.citations)
+    await log.commit(begun.head.owner, begun.turn.turn_id, begun.turn.attempt, outcome)
+
+
+async def ask(log: TurnLog, question: str, answer: str = NOTED, owner: Owner = OWNER) -> Head:
+    """A question and its answer, both stored; the conversation's head as the turn has begun with it."""
+    begun = await begin(log, question, owner)
+    await commit(log, begun, answer)
+    return begun.head
+
+
+def keeper_of(
+    database: Database,
+    log: TurnLog,
+    *,
+    store: MemoryStore | None = None,
+    condenser: Condenser | None = None,
+    counter: TokenCounter | None = None,
+    **limits: Any,
+) -> MemoryKeeper:
+    counter = counter or WordCounter()
+    return MemoryKeeper(
+        store or SqliteMemoryStore(database),
+        log,
+        Selection(800, counter),
+        counter,
+        MemoryLimits.model_validate(limits),
+        condenser,
+    )

@@ -1,0 +1,87 @@
+"""A turn's stream, folded into what its JSON says: what a reader knows once the stream is over."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from devkit.system import Event
+
+Json = dict[str, Any]
+
+_TIMES = {"timings", "timings_ms", "duration_ms"}
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
+
+
+def fold(events: Iterable[Event]) -> Json:
+    """The answer, its sources and how it came about, from the events before the last one."""
+    told: Json = {"answer": "", "citations": [], "metadata": {}}
+    metadata, verdicts = told["metadata"], list[Json]()
+    for _, kind, data in events:
+        match kind:
+            case "token":
+                told["answer"] += data["text"]
+            case "reset":
+                told["answer"] = ""
+            case "citations":
+                told["citations"] = data["citations"]
+            case "route" | "plan":
+                metadata[kind] = data
+            case "context":
+                metadata["context_budget"] = data["budget"]
+                metadata["summary_selection"] = data["summary_selection"]
+            case "critique":
+                verdicts.append(data)
+            case "telemetry":
+                metadata |= {"usage": data["usage"], "timings_ms": data["timings"]}
+    if verdicts:
+        earlier = [verdict["action"] for verdict in verdicts[:-1]]
+        metadata["critic_summary"] = {**verdicts[-1], "earlier_actions": earlier}
+    return told
+
+
+def told_by_both(result: Json, folded: Json) -> tuple[Json, Json]:
+    """What the result says and what was folded, as far as the stream tells of it."""
+    said = {name: result[name] for name in ("answer", "citations")}
+    metadata = {name: result["metadata"][name] for name in folded["metadata"]}
+    if summary := folded["metadata"].get("critic_summary"):
+        metadata["critic_summary"] = {name: result["metadata"]["critic_summary"][name] for name in summary}
+    return {**said, "metadata": metadata}, folded
+
+
+def joined(events: Iterable[Event]) -> list[tuple[str, Json]]:
+    """The events as every way of asking has them: without numbers, text in one piece, no tool's progress.
+
+    A tool that streams its answer speaks before it is done, another after that: text follows the tools.
+    Tools that work side by side begin and end in any order, here in that of their names.
+    """
+    kept: list[tuple[str, Json]] = []
+    for is_work, together in groupby(events, lambda event: event[1] in ("token", "tool")):
+        if is_work:
+            kept += _worked([(kind, data) for _, kind, data in together])
+        else:
+            kept += [(kind, data) for _, kind, data in together]
+    return kept
+
+
+def _worked(events: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:
+    tools = [event for event in events if event[0] == "tool" and event[1]["status"] != "progress"]
+    text = "".join(data["text"] for kind, data in events if kind == "token")
+    tools.sort(key=lambda event: (event[1]["name"], event[1]["status"] != "started"))
+    return [*tools, *([("token", {"text": text})] if text else [])]
+
+
+def comparable(told: Any) -> Any:
+    """What is told of one turn, less what differs between any two: times, and ids but for their order."""
+    seen: dict[str, str] = {}
+    return _without_ids(told, seen)
+
+
+def _without_ids(told: Any, seen: dict[str, str]) -> Any:
+    if isinstance(told, dict):
+        return {name: None if name in _TIMES else _without_ids(part, seen) for name, part in told.items()}
+    if isinstance(told, list | tuple):
+        return [_without_ids(part, seen) for part in told]
+    if isinstance(told, str):
+        return _UUID.sub(lambda found: seen.setdefault(found[0], f"id-{len(seen)}"), told)
+    return told

@@ -1,0 +1,144 @@
+"""The whole product as a user runs it, `orc serve` with both processes, for tests over HTTP."""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from orc.cli.processes import free_port
+
+START_SECONDS = 30.0
+Event = tuple[int, str, dict[str, Any]]
+
+
+@dataclass
+class System:
+    """A running Orc. `environment` holds the settings that differ from the defaults."""
+
+    data_dir: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    api_port: int = field(default_factory=free_port)
+    mcp_port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def api(self) -> str:
+        return f"http://127.0.0.1:{self.api_port}/api"
+
+    @property
+    def mcp_url(self) -> str:
+        return f"http://127.0.0.1:{self.mcp_port}/mcp"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "ORC_DATA_DIR": str(self.data_dir),
+            "ORC_PORT": str(self.api_port),
+            "MCP_SERVER_URL": self.mcp_url,
+            # A model double would be asked about pages in between: that has tests of its own.
+            "ORC_PAGE_ANALYSIS": "extractive",
+            **self.environment,
+        }
+
+    def start(self) -> None:
+        """Start and wait until turns can be answered."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with (self.data_dir / "serve.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "orc", "serve"],
+                env={**os.environ, **self.settings},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"{self.api}/ready", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(f"Orc did not start:\n{self.log}")
+
+    def stop(self) -> None:
+        """Stop as Ctrl-C would."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+            self.process = None
+
+    @property
+    def log(self) -> str:
+        return (self.data_dir / "serve.log").read_text()
+
+    def client(self, organization: str = "", user: str = "", **options: Any) -> httpx.Client:
+        """An HTTP client of this caller (EasyAuth), or of the local user."""
+        headers = principal_headers(organization, user) if organization else {}
+        return httpx.Client(base_url=self.api, headers=headers, timeout=60, **options)
+
+
+@contextmanager
+def running(data_dir: Path, **environment: str) -> Iterator[System]:
+    """A System that is stopped at the end."""
+    system = System(data_dir, environment)
+    try:
+        system.start()
+        yield system
+    finally:
+        system.stop()
+
+
+def principal_headers(organization: str, user: str, *roles: str) -> dict[str, str]:
+    """What Azure's EasyAuth would inject for this user."""
+    claims = [{"typ": "tid", "val": organization}, {"typ": "oid", "val": user}]
+    claims += [{"typ": "roles", "val": role} for role in roles]
+    content = json.dumps({"auth_typ": "aad", "claims": claims}).encode()
+    return {"x-ms-client-principal": base64.b64encode(content).decode()}
+
+
+def upload(client: httpx.Client, conversation_id: str, *files: Path | tuple[str, bytes]) -> httpx.Response:
+    """Upload files into a conversation."""
+    named = [(file.name, file.read_bytes()) if isinstance(file, Path) else file for file in files]
+    return client.post(
+        f"/conversations/{conversation_id}/documents",
+        files=[("file", (name, content)) for name, content in named],
+    )
+
+
+def read_events(response: httpx.Response) -> Iterator[Event]:
+    """The server-sent events of a response, as they arrive: number, kind, data."""
+    current: dict[str, str] = {}
+    for line in response.iter_lines():
+        if not line:
+            if "data" in current:
+                yield int(current["id"]), current["event"], json.loads(current["data"])
+            current = {}
+        elif not line.startswith(":"):
+            name, _, value = line.partition(": ")
+            current[name] = value
+
+
+def ask_streaming(client: httpx.Client, **body: Any) -> list[Event]:
+    """All events of one streamed turn."""
+    with client.stream("POST", "/orc", json=body, headers={"accept": "text/event-stream"}) as response:
+        assert response.status_code == 200, response.read()
+        assert response.headers["content-type"].startswith("text/event-stream")
+        return list(read_events(response))

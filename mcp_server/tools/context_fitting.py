@@ -1,0 +1,58 @@
+"""What of the documents fits into a model's window, where that is small."""
+
+from collections.abc import Sequence
+
+from core.grounding.sources import Source
+from core.llm.model_catalog import REPLY
+from core.llm.tokens import TokenCounter, beginning
+from mcp_server.tools.document_context import Reading, pages_of
+
+INSTRUCTIONS = 800
+AROUND_A_SOURCE = 40
+"""Tokens of the fence around a source, amply."""
+SHARE_OF_TEXT = 0.8
+"""Of the room, for documents that are read whole: the rest is for fences and the question."""
+MOST_BYTES = 4
+"""Of a character: no text has more tokens than bytes."""
+
+
+def room_for_text(window: int) -> int:
+    """Tokens of text that may be read whole, so that what does not fit into the window is searched."""
+    return max(0, int((window - INSTRUCTIONS - REPLY) * SHARE_OF_TEXT))
+
+
+def fitted(reading: Reading, question: str, window: int, counter: TokenCounter, cap: int | None) -> Reading:
+    """The reading, shortened to what a window of so many tokens takes beside the question and an answer.
+
+    The first sources are kept: the best passages, or the first pages, and of the very first one at least the
+    beginning; `left_out` and the reason say how many are not there in full. What goes as files stays: the
+    model cuts those up itself.
+    """
+    room = window - INSTRUCTIONS - (cap or REPLY)
+    most = sum(MOST_BYTES * len(source.text) + AROUND_A_SOURCE for source in reading.sources)
+    if reading.files or most + MOST_BYTES * len(question) <= room:
+        return reading
+    kept = _fitting(reading.sources, room - counter.count(question), counter)
+    left_out = sum(source not in kept for source in reading.sources)
+    if not left_out:
+        return reading
+    told = f"{left_out} of {len(reading.sources)} sources were left out or cut"
+    reason = f"{reading.reason} {told}: the model takes {window} tokens."
+    update = {"sources": kept, "pages": pages_of(kept), "left_out": left_out, "reason": reason}
+    return reading.model_copy(update=update)
+
+
+def _fitting(sources: Sequence[Source], room: int, counter: TokenCounter) -> list[Source]:
+    kept: list[Source] = []
+    for source in sources:
+        left = room - AROUND_A_SOURCE
+        room = left - counter.count(source.text)
+        if room < 0:
+            return kept or _beginning(source, left, counter)
+        kept.append(source)
+    return kept
+
+
+def _beginning(source: Source, tokens: int, counter: TokenCounter) -> list[Source]:
+    text = beginning(source.text, tokens, counter)
+    return [source.model_copy(update={"text": text})] if text else []

@@ -1,0 +1,118 @@
+"""semantic_search and search_pages: passages in scope that match a query, and the pages they stand on."""
+
+import asyncio
+from collections.abc import Sequence
+
+from core.analysis.models import PageAnalysis
+from core.analysis.ports import AnalysisStore
+from core.documents.names import page_id
+from core.documents.ports import Progress, Retriever
+from core.documents.scope import Scope
+from core.grounding.evidence import page_sentences
+from core.mcp_contract import FoundPage, FoundPassage, SearchPagesResult, SemanticSearchResult
+from core.models import Document, Hit, Retrieval
+from core.offline.ranking import Candidate, Question, Ranking
+from mcp_server.tools.scope_filter import Library, as_searched, present_analyses, read_in_reach
+
+HITS_PER_PAGE = 4
+"""How many passages are looked at for each page that is wanted: several may stand on one page."""
+MATCHES_PER_PAGE = 3
+LONGEST_MATCH = 400
+
+PageKey = tuple[str, int]
+
+
+class Searching:
+    """Searches the documents in scope, those that have only just been attached included."""
+
+    def __init__(self, library: Library, retriever: Retriever, analyses: AnalysisStore) -> None:
+        self._library = library
+        self._retriever = retriever
+        self._analyses = analyses
+
+    async def passages(
+        self, scope: Scope, query: str, top_k: int, progress: Progress
+    ) -> SemanticSearchResult:
+        """The best `top_k` passages."""
+        documents = await read_in_reach(self._library, scope, progress)
+        found = await self._search(query, documents, top_k)
+        names = {document.document_id: document.blob_name for document in documents}
+        return SemanticSearchResult(
+            passages=[_passage(hit, names[hit.passage.document_id]) for hit in found.hits],
+            steps=found.steps,
+            documents=[as_searched(document) for document in documents],
+        )
+
+    async def pages(self, scope: Scope, query: str, limit: int, progress: Progress) -> SearchPagesResult:
+        """The best `limit` pages, in the order of their best passages."""
+        documents = await read_in_reach(self._library, scope, progress)
+        found = await self._search(query, documents, limit * HITS_PER_PAGE)
+        by_page = dict(list(_by_page(found.hits).items())[:limit])
+        analyses = await self._page_analyses(documents, list(by_page))
+        names = {document.document_id: document.blob_name for document in documents}
+        pages = [
+            await asyncio.to_thread(_page, names[key[0]], hits, analyses.get(key), query)
+            for key, hits in by_page.items()
+        ]
+        return SearchPagesResult(
+            pages=pages, steps=found.steps, documents=[as_searched(document) for document in documents]
+        )
+
+    async def _search(self, query: str, documents: Sequence[Document], top_k: int) -> Retrieval:
+        searched = [document.document_id for document in documents if document.readable]
+        return await self._retriever.search(query, searched, top_k)
+
+    async def _page_analyses(
+        self, documents: Sequence[Document], keys: Sequence[PageKey]
+    ) -> dict[PageKey, PageAnalysis]:
+        """The analyses of these pages; those that there are."""
+        found: dict[PageKey, PageAnalysis] = {}
+        for document_id in await present_analyses(self._analyses, documents):
+            if numbers := [number for key, number in keys if key == document_id]:
+                analysed = await self._analyses.pages(document_id, numbers)
+                found.update({(document_id, analysis.page): analysis for analysis in analysed})
+        return found
+
+
+def _passage(hit: Hit, blob_name: str) -> FoundPassage:
+    passage = hit.passage
+    return FoundPassage(
+        blob_name=blob_name,
+        page_id=page_id(passage.document_id, passage.page),
+        score=hit.score,
+        **passage.model_dump(),
+    )
+
+
+def _by_page(hits: Sequence[Hit]) -> dict[PageKey, list[Hit]]:
+    """The hits of each page, pages and hits best first."""
+    pages: dict[PageKey, list[Hit]] = {}
+    for hit in hits:
+        pages.setdefault((hit.passage.document_id, hit.passage.page), []).append(hit)
+    return pages
+
+
+def _page(blob_name: str, hits: Sequence[Hit], analysis: PageAnalysis | None, query: str) -> FoundPage:
+    best = hits[0].passage
+    return FoundPage(
+        page_id=page_id(best.document_id, best.page),
+        document_id=best.document_id,
+        page_number=best.page,
+        blob_name=blob_name,
+        text=best.text,
+        start=best.start,
+        end=best.end,
+        summary=analysis.summary if analysis else "",
+        topics=analysis.topics if analysis else [],
+        score=hits[0].score,
+        matches=_best_sentences(query, [hit.passage.text for hit in hits]),
+    )
+
+
+def _best_sentences(query: str, texts: Sequence[str]) -> list[str]:
+    """The sentences that share most with the query, best first, as they stand in the texts."""
+    found = [text[span.start : span.end] for text in texts for span in page_sentences(text)]
+    ranking = Ranking(Question(query), [Candidate(sentence) for sentence in found])
+    best = sorted(range(len(found)), key=lambda index: -ranking.scored[index].score)
+    matching = [found[index][:LONGEST_MATCH] for index in best if ranking.scored[index].covered]
+    return list(dict.fromkeys(matching))[:MATCHES_PER_PAGE]

@@ -1,0 +1,137 @@
+"""One request to a search engine: bounded in time and size, tried again where that may help."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Self, TypeVar
+
+import httpx2
+from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from core.errors import DependencyDown, OrcError, error_named
+from core.infra.resilience import Guard
+
+WEB_SEARCH = "web_search"
+"""The dependency, as errors name it."""
+AUTH, QUOTA = "web_search_auth", "web_search_quota"
+REFUSED, NOT_IN_PLAN = "web_search_refused", "web_search_plan"
+"""Codes of what will not pass by itself."""
+BUSY = "web_search_busy"
+MOST_BYTES = 2 * 1024 * 1024
+ATTEMPT_SHARE = 0.9
+"""Of the time: the circuit hears of an attempt that took this long, but not of one that was cancelled."""
+
+Explain = Callable[[int, bytes], DependencyDown]
+"""What an answer other than 200 amounts to, from its status and its body."""
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Told(BaseModel):
+    """A part of an engine's answer, in which null stands for what is not there."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, told: Any) -> Any:
+        if not isinstance(told, dict):
+            return told
+        return {name: value for name, value in told.items() if value is not None}
+
+
+class Listed(Told):
+    """One of the results. One that cannot be read is empty: it is left out, and counted, where results are
+    shown, and the others are not lost with it."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _empty_if_not_readable(cls, told: Any, validated: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validated(told)
+        except ValidationError:
+            return cls()
+
+
+class SearchEngine:
+    """Asks one search engine. `seconds` is what a search may take, with all its attempts."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: str, *, seconds: float, explain: Explain) -> None:
+        self._client = client
+        self._url = url
+        self._seconds = seconds
+        self._explain = explain
+        self._guard = Guard(WEB_SEARCH, _translate)
+
+    async def get(self, params: Mapping[str, str], headers: Mapping[str, str], kind: type[Answer]) -> Answer:
+        """The answer to a GET. Raises DependencyDown, also for an answer that is no `kind`."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await self._guard.call(partial(self._attempt, params, headers))
+        except TimeoutError as exc:
+            raise down("The web search did not answer in time. Try again shortly.") from exc
+        try:
+            return kind.model_validate_json(body)
+        except ValidationError as exc:
+            # It has counted the search: asking at once again would cost another one.
+            raise down("The web search gave an answer that cannot be read. Try again later.") from exc
+
+    async def _attempt(self, params: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
+        asked = self._client.stream("GET", self._url, params=params, headers=headers)
+        async with asyncio.timeout(self._seconds * ATTEMPT_SHARE), asked as response:
+            body = await _beginning(response)
+        if response.status_code != HTTPStatus.OK:
+            raise self._explain(response.status_code, body)
+        return body
+
+
+async def _beginning(response: httpx2.Response) -> bytes:
+    """The body; one that is too long is cut, and is no JSON then."""
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > MOST_BYTES:
+            break
+    return bytes(body)
+
+
+def _translate(exc: Exception) -> OrcError | None:
+    if isinstance(exc, TimeoutError | httpx2.TimeoutException):
+        return down("The web search did not answer in time. Try again shortly.")
+    if isinstance(exc, httpx2.HTTPError | httpx2.InvalidURL):
+        return down("The web search cannot be reached. Try again shortly.")
+    return None
+
+
+def down(message: str) -> DependencyDown:
+    """It did not answer this time."""
+    return DependencyDown(message, dependency=WEB_SEARCH)
+
+
+def refused(code: str, message: str) -> DependencyDown:
+    """It will not answer at once, or not until somebody does what `message` says."""
+    error = error_named(code, message, dependency=WEB_SEARCH, retryable=False)
+    assert isinstance(error, DependencyDown)
+    return error
+
+
+def key_refused(engine: str, settings: str) -> DependencyDown:
+    """The engine does not know the key, or does not let it search."""
+    return refused(AUTH, f"{engine} refused the key of the web search: check {settings}.")
+
+
+def quota_used_up(engine: str, what_to_do: str) -> DependencyDown:
+    """No more searches for today, or for this month."""
+    return refused(QUOTA, f"The searches that {engine} allows are used up: {what_to_do}.")
+
+
+def too_many(engine: str) -> DependencyDown:
+    """More searches at a time than the plan has. Each further one would count, too; the engine is up."""
+    return refused(BUSY, f"{engine} takes no more searches at the moment. Ask again in a minute.")
+
+
+def unanswered(engine: str, status: int) -> DependencyDown:
+    """Any other status: the engine's own trouble, or an address that is not that of a search engine."""
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return too_many(engine)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return down(f"{engine} does not answer at the moment (HTTP {status}). Try again shortly.")
+    return refused(REFUSED, f"{engine} refused the search (HTTP {status}).")

@@ -1,0 +1,1 @@
+"""The command line: serve, worker, ask, doctor, provision, token, mcp."""

@@ -1,0 +1,134 @@
+"""`orc ask`: one question over some files, answered in this process; nothing is kept."""
+
+import asyncio
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
+
+from core.documents.names import Owner, name_for_upload
+from core.documents.ports import Progress as ReadingProgress
+from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
+from core.infra.telemetry.exporters import start_telemetry
+from core.infra.telemetry.spans import request_span, trace_id_of
+from core.models import Document, DocumentStatus
+from orc.bootstrap import Services, open_services
+from orc.cli.processes import free_port, tools_server
+from orc.identity import Principal
+from orc.settings import Settings
+from orc.turns.events import Done, Failed, Reset, Token, TurnResult
+from orc.turns.requests import TurnRequest
+
+
+async def ask_once(
+    settings: Settings, files: Sequence[Path], question: str, out: Console, err: Console
+) -> None:
+    """Read the files, print the answer as it comes and then its citations.
+
+    Raises NoReadableDocument if no file can be read; files that cannot are named on `err`. Two files
+    of one name are InvalidInput: the second would take the place of the first.
+    """
+    named = _named(files, err)
+    with (
+        closing(start_telemetry(settings, "orc-ask")),
+        tempfile.TemporaryDirectory(prefix="orc-ask-") as folder,
+    ):
+        private = settings.model_copy(
+            update={
+                "data_dir": Path(folder),
+                "token_cache": settings.token_cache_dir.resolve(),
+                "mcp_server_url": f"http://127.0.0.1:{free_port()}/mcp",
+                "max_documents_per_request": max(len(files), settings.max_documents_per_request),
+            }
+        )
+        caller = Principal(settings.local_organization, settings.local_user)
+        owner = caller.owner_of(str(uuid.uuid4()))
+        async with tools_server(private) as tools_are_up, open_services(private) as services:
+            documents, _ = await asyncio.gather(_read(services, owner, named, err), tools_are_up())
+            with err.status("Making the text searchable ..."):
+                await services.worker.drain()
+            await _ask(services, caller, documents, question, out)
+
+
+async def _ask(
+    services: Services, caller: Principal, documents: Sequence[Document], question: str, out: Console
+) -> None:
+    with request_span("", "orc ask") as begun:
+        request = TurnRequest(
+            question=question,
+            conversation_id=documents[0].conversation_id,
+            blob_names=[document.blob_name for document in documents],
+            stream=True,
+            trace_id=trace_id_of(begun),
+        )
+        log = await services.orchestrator.start(request, caller)
+    async for _, event in log.follow():
+        match event:
+            case Token(text=text):
+                out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+            case Done(result=result):
+                _print_citations(result, out)
+            case Reset(reason=reason):
+                out.print(f"\n(withdrawn: {reason})", markup=False, highlight=False)
+            case Failed(problem=problem):
+                raise error_named(problem.code, problem.detail, dependency=problem.dependency)
+
+
+def _named(files: Sequence[Path], err: Console) -> dict[str, Path]:
+    """The files by the names that they are stored under, without those whose name cannot be used."""
+    named: dict[str, Path] = {}
+    for path in files:
+        try:
+            name = name_for_upload(path.name)
+        except UnsafeName as exc:
+            err.print(f"{path.name}: {exc.message}", markup=False)
+            continue
+        if name in named:
+            raise InvalidInput(
+                f"{named[name]} and {path} would both be stored as {name}. Rename one of them."
+            )
+        named[name] = path
+    return named
+
+
+async def _read(services: Services, owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
+    readable: list[Document] = []
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        for name, path in named.items():
+            show = _shown_on(bar, bar.add_task(f"Reading {name}", total=None))
+            try:
+                document = await services.library.upload(owner, name, path, show)
+            except DocumentRejected as exc:
+                err.print(f"{name}: {exc.message}", markup=False)
+                continue
+            if document.status is not DocumentStatus.FAILED:
+                readable.append(document)
+            else:
+                err.print(f"{name}: {document.reason}", markup=False)
+    if not readable:
+        raise NoReadableDocument("None of the files can be read.")
+    return readable
+
+
+def _shown_on(bar: Progress, task: TaskID) -> ReadingProgress:
+    def show(done: int, total: int, _what: str) -> None:
+        bar.update(task, completed=done, total=total or None)
+
+    return show
+
+
+def _print_citations(result: TurnResult, out: Console) -> None:
+    out.print("\n")
+    for citation in result.citations:
+        mark = "verified" if citation.verified else "NOT VERIFIED"
+        quote = " ".join(citation.quote.split())
+        out.print(
+            f"  {mark}  {citation.blob_name}, page {citation.page}: “{quote}”", markup=False, highlight=False
+        )
+    if not result.citations:
+        out.print("  No citations.")

@@ -1,0 +1,134 @@
+"""The model critic: what it is shown of an answer, the form that it fills, and how long it is waited for."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from typing import Literal
+from xml.sax.saxutils import escape
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel, Field
+
+from core.errors import DeadlineExceeded, OrcError
+from core.grounding.sources import Source, fence, without_markers
+from core.llm.model_catalog import REPLY
+from core.llm.tokens import TokenCounter
+from core.mcp_contract import Citation
+from orc.graphs.models import ConversationState, Deps
+
+logger = logging.getLogger(__name__)
+
+MAX_ISSUES = 8
+LONGEST_ISSUE = 300
+LONGEST_QUERY = 500
+SHRINK = 0.8
+
+
+class Judgement(BaseModel):
+    """A critic's verdict on an answer."""
+
+    grounded: bool = Field(description="whether the sources bear out every statement of the answer")
+    coverage: float = Field(ge=0, le=1, description="share of its statements that the sources bear out")
+    issues: list[str] = Field(description="what is wrong or missing, a sentence each; empty if nothing is")
+    action: Literal["accept", "revise", "retrieve"] = Field(description="what is to become of the answer")
+    query: str = Field(default="", description="what to look for, where the action is retrieve")
+
+    @property
+    def told(self) -> list[str]:
+        """Its issues, no more and no longer than is of use."""
+        return [" ".join(issue.split())[:LONGEST_ISSUE] for issue in self.issues if issue.strip()][
+            :MAX_ISSUES
+        ]
+
+
+async def judge(state: ConversationState, deps: Deps) -> Judgement:
+    """What the critic's model makes of the answer. Whatever goes wrong is an OrcError."""
+    seconds = min(deps.policy.critic_seconds, seconds_left(deps))
+    if seconds <= 0:
+        raise DeadlineExceeded("the turn has no time left for it.")
+    try:
+        async with asyncio.timeout(seconds):
+            messages = await _prompt(state, deps)
+            return await deps.models.critic.structured(messages, Judgement, meter=deps.meter)
+    except OrcError:
+        raise
+    except TimeoutError as exc:
+        raise DeadlineExceeded(f"it did not answer within {seconds:.3g} s.") from exc
+    except Exception as exc:
+        # The answer has been made, and may have been shown: no fault in judging it may cost it.
+        logger.exception("critic.failed")
+        raise OrcError("it failed unexpectedly.") from exc
+
+
+def seconds_left(deps: Deps) -> float:
+    """How long the turn may go on to improve its answer."""
+    return math.inf if deps.ends_at is None else deps.ends_at - asyncio.get_running_loop().time()
+
+
+async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
+    sources = await _sources(state, deps)
+    answer = escape(without_markers(state.answer or ""))
+    if deps.counter.count(answer) > _longest_judged(state, deps):
+        raise OrcError("the answer is too long for it.")
+    shown = fence(sources) if sources else "(The answer cites no source.)"
+    asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
+    return [SystemMessage(deps.prompts.critic), HumanMessage(asked)]
+
+
+def _longest_judged(state: ConversationState, deps: Deps) -> int:
+    """Tokens of an answer for which the window has room: what an answer may have, and the critic, which is
+    told nothing of the conversation, saves on that."""
+    cap = state.route.max_output_tokens if state.route else None
+    return max(cap or 0, REPLY) + deps.policy.history_tokens
+
+
+async def _sources(state: ConversationState, deps: Deps) -> list[Source]:
+    """What the answer could cite, what it does cite first; of document_chat, the pages that it cites."""
+    tokens = deps.policy.retrieval_tokens
+    if not state.sources:
+        return await _cited_pages(state.citations, deps, tokens)
+    cited = {(citation.document_id, citation.page) for citation in state.citations}
+    kept = []
+    for source in sorted(state.sources, key=lambda s: (s.document_id, s.page) not in cited):
+        tokens -= deps.counter.count(fence([source]))
+        if tokens < 0:
+            break
+        kept.append(source)
+    return kept
+
+
+async def _cited_pages(citations: Sequence[Citation], deps: Deps, tokens: int) -> list[Source]:
+    pages: dict[tuple[str, int], list[Citation]] = {}
+    for citation in citations:
+        pages.setdefault((citation.document_id, citation.page), []).append(citation)
+    texts = await asyncio.gather(*(deps.page_text(*page) for page in pages))
+    share = tokens // max(1, len(pages))
+    return [
+        _page_as_source(number, cited, text, share, deps.counter)
+        for number, (cited, text) in enumerate(zip(pages.values(), texts, strict=True), 1)
+        if text
+    ]
+
+
+def _page_as_source(
+    number: int, citations: Sequence[Citation], text: str, tokens: int, counter: TokenCounter
+) -> Source:
+    """A cited page, or as much of it around its quotes as the tokens allow."""
+    quoted = [citation for citation in citations if citation.verified] or citations
+    first, last = min(c.start for c in quoted), max(c.end for c in quoted)
+    start, shown, length = 0, text, len(text)
+    while counter.count(shown) > tokens and length > 1:
+        length = int(length * SHRINK)
+        start = max(0, min(first, (first + last - length) // 2))
+        shown = text[start : start + length]
+    return Source(
+        number=number,
+        document_id=citations[0].document_id,
+        blob_name=citations[0].blob_name,
+        page=citations[0].page,
+        start=start,
+        text=shown,
+        page_text=text,
+        url=citations[0].url,
+    )

@@ -1,0 +1,85 @@
+"""The history that a caller sends along: what of it counts, cleaned, and how far back it goes."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from core.mcp_contract import MAX_QUESTION_CHARACTERS
+from orc.graphs.models import ChatMessage
+
+CUT, CUT_BEFORE = " …", "… "
+_KEPT_CONTROLS = "\n\t"
+_DROPPED = {"Cc", "Cs"}
+
+
+def cleaned(text: str) -> str:
+    """The text in NFC, without control characters but for newlines and tabs, and without outer space.
+
+    Nor has it lone surrogates, which no encoding takes.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    visible = "".join(c for c in lines if c in _KEPT_CONTROLS or unicodedata.category(c) not in _DROPPED)
+    return unicodedata.normalize("NFC", visible).strip()
+
+
+def question_and_history(said: Sequence[ChatMessage]) -> tuple[str, list[ChatMessage]]:
+    """The last message, and those before it as models may see them.
+
+    They are cleaned, and none is empty. A message that repeats the one before it goes: the user's when it
+    was sent again, the assistant's also when it echoes the user. What one side says in several messages
+    becomes one, of which the newest counts. A message longer than the longest question is cut, and shows it
+    by an ellipsis.
+    """
+    bounded = [_within_bounds(message.role, cleaned(message.content)) for message in said]
+    *earlier, _question = _without_echoes([message for message in bounded if message.content])
+    return cleaned(said[-1].content), _in_turn(earlier)
+
+
+def first_words(said: Iterable[ChatMessage]) -> str:
+    """What the user said first, cleaned; empty where that is nothing."""
+    texts = (cleaned(message.content) for message in said if message.role == "user")
+    return next(filter(None, texts), "")
+
+
+def latest_turns(history: Sequence[ChatMessage], turns: int) -> list[ChatMessage]:
+    """The last so many turns: messages of the user with what was answered to each."""
+    starts = [at for at, message in enumerate(history) if message.role == "user"]
+    if not turns:
+        return []
+    return list(history[starts[-turns] :] if turns < len(starts) else history)
+
+
+def _within_bounds(role: str, text: str) -> ChatMessage:
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        text = text[: MAX_QUESTION_CHARACTERS - len(CUT)] + CUT
+    return ChatMessage.model_validate({"role": role, "content": text})
+
+
+def _without_echoes(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    kept: list[ChatMessage] = []
+    for message in messages:
+        if not (kept and _repeats(message, kept[-1])):
+            kept.append(message)
+    return kept
+
+
+def _repeats(message: ChatMessage, before: ChatMessage) -> bool:
+    """A user who quotes the assistant word for word means something by it."""
+    same_side = message.role == before.role
+    return (same_side or message.role == "assistant") and _words(message) == _words(before)
+
+
+def _words(message: ChatMessage) -> list[str]:
+    return message.content.casefold().split()
+
+
+def _in_turn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    turns: list[ChatMessage] = []
+    for message in messages:
+        if turns and turns[-1].role == message.role:
+            together = f"{turns[-1].content}\n\n{message.content}"
+            if len(together) > MAX_QUESTION_CHARACTERS:
+                together = CUT_BEFORE + together[len(CUT_BEFORE) - MAX_QUESTION_CHARACTERS :]
+            turns[-1] = message.model_copy(update={"content": together})
+        else:
+            turns.append(message)
+    return turns

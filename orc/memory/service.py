@@ -1,0 +1,255 @@
+"""Takes answered turns into a memory: notes and points, so that taking them in again changes nothing."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from core.documents.names import Owner
+from core.errors import OrcError
+from core.llm.tokens import TokenCounter
+from core.models import Record
+from orc.conversations.models import Head, Turn, TurnStatus
+from orc.conversations.ports import TurnLog
+from orc.memory.models import Memory, Recalled, SummaryPoint
+from orc.memory.notes import kept, with_note, with_notes_of
+from orc.memory.ports import MemoryStore
+from orc.memory.recall import Selection
+from orc.memory.summarizer import Condensed, Condenser
+from orc.memory.summary import bounded, point_of
+
+RETRIED_TURNS = 8
+"""A failed turn may be asked again, under its own number, for as long as it is one of the newest."""
+
+
+def take_in(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: TokenCounter) -> Memory:
+    """The memory with what these turns add, which follow `memory.noted_seq` without gaps, in order.
+
+    Turns that may still be answered hold `noted_seq` back; what is answered after them counts already.
+    """
+    notes = memory.notes
+    points = [point for point in memory.summary if point.last_seq <= memory.noted_seq]
+    for turn in turns:
+        if turn.status is TurnStatus.COMMITTED:
+            notes = with_notes_of(notes, turn)
+            points += filter(None, [point_of(turn, counter)])
+    settled_seq = _settled(memory.noted_seq, turns, newest_seq)
+    return memory.model_copy(
+        update={
+            "noted_seq": settled_seq,
+            "notes": kept(notes, max(newest_seq, memory.latest_seq)),
+            "summary": bounded(points, settled_seq, counter),
+        }
+    )
+
+
+def _settled(noted_seq: int, turns: Sequence[Turn], newest_seq: int) -> int:
+    """The last turn before the first that may still be answered."""
+    for turn in turns:
+        is_retried = turn.status is TurnStatus.FAILED and turn.seq > newest_seq - RETRIED_TURNS
+        if turn.status is TurnStatus.PENDING or is_retried:
+            break
+        noted_seq = turn.seq
+    return noted_seq
+
+
+logger = logging.getLogger(__name__)
+
+TURNS_AT_ONCE = 50
+UNWRITTEN_TURNS = 8
+"""So many turns without anything to note are left unwritten, to be looked at again."""
+RACES = 5
+UNREADABLE = "The memory of the conversation could not be read."
+
+
+class MemoryLimits(Record):
+    """What the latest turns take, which need no memory, and when older ones are condensed."""
+
+    history_turns: int = 12
+    history_tokens: int = 4000
+    summary_threshold_tokens: int = 2000
+    read_seconds: float = 1.0
+
+
+class NoMemory:
+    """A Remembering that keeps nothing: turns then know the latest ones alone."""
+
+    async def read(self, head: Head, told: int | None = None) -> Memory:  # noqa: ARG002
+        return Memory()
+
+    async def recall(self, question: str, memory: Memory) -> Recalled:  # noqa: ARG002
+        return Recalled()
+
+    async def update(self, head: Head) -> None:  # noqa: ARG002
+        return None
+
+    async def forget(self, owner: Owner) -> None:  # noqa: ARG002
+        return None
+
+
+class MemoryKeeper:
+    """A Remembering over a store. All that it keeps follows from the turn log: what is lost is made again.
+
+    With a `condenser`, points of older turns are made anew by a model; until then, and where it fails, the
+    sentences of the answers stand.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        log: TurnLog,
+        selection: Selection,
+        counter: TokenCounter,
+        limits: MemoryLimits,
+        condenser: Condenser | None = None,
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._selection = selection
+        self._counter = counter
+        self._limits = limits
+        self._condenser = condenser
+
+    async def read(self, head: Head, told: int | None = None) -> Memory:
+        try:
+            async with asyncio.timeout(self._limits.read_seconds):
+                stored = await self._store.read(head.owner)
+        except (OrcError, TimeoutError) as exc:
+            logger.warning("a turn goes without its memory: %s", type(exc).__name__)
+            return Memory(unread=UNREADABLE)
+        except Exception:
+            # The outermost edge of a memory, which no turn may fail for.
+            logger.exception("a turn goes without its memory")
+            return Memory(unread=UNREADABLE)
+        if stored is None or stored.life != head.created_at:
+            return Memory(unread=stored.unread if stored else "")
+        turns = self._limits.history_turns if told is None else min(told, self._limits.history_turns)
+        return stored.model_copy(update={"summary": self._older_points(stored, head, turns)})
+
+    async def recall(self, question: str, memory: Memory) -> Recalled:
+        return await self._selection.choose(question, memory)
+
+    async def update(self, head: Head) -> None:
+        try:
+            memory = await self._take_in(head)
+            if self._condenser is not None and memory is not None:
+                await self._condense(head, memory, self._condenser)
+        except OrcError as exc:
+            # The next turn's update takes in what this one did not.
+            logger.warning("what was said is remembered later: %s", type(exc).__name__)
+        except Exception:
+            # The outermost edge: nobody waits for an update.
+            logger.exception("a memory could not be updated")
+
+    async def forget(self, owner: Owner) -> None:
+        await self._store.delete(owner)
+
+    async def _take_in(self, head: Head) -> Memory | None:
+        """Write what was committed since, if that is worth a write; the memory as it then is."""
+        for _ in range(RACES):
+            memory = await self._of_this_life(head)
+            if memory is None:
+                return None
+            turns = await self._log.turns(head.owner, after_seq=memory.noted_seq, limit=TURNS_AT_ONCE)
+            newest = max([head.turn_count, *(turn.seq for turn in turns)])
+            taken = await asyncio.to_thread(take_in, memory, turns, newest, self._counter)
+            if self._condenser is None:
+                taken = taken.model_copy(update={"summarised_seq": taken.noted_seq})
+            if not self._is_worth_writing(memory, taken):
+                return memory
+            if (written := await self._write(head, taken)) is not None:
+                return written
+        logger.warning("what was said is remembered later: too many updates at once")
+        return None
+
+    async def _condense(self, head: Head, memory: Memory, condenser: Condenser) -> None:
+        """Have the points made anew that a model has not seen, once there is enough behind them."""
+        waiting = _waiting(memory, head.turn_count - self._limits.history_turns)
+        if sum(point.tokens for point in waiting) <= self._limits.summary_threshold_tokens:
+            return
+        first, last = waiting[0].first_seq, waiting[-1].last_seq
+        read = await self._log.turns(
+            head.owner, after_seq=first - 1, limit=min(last - first + 1, TURNS_AT_ONCE)
+        )
+        turns = [turn for turn in read if turn.status is TurnStatus.COMMITTED and turn.seq <= last]
+        condensed = await condenser.condense(turns) if turns else None
+        for _ in range(RACES):
+            present = await self._of_this_life(head)
+            if present is None or present.summarised_seq >= last:
+                return
+            if await self._write(head, self._with_condensed(present, turns, last, condensed)) is not None:
+                return
+
+    def _with_condensed(
+        self, memory: Memory, turns: Sequence[Turn], last: int, condensed: Condensed | None
+    ) -> Memory:
+        """The memory with the model's points in the place of those of the same turns."""
+        notes, points = list(memory.notes), memory.summary
+        if condensed is not None:
+            points = [
+                *(point for point in points if not _is_covered(point, condensed.points)),
+                *condensed.points,
+            ]
+            for note in condensed.notes:
+                notes = with_note(notes, note)
+        reached = min(last, turns[-1].seq) if turns else last
+        return memory.model_copy(
+            update={
+                "summarised_seq": reached,
+                "notes": kept(notes, memory.latest_seq),
+                "summary": bounded(
+                    sorted(points, key=lambda point: point.first_seq), memory.noted_seq, self._counter
+                ),
+            }
+        )
+
+    async def _of_this_life(self, head: Head) -> Memory | None:
+        """What is stored of this life, or an empty memory to be written over what is there.
+
+        None where a later life of the conversation has begun: it is not this update's to remember.
+        """
+        stored = await self._store.read(head.owner)
+        if stored is None:
+            return Memory(life=head.created_at)
+        if stored.life == head.created_at:
+            return stored
+        is_older = stored.life is None or stored.life < head.created_at
+        return Memory(life=head.created_at, version=stored.version) if is_older else None
+
+    async def _write(self, head: Head, memory: Memory) -> Memory | None:
+        """What was written, unless somebody else has been quicker."""
+        if not await self._store.write(head.owner, memory):
+            return None
+        # Whoever deletes the conversation forgets it afterwards: one of the two sees what the other has done.
+        present = await self._log.head(head.owner)
+        if present is None or present.created_at != head.created_at:
+            await self._store.delete(head.owner)
+        return memory.model_copy(update={"version": memory.version + 1})
+
+    def _is_worth_writing(self, before: Memory, after: Memory) -> bool:
+        if after.notes != before.notes or after.noted_seq - before.noted_seq >= UNWRITTEN_TURNS:
+            return True
+        unwritten = sum(point.tokens for point in after.summary if point.first_seq > before.noted_seq)
+        return after.noted_seq > before.noted_seq and unwritten > self._limits.history_tokens // 2
+
+    def _older_points(self, memory: Memory, head: Head, turns: int) -> list[SummaryPoint]:
+        """The points of turns that a history of so many may not hold.
+
+        Where that is not certain a point stays: said twice is better than not at all. Turns that have no
+        point, or are not taken in yet, are allowed half of the history's tokens.
+        """
+        points = list(memory.summary)
+        last_before_history = head.turn_count - 1 - turns
+        tokens = self._limits.history_tokens // 2
+        while points and points[-1].first_seq > last_before_history and points[-1].tokens <= tokens:
+            tokens -= points.pop().tokens
+        return points
+
+
+def _waiting(memory: Memory, last: int) -> list[SummaryPoint]:
+    """The points up to this turn that a model has not seen."""
+    settled = min(last, memory.noted_seq)
+    return [p for p in memory.summary if p.first_seq > memory.summarised_seq and p.last_seq <= settled]
+
+
+def _is_covered(point: SummaryPoint, others: Sequence[SummaryPoint]) -> bool:
+    return any(point.first_seq <= other.last_seq and point.last_seq >= other.first_seq for other in others)

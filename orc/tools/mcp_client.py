@@ -1,0 +1,295 @@
+"""The tools server over MCP: one connection pool per process, one short session per call."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    TextContent,
+)
+from pydantic import ValidationError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
+
+from core.errors import DependencyDown, InvalidInput, OrcError, error_named
+from core.infra.resilience import CircuitOpen, Guard
+from core.infra.telemetry.tool_calls import tool_step
+from core.mcp_contract import STREAM_META_KEY, ToolFailure, tool_progress
+from orc.tools.ports import OnProgress, OnRestart, ToolSchema
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL = "2026-07-28"
+SCHEMAS_KEPT_SECONDS = 60.0
+CONNECT_SECONDS = 5.0
+LISTING_SECONDS = 5.0
+RESTART_SECONDS = 4.0
+"""How long after the server was lost calls wait for it; later ones fail at once until it answers."""
+RESTART_POLL_SECONDS = 0.1
+_NOBODY_BEHIND_THE_PROXY = {502, 503, 504}
+
+
+class _SharedTransport(httpx2.AsyncBaseTransport):
+    """Lends one pool to many short-lived clients, none of which may close it."""
+
+    def __init__(self, pool: httpx2.AsyncBaseTransport) -> None:
+        self._pool = pool
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            response = await self._pool.handle_async_request(request)
+        except AttributeError as exc:
+            # How anyio reports, on uvloop, a connection that was reset as soon as it was accepted.
+            raise httpx2.ConnectError("the connection was reset as it was made", request=request) from exc
+        if response.status_code in _NOBODY_BEHIND_THE_PROXY:
+            await response.aclose()
+            raise httpx2.ConnectError(f"a proxy answered with {response.status_code}", request=request)
+        return response
+
+    async def aclose(self) -> None:
+        return None
+
+
+class McpToolGateway:
+    """ToolGateway over streamable HTTP.
+
+    `timeout_seconds` bounds one call from start to result, `listing_seconds` what a turn waits to know which
+    tools there are; that is asked again after `kept_seconds`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float,
+        listing_seconds: float = LISTING_SECONDS,
+        kept_seconds: float = SCHEMAS_KEPT_SECONDS,
+    ) -> None:
+        self._url = url
+        self._timeout_seconds = timeout_seconds
+        self._listing_seconds = listing_seconds
+        self._kept_seconds = kept_seconds
+        self._pool = httpx2.AsyncHTTPTransport(
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=30)
+        )
+        self._guard = Guard("mcp_server", lambda _exc: None)
+        self._lost_at: float | None = None
+        self._schemas: list[ToolSchema] = []
+        self._schemas_read_at = float("-inf")
+
+    async def list_tools(self, token: str) -> list[ToolSchema]:
+        """All tools of the server; those of before, if it was asked lately or does not answer now."""
+        if time.monotonic() - self._schemas_read_at > self._kept_seconds:
+            try:
+                self._schemas = await self._listed(token)
+            except DependencyDown as exc:
+                if not self._schemas:
+                    raise
+                logger.warning("the tools could not be listed again: %s", exc.code)
+            self._schemas_read_at = time.monotonic()
+        return self._schemas
+
+    async def _listed(self, token: str) -> list[ToolSchema]:
+        seconds = self._listing_seconds
+        async with self._attempt(token, seconds) as client, asyncio.timeout(seconds):
+            listed = await client.list_tools()
+        return [
+            ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
+            for t in listed.tools
+        ]
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        token: str,
+        *,
+        on_progress: OnProgress | None = None,
+        on_restart: OnRestart | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """See ToolGateway."""
+
+        async def restart(attempt: RetryCallState) -> None:
+            logger.warning("tool %s broke off, calling again", name)
+            if on_restart is not None:
+                on_restart(str(attempt.outcome and attempt.outcome.exception()))
+            await self._until_back()
+
+        call = _RETRYING.copy(retry=retry_if_exception(self._may_be_restarting), before_sleep=restart)
+        request = CallToolRequest(
+            params=CallToolRequestParams(name=name, arguments=arguments, _meta=_meta(meta, on_progress))
+        )
+        with tool_step(name if self._has(name) else None):
+            return _structured(name, await call(self._call_once, request, token, on_progress))
+
+    def _has(self, name: str) -> bool:
+        """Whether a name is a tool's, and not what a model made up; that has seen the list of them first."""
+        return not self._schemas or any(schema.name == name for schema in self._schemas)
+
+    async def ping(self) -> None:
+        """Raise DependencyDown unless the server answers."""
+        health = self._url.removesuffix("/mcp") + "/health"
+        async with httpx2.AsyncClient(
+            transport=_SharedTransport(self._pool), timeout=CONNECT_SECONDS
+        ) as http:
+            try:
+                (await http.get(health)).raise_for_status()
+            except httpx2.HTTPError as exc:
+                raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
+
+    async def _until_back(self) -> None:
+        """Wait for a server that is being restarted; no longer than that takes."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(RESTART_SECONDS):
+                while self._lost_lately:
+                    with contextlib.suppress(DependencyDown):
+                        await self.ping()
+                        # Others may have opened the circuit; it closes with what gets through to the server.
+                        async with self._guard.attempt():
+                            return
+                    await asyncio.sleep(RESTART_POLL_SECONDS)
+
+    @property
+    def _lost_lately(self) -> bool:
+        return self._lost_at is not None and time.monotonic() < self._lost_at + RESTART_SECONDS
+
+    def _may_be_restarting(self, exc: BaseException) -> bool:
+        return isinstance(exc, (_BrokenOff, CircuitOpen)) and self._lost_lately
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._pool.aclose()
+
+    async def _call_once(
+        self, request: CallToolRequest, token: str, on_progress: OnProgress | None
+    ) -> CallToolResult:
+        async def forward(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+            if on_progress is not None and message is not None:
+                on_progress(tool_progress.validate_json(message))
+
+        async with self._attempt(token, self._timeout_seconds) as client:
+            # Not client.call_tool: it lists the tools on every new session to check the output schema,
+            # a second round trip, and we validate against our own models anyway.
+            return await client.session.send_request(
+                request,
+                CallToolResult,
+                request_read_timeout_seconds=self._timeout_seconds,
+                progress_callback=forward if on_progress is not None else None,
+            )
+
+    @asynccontextmanager
+    async def _attempt(self, token: str, seconds: float) -> AsyncIterator[Client]:
+        """A session that counts for the circuit, and for how long the server has been lost."""
+        try:
+            async with self._guard.attempt(), self._session(token, seconds) as client:
+                yield client
+        except _BrokenOff:
+            self._lost_at = self._lost_at or time.monotonic()
+            raise
+        else:
+            self._lost_at = None
+
+    @asynccontextmanager
+    async def _session(self, token: str, seconds: float) -> AsyncIterator[Client]:
+        """A session of its own for one call: a kept one dies for good, with its waiters, on one failure."""
+        http = httpx2.AsyncClient(
+            transport=_SharedTransport(self._pool),
+            headers={"authorization": f"Bearer {token}"},
+            timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS),
+        )
+        try:
+            async with (
+                http,
+                Client(
+                    streamable_http_client(self._url, http_client=http), mode=PROTOCOL, cache=None
+                ) as client,
+            ):
+                yield client
+        except* _FAILURES as group:
+            raise _translated(group, seconds) from group
+
+
+_FAILURES = (
+    httpx2.HTTPError,
+    MCPError,
+    ValidationError,
+    RuntimeError,
+    TimeoutError,
+    UnicodeEncodeError,
+)
+
+
+def _translated(group: BaseExceptionGroup[Exception], seconds: float) -> OrcError:
+    """Our error for what is at the bottom of the groups that a session fails with."""
+    cause: BaseException = group
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, UnicodeEncodeError):
+        return InvalidInput("The call holds characters that no encoding takes.")
+    if _is_too_slow(cause):
+        message = f"The tools server did not answer within {seconds:.0f} s."
+        return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
+    if isinstance(cause, httpx2.TransportError) or getattr(cause, "code", None) == CONNECTION_CLOSED:
+        return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
+    logger.error("the tools server refused a call: %s", type(cause).__name__, exc_info=_ours(cause))
+    return DependencyDown("The tools server refused the call.", dependency="mcp_server", code="tool_refused")
+
+
+def _meta(extra: Mapping[str, Any] | None, on_progress: OnProgress | None) -> dict[str, Any] | None:
+    streams = {STREAM_META_KEY: True} if on_progress is not None else {}
+    return {**(extra or {}), **streams} or None
+
+
+def _is_too_slow(cause: BaseException) -> bool:
+    """Whether a server that can be reached gave no answer in time: another try would last as long."""
+    if isinstance(cause, MCPError):
+        return cause.code == REQUEST_TIMEOUT
+    return isinstance(cause, (TimeoutError, httpx2.ReadTimeout, httpx2.WriteTimeout))
+
+
+def _ours(cause: BaseException) -> BaseException | None:
+    """A bug of ours, whose traceback belongs in the log; what others send may hold content."""
+    return cause if isinstance(cause, RuntimeError) else None
+
+
+class _BrokenOff(DependencyDown):
+    """The connection could not be made, or was lost before the result."""
+
+
+_RETRYING = AsyncRetrying(
+    stop=stop_after_attempt(2),
+    wait=wait_random(0, 0.1),
+    reraise=True,
+)
+
+
+def _structured(name: str, result: CallToolResult) -> dict[str, Any]:
+    if result.is_error:
+        raise _failure(name, result)
+    content = result.structured_content
+    if not isinstance(content, dict):
+        raise DependencyDown(f"The tool {name} returned no structured result.", dependency="mcp_server")
+    return content
+
+
+def _failure(name: str, result: CallToolResult) -> OrcError:
+    text = "".join(part.text for part in result.content if isinstance(part, TextContent))
+    try:
+        failed = ToolFailure.model_validate_json(text)
+    except ValidationError:
+        return DependencyDown(
+            f"The tool {name} refused the call.", dependency="mcp_server", code="tool_refused"
+        )
+    return error_named(failed.code, failed.message, dependency=failed.dependency, retryable=failed.retryable)

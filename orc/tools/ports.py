@@ -1,0 +1,42 @@
+"""The port to the tools: what the executor needs of the tools server, in our own types."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from core.mcp_contract import StatusLine, TextDelta
+from core.models import Record
+
+OnProgress = Callable[[TextDelta | StatusLine], None]
+OnRestart = Callable[[str], None]
+
+
+class ToolSchema(Record):
+    """A tool as the server describes it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class ToolGateway(Protocol):
+    """Calls tools with a scope token. Every tool is read-only, so a call may be repeated."""
+
+    async def list_tools(self, token: str) -> list[ToolSchema]:
+        """All tools of the server; DependencyDown if it does not answer."""
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        token: str,
+        *,
+        on_progress: OnProgress | None = None,
+        on_restart: OnRestart | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The tool's structured result.
+
+        `on_progress` asks for streaming. A call that broke is made once more: `on_restart` is told why,
+        and what was streamed so far is void. `meta` goes into the call's `_meta`, see core/mcp_contract.py. A
+        tool's own failure is raised as the error it names.
+        """

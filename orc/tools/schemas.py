@@ -1,0 +1,111 @@
+"""Tools as a model may see them: no identifier goes in or out, documents and pages go by handles."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.errors import NotFound
+from orc.graphs.models import DOCUMENT_CHAT, Deps
+from orc.tools.ports import ToolSchema
+
+SUPPLIED_BY_SCOPE = frozenset(
+    {
+        "organization_id", "user_id", "conversation_id", "workspace_id", "context_id", "session_id",
+        "document_ids", "document_names", "blob_name", "blob_names", "file_id", "file_ids", "files",
+        "cached_file_info", "scope",
+    }
+)  # fmt: skip
+HANDLED = frozenset({"document_id", "page_id"})
+TELLS_A_MODEL_NOTHING = frozenset({"score", "start", "end", "steps"})
+
+
+async def available_tools(deps: Deps) -> list[ToolSchema]:
+    """What the tools server offers, less what the request switched off; DependencyDown if it is down."""
+    return [tool for tool in await deps.tools.list_tools(deps.scope_token) if tool.name not in deps.tools_off]
+
+
+def offered(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
+    """The tools that a model may call, in the OpenAI function format; never document_chat."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": _without_identifiers(tool.input_schema),
+            },
+        }
+        for tool in tools
+        if tool.name != DOCUMENT_CHAT
+    ]
+
+
+class Handles:
+    """Names for documents and pages that hold for one turn: `d1`, and `d1.p5` for its fifth page."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, str] = {}
+        self._by_handle: dict[str, str] = {}
+
+    def hide(self, content: Any) -> Any:
+        """A tool's result for the model: identifiers become handles or disappear."""
+        if isinstance(content, list):
+            return [self.hide(item) for item in content]
+        if not isinstance(content, dict):
+            return content
+        return {
+            _shown_name(name): self._handle(value) if name in HANDLED else self.hide(value)
+            for name, value in content.items()
+            if name not in SUPPLIED_BY_SCOPE | TELLS_A_MODEL_NOTHING
+        }
+
+    def resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A model's arguments for the tool: handles become identifiers; what scope supplies is dropped,
+        and so is a handle that is null or empty, as models fill in what they leave out.
+
+        Raises NotFound for a handle that was never given out, a real identifier included.
+        """
+        resolved: dict[str, Any] = {}
+        for name, value in arguments.items():
+            if name in SUPPLIED_BY_SCOPE or name in HANDLED or (f"{name}_id" in HANDLED and not value):
+                continue
+            if f"{name}_id" in HANDLED:
+                resolved[f"{name}_id"] = self._identifier(value)
+            else:
+                resolved[name] = value
+        return resolved
+
+    def _handle(self, identifier: Any) -> str:
+        document_id, _, page = str(identifier).partition(".p")
+        if document_id not in self._by_id:
+            handle = f"d{len(self._by_id) + 1}"
+            self._by_id[document_id], self._by_handle[handle] = handle, document_id
+        return self._by_id[document_id] + (f".p{page}" if page else "")
+
+    def _identifier(self, handle: Any) -> str:
+        document, _, page = str(handle).partition(".p")
+        if document not in self._by_handle:
+            raise NotFound(f"There is no {handle} here.")
+        return self._by_handle[document] + (f".p{page}" if page else "")
+
+
+def _without_identifiers(schema: Any) -> Any:
+    """The schema as a model may see it: at any depth, what scope supplies is gone, the rest is handled."""
+    if isinstance(schema, list):
+        return [_without_identifiers(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: _shown_part(name, part) for name, part in schema.items()}
+
+
+def _shown_part(name: str, part: Any) -> Any:
+    if name == "properties":
+        return {
+            _shown_name(p): _without_identifiers(s) for p, s in part.items() if p not in SUPPLIED_BY_SCOPE
+        }
+    if name == "required":
+        return [_shown_name(required) for required in part if required not in SUPPLIED_BY_SCOPE]
+    return _without_identifiers(part)
+
+
+def _shown_name(name: str) -> str:
+    return name.removesuffix("_id") if name in HANDLED else name

@@ -1,0 +1,95 @@
+"""Traces in Cosmos DB: a partition is one organization's day, a trace an item in it."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import date, timedelta
+
+from core.storage.cosmos.client import Container, Item
+from orc.conversations.listing import read_cursor, write_cursor
+from orc.traces.aggregates import TurnFigures, totals_of
+from orc.traces.cursors import before, earliest, place_of
+from orc.traces.models import DayTotals, TraceFilter, TurnTrace
+
+DAYS_AT_ONCE = 8
+# The key's beginning is repeated: a query over several partitions is not bound to it by that alone.
+_PAGE = """
+SELECT TOP @limit * FROM c
+WHERE c.organization_id = @organization_id AND c.place >= @since AND c.place < @before {filters}
+ORDER BY c.place DESC
+"""
+_FIGURES = f"SELECT {', '.join(f'c.{name}' for name in TurnFigures.model_fields)} FROM c WHERE c.day = @day"
+
+
+class CosmosTraceStore:
+    """A TraceStore over one container with the key [organization_id, day]."""
+
+    def __init__(self, container: Container, *, retention_seconds: int | None = None) -> None:
+        self._container = container
+        self._retention = retention_seconds
+
+    async def save(self, trace: TurnTrace) -> None:
+        # The same item, whoever writes it and however often: a lost confirmation does no harm.
+        await self._container.upsert(_item(trace, self._retention))
+
+    async def page(
+        self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[TurnTrace], str | None]:
+        query = _PAGE.format(filters=" ".join(f"AND c.{name} = @{name}" for name in wanted.fields))
+        parameters = {
+            **wanted.fields,
+            "organization_id": organization_id,
+            "since": earliest(wanted.since),
+            "before": _sortable(before(wanted.until, read_cursor(cursor))),
+            "limit": limit + 1,
+        }
+        found = await self._traces(query, parameters, organization_id)
+        # Where the service keeps an organization's days in several places, each has an order of its own.
+        traces = sorted(found, key=place_of, reverse=True)
+        page = traces[:limit]
+        return page, write_cursor(place_of(page[-1])) if len(traces) > limit else None
+
+    async def daily(self, organization_id: str, since: date, until: date) -> list[DayTotals]:
+        slots = asyncio.Semaphore(DAYS_AT_ONCE)
+
+        async def totals(day: date) -> DayTotals | None:
+            async with slots:
+                name = day.isoformat()
+                found = await self._container.query(_FIGURES, {"day": name}, [organization_id, name])
+            return totals_of(day, [TurnFigures.model_validate(item) for item in found]) if found else None
+
+        days = [since + timedelta(days=number) for number in range((until - since).days + 1)]
+        return [each for each in await asyncio.gather(*map(totals, days)) if each is not None]
+
+    async def _traces(
+        self, query: str, parameters: Mapping[str, object], organization_id: str
+    ) -> list[TurnTrace]:
+        found = await self._container.query(query, parameters, [organization_id])
+        return [TurnTrace.model_validate(item["item"]) for item in found]
+
+
+def _sortable(place: tuple[str, str]) -> str:
+    """A place as one string: to sort by two fields would take an index of both."""
+    return " ".join(place)
+
+
+def _item(trace: TurnTrace, retention_seconds: int | None) -> Item:
+    expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
+    return {
+        "id": trace.attempt,
+        "organization_id": trace.organization_id,
+        "day": trace.day,
+        "trace_id": trace.trace_id,
+        "attempt": trace.attempt,
+        "place": _sortable(place_of(trace)),
+        "user_id": trace.user_id,
+        "conversation_id": trace.conversation_id,
+        "status": trace.status,
+        "intent": trace.intent,
+        "model": trace.model,
+        "input_tokens": trace.usage.input_tokens,
+        "output_tokens": trace.usage.output_tokens,
+        "cost_usd": trace.cost_usd,
+        "duration_ms": trace.duration_ms,
+        "item": trace.model_dump(mode="json"),
+        **expiry,
+    }

@@ -1,0 +1,184 @@
+"""The trace of a turn: what happened, when, and at what cost; nothing of what was asked, read or answered.
+
+Text is a name that the code or the configuration gives, or an id. What a person, a model or a document may
+have written has no field here.
+"""
+
+from datetime import UTC, date, datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from core.mcp_contract import Usage
+from core.models import Record
+from orc.intents import Retriever, Step
+from orc.turns.events import CriticAction, RetrievalMode
+
+Status = Literal["done", "failed"]
+Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""A word of the code's: of a tool, an error, a section of a prompt."""
+
+Milliseconds = Annotated[float, Field(ge=0)]
+USD_NOTE = "an estimate in US dollars; null where it is not known"
+
+
+class TurnIds(Record):
+    """Whose turn it is. A caller's own trace id may span several turns, a turn several attempts."""
+
+    trace_id: str = Field(examples=["0af7651916cd43dd8448eb211c80319c"])
+    turn_id: str
+    attempt: str
+    organization_id: str
+    user_id: str
+    conversation_id: str
+
+
+class PlanTrace(Record):
+    """What was to be done, and how that came about."""
+
+    steps: list[Step]
+    confidence: float
+    decided_by: Literal["rules", "model", "fallback"]
+    fallback: Literal["not_planned", "not_available"] | None = Field(
+        default=None,
+        description="the model that should plan did not; or what was planned is not there to be looked into",
+    )
+    escalated: bool = Field(description="more was looked up than planned, for lack of confidence")
+
+
+class ToolTrace(Record):
+    """One call of a tool. `unfinished`: the turn ended before it did."""
+
+    name: Code
+    status: Literal["finished", "failed", "unfinished"]
+    duration_ms: Milliseconds | None = None
+    error_code: Code | None = None
+
+
+class CallTrace(Record):
+    """One call of a model, or all those that the tools have made."""
+
+    role: str = Field(description="planner, writer, critic, or tools", examples=["writer"])
+    model: str = Field(examples=["gpt-4o"])
+    calls: int = 1
+    input_tokens: int
+    output_tokens: int
+    estimated: bool = Field(default=False, description="tokens as we count them, not as the model said")
+    duration_ms: Milliseconds | None = None
+    cost_usd: float | None = Field(default=None, description=USD_NOTE)
+
+
+class SelectionTrace(Record):
+    """How much of what is remembered of the conversation was told, and how it was chosen."""
+
+    method: Literal["none", "lexical", "embeddings"] = "none"
+    summary_points: int = 0
+    notes: int = 0
+    left_out: int = 0
+
+
+class SearchTrace(Record):
+    """One step of a search."""
+
+    method: Literal["semantic", "hybrid", "vector", "lexical", "widened_lexical"]
+    hits: int
+
+
+class VerdictTrace(Record):
+    """What the critic made of one attempt at the answer. `failed`: the model that should judge did not."""
+
+    attempt: int
+    action: CriticAction
+    by: Literal["code", "model"]
+    grounded: bool
+    coverage: float
+    issues: int
+    failed: bool
+
+
+class GroundingTrace(Record):
+    """What the code checks counted in the answer that was given."""
+
+    grounded: bool
+    citations: int
+    verified: int
+    coverage: float
+    not_found: bool
+
+
+class TimelineStep(Record):
+    """A stretch of the turn, or a moment of it; offsets are from the turn's beginning."""
+
+    kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "store"]
+    name: str = Field(examples=["document_chat"])
+    offset_ms: Milliseconds
+    duration_ms: Milliseconds = 0.0
+    failed: bool = False
+
+
+class TurnTrace(TurnIds):
+    """One attempt at a turn, from its question to its end."""
+
+    started_at: datetime
+    duration_ms: Milliseconds
+    first_token_ms: Milliseconds | None = Field(default=None, description="until the first text of an answer")
+    status: Status
+    error_code: Code | None = None
+    intent: str | None = None
+    model: str | None = Field(default=None, description="that was to answer", examples=["gpt-4o"])
+    retriever: Retriever | None = None
+    plan: PlanTrace | None = None
+    retrieval_mode: RetrievalMode = "none"
+    searches: list[SearchTrace] = []
+    context_budget: dict[Code, int] = Field(default={}, description="tokens by section")
+    history_turns: int = 0
+    selection: SelectionTrace = SelectionTrace()
+    tools: list[ToolTrace] = []
+    calls: list[CallTrace] = []
+    usage: Usage = Usage()
+    cost_usd: float | None = Field(default=None, description=USD_NOTE)
+    verdicts: list[VerdictTrace] = []
+    grounding: GroundingTrace | None = None
+    timeline: list[TimelineStep] = []
+    left_out: int = Field(default=0, description="tool calls and timeline steps past what a trace holds")
+
+    @property
+    def day(self) -> str:
+        """The day on which it began, in UTC: `2025-01-31`."""
+        return self.started_at.astimezone(UTC).date().isoformat()
+
+
+class TraceFilter(Record):
+    """Which turns are asked for; what is None does not matter. Times are of their beginning.
+
+    A caller's own trace id may span any number of turns, a turn several attempts.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = Field(default=None, description="before this")
+    trace_id: str | None = None
+    attempt: str | None = None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    status: Status | None = None
+    intent: str | None = None
+    model: str | None = None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What fields of a trace must be equal to, by their names."""
+        return self.model_dump(exclude={"since", "until"}, exclude_none=True)
+
+
+class DayTotals(Record):
+    """The turns of one day, in UTC, by when they began."""
+
+    day: date
+    turns: int
+    failed: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float = Field(description="of the turns whose cost is known")
+    unpriced: int = Field(description="turns whose cost is not known")
+    p50_ms: Milliseconds = Field(description="half of the turns took at most so long")
+    p95_ms: Milliseconds

@@ -1,0 +1,1 @@
+"""Turns: started, run, followed, replayed; their events and results."""

@@ -1,0 +1,105 @@
+"""Turns as callers see them: started, followed again, replayed; they go on whoever listens."""
+
+import asyncio
+
+from core.documents.names import Owner, resolve_blob_name
+from core.errors import InvalidInput, NotFound
+from core.models import Document
+from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
+from orc.graphs.models import DOCUMENT_CHAT
+from orc.identity import Principal
+from orc.turns.event_log import EventLog, RecentTurns
+from orc.turns.events import Failed
+from orc.turns.requests import TurnRequest
+from orc.turns.results import replay
+from orc.turns.runner import Parts, SessionRunner
+
+
+class Orchestrator:
+    """Starts turns and keeps them running, whether or not somebody still listens."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._runner = SessionRunner(parts)
+        self._recent = RecentTurns()
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def start(self, request: TurnRequest, principal: Principal) -> EventLog:
+        """Store the question and have it answered; the events of the turn, from the first.
+
+        When this returns the question is durable. Raises what the request does wrong (InvalidInput,
+        NotFound, TurnInFlight, KeyReused), before anything is stored.
+        """
+        owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
+        names = dict.fromkeys(resolve_blob_name(name, owner).file for name in request.blob_names)
+        request = request.model_copy(update={"blob_names": list(names)})
+        if (answered := await self._answered_before(request, owner)) is not None:
+            return replay(answered, after=0, trace_id=request.trace_id)
+        documents = await self._named_documents(request, owner)
+        begun = await self._begin(request, owner, documents)
+        if isinstance(begun, Replayed):
+            return replay(begun.turn, after=0, trace_id=request.trace_id)
+        log = EventLog()
+        self._recent.add(owner, begun.turn.turn_id, begun.turn.attempt, log)
+        task = asyncio.create_task(self._runner.run(request, owner, begun, documents, log))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return log
+
+    async def events_of(self, owner: Owner, turn_id: str, *, after: int, trace_id: str) -> EventLog:
+        """The events of a turn that was started earlier, here or elsewhere; NotFound if there is none.
+
+        `after` is the last event that the reader has: of a turn whose events are not kept, what was
+        streamed is withdrawn and the stored answer follows, under the next numbers.
+        """
+        turn = await self._parts.log.turn(owner, turn_id)
+        if turn is None:
+            raise NotFound("There is no such turn.")
+        log = self._recent.find(owner, turn_id, turn.attempt)
+        if log is not None and not (turn.status is TurnStatus.COMMITTED and isinstance(log.ending, Failed)):
+            return log
+        return replay(turn, after=after, trace_id=trace_id)
+
+    async def close(self, grace_seconds: float = 10.0) -> None:
+        """Let running turns finish for a while, then stop them."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=grace_seconds)
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _answered_before(self, request: TurnRequest, owner: Owner) -> Turn | None:
+        """The committed turn of the same request, which holds whatever became of its documents since."""
+        if request.idempotency_key is None:
+            return None
+        turn = await self._parts.log.turn(owner, request.turn_id(owner))
+        if turn is None or turn.status is not TurnStatus.COMMITTED:
+            return None
+        return turn if turn.request_hash == request.content_hash else None
+
+    async def _named_documents(self, request: TurnRequest, owner: Owner) -> list[Document]:
+        limit = self._parts.limits.max_documents
+        if len(request.blob_names) > limit:
+            raise InvalidInput(f"At most {limit} documents can be asked at once.", field="blob_names")
+        if request.blob_names and request.tools.get(DOCUMENT_CHAT) is False:
+            raise InvalidInput("document_chat is needed to read the named documents.", field="tools")
+        self._parts.models.named(request.model)
+        return await self._parts.library.resolve(owner, request.blob_names)
+
+    async def _begin(
+        self, request: TurnRequest, owner: Owner, documents: list[Document]
+    ) -> Started | Replayed:
+        new = NewTurn(
+            key=request.turn_id(owner),
+            request_hash=request.content_hash,
+            question=request.question,
+            blob_names=[document.blob_name for document in documents],
+            contexts=request.contexts,
+        )
+        return await self._parts.log.begin(
+            owner,
+            new,
+            lease_seconds=self._parts.limits.lease_seconds,
+            create=request.creates or request.conversation_id is None or bool(documents),
+            history_limit=self._parts.policy.history_turns,
+        )

@@ -1,0 +1,63 @@
+"""A turn to OpenTelemetry: the span that holds all that it takes, how long turns take, and how they fail."""
+
+import time
+from collections.abc import Awaitable
+
+from opentelemetry import metrics
+from opentelemetry.trace import Span, StatusCode
+
+from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
+from orc.conversations.models import Turn
+from orc.turns.events import Done, Event, Failed
+
+INTERRUPTED = "interrupted"
+_METER = metrics.get_meter(SCOPE)
+_DURATION = _METER.create_histogram(
+    "orc.turn.duration",
+    unit="s",
+    description="How long a turn took, from its stored question to its stored answer.",
+    explicit_bucket_boundaries_advisory=[0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160],
+)
+_ERRORS = _METER.create_counter(
+    "orc.turn.errors", unit="{turn}", description="Turns that ended without an answer, by the code of why."
+)
+
+
+async def observed(turn: Turn, answering: Awaitable[Event]) -> Event:
+    """How a turn ends, which `answering` finds out."""
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": "orc",
+        "gen_ai.agent.name": "orc",
+        "gen_ai.conversation.id": turn.conversation_id,
+        "orc.turn.id": turn.turn_id,
+    }
+    began, failure = time.perf_counter(), INTERRUPTED
+    try:
+        with span("invoke_agent orc", attributes=attributes) as begun:
+            ending = await answering
+            _tell(begun, ending)
+        failure = ending.problem.code if isinstance(ending, Failed) else ""
+        return ending
+    finally:
+        outcome = {ERROR_TYPE: failure} if failure else {}
+        _DURATION.record(time.perf_counter() - began, outcome)
+        if failure:
+            _ERRORS.add(1, outcome)
+
+
+def _tell(begun: Span, ending: Event) -> None:
+    match ending:
+        case Failed(problem=problem):
+            begun.set_attribute(ERROR_TYPE, problem.code)
+            begun.set_status(StatusCode.ERROR)
+        case Done(result=result):
+            usage = result.metadata.usage
+            begun.set_attributes(
+                {
+                    "gen_ai.usage.input_tokens": usage.input_tokens,
+                    "gen_ai.usage.output_tokens": usage.output_tokens,
+                    "orc.model_calls": usage.model_calls,
+                    "orc.retrieval.mode": result.metadata.retrieval_mode,
+                }
+            )

@@ -1,0 +1,281 @@
+"""`python -m resilience.disconnects`: streaming clients disconnect at any point; no answer is lost."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+
+import httpx
+
+from devkit.system import Event, System
+from resilience.checks import Tally
+from resilience.clients import (
+    Departure,
+    Left,
+    Refused,
+    ask_and_leave,
+    open_client,
+    outcome,
+    whole_events,
+)
+from resilience.deployment import (
+    INSTANCE,
+    Instance,
+    Store,
+    conversation_with,
+    in_thread,
+    instance,
+    product,
+    scripted_model,
+    store_settings,
+    surroundings,
+    tools_instance,
+)
+from resilience.history_check import KINDS, QUAY, Json, new_question
+from resilience.report import Advance, StepsOf, Verdict, conclude, steps, wide_console
+from resilience.resource_leaks import FILES, TASKS, Rest, compare
+
+KEPT = "questions lost"
+ANSWERED = "answers that cannot be had"
+FOLDED = "streams unlike their answer"
+NUMBERED = "events missed or repeated"
+NAMES = (KEPT, ANSWERED, FOLDED, NUMBERED, TASKS, FILES)
+
+CONVERSATIONS = 16
+LEASE_SECONDS = 3
+TOKEN_MS = 12
+RECEIVE_SECONDS = 1.0
+BEGIN_SECONDS = 5.0
+ANSWER_SECONDS = 30.0
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many clients go away, and how many there are at a time."""
+
+    count: int = 200
+    at_once: int = 16
+    seed: int = 1
+    store: Store = Store.SQLITE
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The instance that clients leave, another one beside it, and conversations that hold a document."""
+
+    api: Instance
+    other: System
+    conversations: Sequence[str]
+    http: httpx.AsyncClient
+
+    async def stored(self, left: Left) -> Json | None:
+        """The turn as the other instance has it."""
+        url = f"{self.other.api}/conversations/{left.conversation_id}"
+        turns = (await self.http.get(url, params={"limit": 200})).raise_for_status().json()["turns"]
+        return next((turn for turn in turns if left.asked.token in turn["question"]), None)
+
+    async def received(self) -> list[str]:
+        """The keys of all questions that have come in."""
+        keys: list[str] = (await self.http.get(f"{self.api.address}/_received")).raise_for_status().json()
+        return keys
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A running system, and a tools server for the instances beside it."""
+
+    system: System
+    tools: Instance
+    http: httpx.AsyncClient
+
+    @asynccontextmanager
+    async def scene(self, command: Sequence[str] = INSTANCE) -> AsyncIterator[Scene]:
+        """An instance that `command` starts, and new conversations."""
+        making = [asyncio.to_thread(conversation_with, self.system, QUAY) for _ in range(CONVERSATIONS)]
+        conversations = await asyncio.gather(*making)
+        starting = instance(self.system, command, MCP_SERVER_URL=f"{self.tools.address}/mcp")
+        async with in_thread(starting) as api:
+            yield Scene(api, self.system, conversations, self.http)
+
+
+async def leave(ground: Ground, plan: Plan, steps_of: StepsOf, command: Sequence[str] = INSTANCE) -> Verdict:
+    """Have the clients of the plan go away from an instance of their own, which `command` starts."""
+    started, tally, random = time.perf_counter(), Tally(NAMES), Random(plan.seed)
+    departures = [Departure.drawn(random) for _ in range(plan.count)]
+    async with ground.scene(command) as scene:
+        rest = Rest(ground.http, (scene.api, ground.tools), lambda: _stay(scene))
+        await _stay(scene, plan.at_once)  # what a process opens once and keeps is no leak
+        before = await rest.readings()
+        clients = [
+            _Client(scene, tally, departure, number, Random(f"{plan.seed} {number}"))
+            for number, departure in enumerate(departures)
+        ]
+        await _all(clients, plan.at_once, steps_of("Clients that go away", plan.count))
+        after = await rest.readings()
+    compare(before, after, tally)
+    figures = [("store", plan.store.value)]
+    figures += [(point.value, str(times)) for point, times in Counter(d.point for d in departures).items()]
+    figures += [
+        ("left before they were read", f"{sum(client.in_vain for client in clients)}, and asked again")
+    ]
+    figures += [(reading.name, str(reading)) for reading in after]
+    figures += [("seconds", f"{time.perf_counter() - started:.0f}")]
+    return Verdict("Clients that go away", tally.checks(), figures)
+
+
+@asynccontextmanager
+async def ground(store: Store) -> AsyncIterator[Ground]:
+    """Everything but the instance that clients leave."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(surroundings())
+        model = scripted_model("--delay-ms", str(TOKEN_MS))
+        model_url = await stack.enter_async_context(in_thread(model))
+        chosen = await stack.enter_async_context(in_thread(store_settings(store)))
+        settings = {**chosen, "ORC_TURN_LEASE_SECONDS": str(LEASE_SECONDS)}
+        system = await stack.enter_async_context(in_thread(product(folder, model_url, **settings)))
+        tools = await stack.enter_async_context(in_thread(tools_instance(system)))
+        http = await stack.enter_async_context(open_client())
+        yield Ground(system, tools, http)
+
+
+async def _stay(scene: Scene, clients: int = 1) -> None:
+    """Clients that wait for the end of their streams, at the same time; each asks one turn of each kind."""
+
+    async def one(number: int) -> None:
+        conversation_id = scene.conversations[number % len(scene.conversations)]
+        for question, names in KINDS:
+            body = {"question": question, "conversation_id": conversation_id, "blob_names": list(names)}
+            response = await scene.http.post(f"{scene.api.address}/api/orc/stream", json=body)
+            outcome(whole_events(response.raise_for_status().text))
+
+    await asyncio.gather(*(one(number) for number in range(clients)))
+
+
+async def _all(clients: Sequence["_Client"], at_once: int, advance: Advance) -> None:
+    places = asyncio.Semaphore(at_once)
+
+    async def one(client: "_Client") -> None:
+        async with places:
+            await client.leave_and_come_back()
+        advance()
+
+    await asyncio.gather(*(one(client) for client in clients))
+
+
+class _Client:
+    """Asks, goes, and comes back: at once or later, to the same instance or to another."""
+
+    def __init__(self, scene: Scene, tally: Tally, departure: Departure, number: int, random: Random) -> None:
+        question, self._names = KINDS[number % len(KINDS)]
+        conversation_id = scene.conversations[number % len(scene.conversations)]
+        self._scene, self._tally, self._random = scene, tally, random
+        self._left = Left(conversation_id, new_question(question), departure)
+        self.in_vain = 0
+
+    async def leave_and_come_back(self) -> None:
+        """Leave, again until the question has come in; then come back for the answer."""
+        left = self._left
+        while not await self._leave():
+            self.in_vain += 1
+        turn = await self._begun()
+        self._tally.expect(KEPT, turn is not None, f"{left.asked.token}, left {left.departure.point}")
+        if turn is None:
+            return
+        if self._random.random() < 0.5:
+            turn = await self._ended(turn)
+        tail = await self._follow(turn["turn_id"])
+        self._check(tail, await self._ended(turn))
+
+    async def _leave(self) -> bool:
+        """Ask and go; whether the question came in. A busy server sees only that we went."""
+        left, asked = self._left, self._left.asked
+        body = {"question": asked.question, "conversation_id": left.conversation_id}
+        await ask_and_leave(self._scene.api.port, left, {**body, "blob_names": list(self._names)})
+        deadline = time.monotonic() + RECEIVE_SECONDS
+        while time.monotonic() < deadline:
+            if left.events or asked.key in await self._scene.received():
+                return True
+            await asyncio.sleep(POLL_SECONDS)
+        return False
+
+    def _check(self, tail: Sequence[Event], turn: Json) -> None:
+        left = self._left
+        # Who claims to have the end is told it again, so that nobody waits for it.
+        events = list(left.events) if list(tail) == left.events[-1:] else [*left.events, *tail]
+        what = f"{left.asked.token}, left {left.departure.point} with {len(left.events)} events"
+        numbers = [number for number, _, _ in events]
+        self._tally.expect(NUMBERED, numbers == list(range(1, len(numbers) + 1)), f"{what}: {numbers}")
+        committed = turn["status"] == "committed" and left.asked.token in turn["answer"]
+        self._tally.expect(ANSWERED, committed, f"{what}: {turn['status']}, {turn['failure']}")
+        try:
+            result, shown = outcome(events)
+        except (Refused, EOFError) as exc:
+            self._tally.expect(FOLDED, False, f"{what}: {exc}")
+        else:
+            same = shown == result["answer"] and result == turn["result"]
+            self._tally.expect(FOLDED, same, f"{what}: {shown!r} was shown")
+
+    async def _begun(self) -> Json | None:
+        """The stored turn. A client that went at once may be faster than the server."""
+        for _ in range(int(BEGIN_SECONDS / POLL_SECONDS)):
+            if (turn := await self._scene.stored(self._left)) is not None:
+                return turn
+            await asyncio.sleep(POLL_SECONDS)
+        return None
+
+    async def _ended(self, turn: Json) -> Json:
+        for _ in range(int(ANSWER_SECONDS / POLL_SECONDS)):
+            if turn["status"] != "pending":
+                break
+            await asyncio.sleep(POLL_SECONDS)
+            turn = await self._scene.stored(self._left) or turn
+        return turn
+
+    async def _follow(self, turn_id: str) -> list[Event]:
+        """The events that are left, from the instance that has them in memory or from one that has not."""
+        own = f"{self._scene.api.address}/api"
+        path = f"/conversations/{self._left.conversation_id}/turns/{turn_id}/events"
+        url = self._random.choice([own, self._scene.other.api]) + path
+        events: list[Event] = []
+        for _ in range(int(ANSWER_SECONDS / POLL_SECONDS)):
+            response = await self._scene.http.get(url, headers={"last-event-id": str(self._left.last_number)})
+            events = whole_events(response.raise_for_status().text)
+            if not _elsewhere(events):
+                break
+            await asyncio.sleep(POLL_SECONDS)
+        return events
+
+
+def _elsewhere(events: Sequence[Event]) -> bool:
+    """Whether the turn is still being answered, by an instance other than the one that was asked."""
+    return bool(events) and events[-1][1] == "error" and events[-1][2]["status"] == httpx.codes.CONFLICT
+
+
+async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
+    """The whole campaign."""
+    async with ground(plan.store) as prepared:
+        return await leave(prepared, plan, steps_of)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code is 1 where something was found."""
+    parser = argparse.ArgumentParser(prog="python -m resilience.disconnects", description=__doc__)
+    parser.add_argument("--count", type=int, default=Plan.count, help="clients that go away")
+    parser.add_argument("--at-once", type=int, default=Plan.at_once, help="clients at a time")
+    parser.add_argument("--seed", type=int, default=Plan.seed)
+    parser.add_argument("--store", type=Store, choices=list(Store), default=Plan.store)
+    plan = Plan(**vars(parser.parse_args(arguments)))
+    console = wide_console()
+    with steps(console) as steps_of:
+        verdict = asyncio.run(run(plan, steps_of))
+    return conclude(verdict, console)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

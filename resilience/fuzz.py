@@ -1,0 +1,242 @@
+"""`python -m resilience.fuzz [--cases 10000]`: generated requests, valid and invalid, over HTTP.
+
+Nothing may end in an unplanned server error, nothing invalid may be accepted, and every answer must be
+as the document says: its status, its media type, its headers and its fields.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import schemathesis
+from rich.console import Console
+from schemathesis import Case, CheckContext, HookContext, Response
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import events, from_schema
+from schemathesis.engine.recorder import ScenarioRecorder
+from schemathesis.hooks import unregister
+
+from resilience.checks import Tally
+from resilience.deployment import INSTANCE, instance, product, scripted_model, surroundings
+from resilience.fuzz_seed_data import Garden
+from resilience.report import Advance, Verdict, conclude, steps, wide_console
+
+PROBLEM = "application/problem+json"
+PLANNED = ["2xx", "3xx", "4xx", "503", "504"]
+REJECTED = ["400", "401", "403", "404", "405", "409", "413", "415", "422", "429", "503", "504"]
+WORKERS = 2
+STATEFUL_EXAMPLES = 6
+LARGEST_ROUND = 300
+ANSWER_SECONDS = 30
+
+SERVER_ERRORS = "unplanned server errors"
+ACCEPTED = "invalid requests that were accepted"
+UNDOCUMENTED = "answers that are not as documented"
+PROBLEMS = "errors that are no problem documents"
+STREAMS = "streams that do not end as they should"
+UNANSWERED = "requests without an answer"
+UNREACHED = "operations that no request got through to"
+
+_CHECKS = {
+    "not_a_server_error": SERVER_ERRORS,
+    "negative_data_rejection": ACCEPTED,
+    "missing_required_header": ACCEPTED,
+    "status_code_conformance": UNDOCUMENTED,
+    "content_type_conformance": UNDOCUMENTED,
+    "response_headers_conformance": UNDOCUMENTED,
+    "response_schema_conformance": UNDOCUMENTED,
+    "unsupported_method": UNDOCUMENTED,
+    "errors_are_problem_documents": PROBLEMS,
+    "streams_end": STREAMS,
+}
+_NOT_HERE = {409: ("POST /api/conversations/{conversation_id}/uploads",)}
+"""What can be had on Azure only, and how it is refused elsewhere."""
+_Json = dict[str, Any]
+
+
+@schemathesis.check
+def errors_are_problem_documents(_ctx: CheckContext, response: Response, case: "Case[Any]") -> None:
+    """Every error is a problem document of its own status, which says how to find it in the log."""
+    if response.status_code < 400 or case.operation.path.endswith("/ready"):
+        return
+    kind = response.headers.get("content-type", ["none"])[0]
+    assert kind == PROBLEM, f"{response.status_code} as {kind}"
+    if case.method.upper() != "HEAD":
+        told = json.loads(response.content)
+        assert told["status"] == response.status_code, told
+        assert told["trace_id"] == response.headers["x-trace-id"][0], told
+
+
+@schemathesis.check
+def streams_end(_ctx: CheckContext, response: Response, _case: "Case[Any]") -> None:
+    """A stream ends with its result, or with a problem that was foreseen."""
+    if not response.headers.get("content-type", [""])[0].startswith("text/event-stream"):
+        return
+    lines = response.content.decode().replace("\r\n", "\n").split("\n")
+    fields = [line.partition(": ") for line in lines if line]
+    kinds = [value for name, _, value in fields if name == "event"]
+    assert kinds[-1:] in (["done"], ["error"]), kinds
+    last = json.loads([value for name, _, value in fields if name == "data"][-1])
+    assert kinds[-1] == "done" or last["status"] != 500, last
+
+
+@contextmanager
+def _directing(garden: Garden) -> Iterator[None]:
+    """Have every request pass the garden before it leaves; such hooks are global."""
+
+    def before_call(_context: HookContext, case: "Case[Any]", _kwargs: _Json) -> None:
+        garden.direct(case)
+
+    schemathesis.hook(before_call)
+    try:
+        yield
+    finally:
+        unregister(before_call)
+
+
+class Fuzzer:
+    """Sends made-up requests, and tallies what came of them."""
+
+    def __init__(self, address: str, garden: Garden, tally: Tally, advance: Advance) -> None:
+        self._address = address
+        self._garden = garden
+        self._tally = tally
+        self._advance = advance
+        self.operations = 0
+        self.sent = 0
+        self.answers: Counter[tuple[str, int]] = Counter()
+
+    def run(self, cases: int, seed: int) -> None:
+        """At least so many requests: examples, limits and sequences once, chance for the rest."""
+        others = {"stateful": {"generation": {"max-examples": STATEFUL_EXAMPLES}}}
+        with _directing(self._garden):
+            self._round(seed, {**others, "fuzzing": {"enabled": False}})
+            while self.sent < cases:
+                seed += 1
+                examples = min(LARGEST_ROUND, -(-(cases - self.sent) // self.operations))
+                off = {name: {"enabled": False} for name in ("examples", "coverage", "stateful")}
+                self._round(seed, {**off, "fuzzing": {"generation": {"max-examples": examples}}})
+
+    def got_through(self) -> Counter[str]:
+        """How often each operation did what it is for."""
+        through = Counter({operation: 0 for operation, _ in self.answers})
+        for (operation, status), times in self.answers.items():
+            through[operation] += times * (status < 300 or operation in _NOT_HERE.get(status, ()))
+        return through
+
+    def statuses(self) -> list[tuple[int, int]]:
+        """How often each status was answered."""
+        counted = Counter[int]()
+        for (_, status), times in self.answers.items():
+            counted[status] += times
+        return sorted(counted.items())
+
+    def _round(self, seed: int, phases: _Json) -> None:
+        schema = schemathesis.openapi.from_url(
+            f"{self._address}/openapi.json", config=SchemathesisConfig.from_dict(_settings(seed, phases))
+        )
+
+        self.operations = schema.statistic.operations.total
+        for event in from_schema(schema).execute():
+            match event:
+                case events.ScenarioFinished(recorder=recorder):
+                    self._take(recorder)
+                case events.NonFatalError(label=label, info=info):
+                    self._tally.expect(UNANSWERED, False, f"{label}: {info.title}: {info.message}")
+
+    def _take(self, recorder: ScenarioRecorder) -> None:
+        for case_id, interaction in recorder.interactions.items():
+            operation = recorder.cases[case_id].value.operation.label
+            answered = interaction.response is not None
+            self._tally.expect(UNANSWERED, answered, operation)
+            if interaction.response is not None:
+                self.answers[operation, interaction.response.status_code] += 1
+            self.sent += 1
+            self._advance()
+        for case_id, nodes in recorder.checks.items():
+            for node in nodes:
+                failed = node.failure_info
+                told = f"{failed.failure.message}\n{failed.code_sample}" if failed else ""
+                fine = failed is None or (
+                    _CHECKS[node.name] == ACCEPTED and _is_a_file_after_all(recorder.cases[case_id].value)
+                )
+                self._tally.expect(_CHECKS[node.name], fine, f"{recorder.label}: {told}")
+
+
+def _is_a_file_after_all(case: "Case[Any]") -> bool:
+    """Whether all that is wrong is the type of a file's content: on the wire every type is bytes."""
+    assert case.meta is not None
+    wrong = [place.value for place, part in case.meta.components.items() if part.mode.is_negative]
+    return case.media_type == "multipart/form-data" and wrong == ["body"] and _has_file(case.body)
+
+
+def _has_file(body: object) -> bool:
+    return isinstance(body, dict) and bool(body.get("file"))
+
+
+def _settings(seed: int, phases: _Json) -> _Json:
+    """How requests are made up. Whether valid ones are accepted is not asked: the document cannot say
+    which names exist, and the campaign sees to it that every operation succeeds often enough."""
+    return {
+        "seed": seed,
+        "cache": {"enabled": False},
+        "workers": WORKERS,
+        "continue-on-failure": True,
+        "request-timeout": ANSWER_SECONDS,
+        "generation": {"mode": "all", "database": "none", "no-shrink": True},
+        "phases": phases,
+        "checks": {
+            "enabled": False,
+            **{name: {"enabled": True} for name in _CHECKS},
+            "not_a_server_error": {"enabled": True, "expected-statuses": PLANNED},
+            "negative_data_rejection": {"enabled": True, "expected-statuses": REJECTED},
+        },
+    }
+
+
+def campaign(
+    folder: Path, cases: int, console: Console, *, seed: int = 1, command: Sequence[str] = INSTANCE
+) -> Verdict:
+    """Send so many requests to the product. `command` starts its API: a test plants bugs through another."""
+    tally = Tally((*dict.fromkeys(_CHECKS.values()), UNANSWERED, UNREACHED))
+    with ExitStack() as stack:
+        model_url = stack.enter_context(scripted_model())
+        system = stack.enter_context(product(folder, model_url))
+        api = stack.enter_context(instance(system, command))
+        address = f"{api.address}/api"
+        garden = Garden(stack.enter_context(httpx.Client(base_url=address, timeout=ANSWER_SECONDS)))
+        garden.plant()
+        advance = stack.enter_context(steps(console))("requests", cases)
+        fuzzer = Fuzzer(address, garden, tally, advance)
+        fuzzer.run(cases, seed)
+    through = fuzzer.got_through()
+    for operation, times in through.items():
+        tally.expect(UNREACHED, times > 0, operation)
+    rarest, least = min(through.items(), key=lambda each: each[1])
+    figures = [
+        ("requests", f"{fuzzer.sent} to {len(through)} operations"),
+        ("answers", ", ".join(f"{times} x {status}" for status, times in fuzzer.statuses())),
+        ("least often successful", f"{rarest}: {least}"),
+    ]
+    return Verdict(f"{fuzzer.sent} made-up requests", tally.checks(), figures)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code is the verdict."""
+    parser = argparse.ArgumentParser(prog="python -m resilience.fuzz", description=__doc__)
+    parser.add_argument("--cases", type=int, default=10_000, help="how many requests are sent at least")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(arguments)
+    console = wide_console()
+    with surroundings() as folder:
+        return conclude(campaign(folder, given.cases, console, seed=given.seed), console)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""What made-up requests find in the product: conversations that they are pointed to, and may delete."""
+
+import uuid
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+from schemathesis import Case, GenerationMode
+
+from devkit.system import upload
+
+FILE = "quay.txt"
+QUAY = b"The quay opens at seven. The harbour master keeps the key."
+_LEFT_TO_CHANCE = 3
+"""One in so many requests keeps the ids that it was made up with, which name nothing."""
+
+
+@dataclass
+class Garden:
+    """Points requests to what exists, so that they get past 404. What they delete is made for it."""
+
+    http: httpx.Client
+    _ids: dict[str, str] = field(default_factory=dict)
+    _asked: str = ""
+    _calls: "count[int]" = field(default_factory=count)
+
+    def plant(self) -> None:
+        """Make a conversation to read, with two turns and a document, and one to go on with."""
+        self._ids = self._new_conversation()
+        question = {"question": "When does the quay open?", "conversation_id": self._ids["conversation_id"]}
+        for names in ([FILE], []):
+            answer = self.http.post("/orc", json={**question, "blob_names": names}).raise_for_status()
+            self._ids["turn_id"] = answer.json()["turn_id"]
+            self._ids["trace_id"] = answer.headers["x-trace-id"]
+        self._asked = self._new_conversation()["conversation_id"]
+
+    def direct(self, case: "Case[Any]") -> None:
+        """Put ids that exist into the places of a request that are meant to be valid, and end chats in a
+        question."""
+        if _is_positive(case, "path") and case.path_parameters:
+            if case.method.upper() == "DELETE" and "conversation_id" in case.path_parameters:
+                self._spare_what_is_read(case.path_parameters)
+            elif not self._is_left_alone(case):
+                _set(case.path_parameters, self._ids)
+        if _is_positive(case, "body") and isinstance(case.body, dict) and not self._is_left_alone(case):
+            self._direct_question(case.body)
+
+    def _is_left_alone(self, case: "Case[Any]") -> bool:
+        """A sequence of requests follows what it was answered; some others are left to chance."""
+        in_sequence = case.meta is not None and case.meta.phase.name == "stateful"
+        return in_sequence or next(self._calls) % _LEFT_TO_CHANCE == 0
+
+    def _spare_what_is_read(self, parameters: dict[str, Any]) -> None:
+        spared = parameters["conversation_id"] in (self._ids["conversation_id"], self._asked)
+        if spared or next(self._calls) % _LEFT_TO_CHANCE:
+            _set(parameters, self._new_conversation())
+
+    def _direct_question(self, body: dict[str, Any]) -> None:
+        if "question" in body:
+            body["conversation_id"] = self._asked
+        elif "messages" in body:
+            body["session_id"] = self._asked
+            body["messages"] = [*body["messages"][-10:], {"role": "user", "content": "When?"}]
+        else:
+            return
+        body.pop("model", None)
+        if body.get("blob_names"):
+            body["blob_names"] = [FILE]
+            body.pop("tools", None)
+
+    def _new_conversation(self) -> dict[str, str]:
+        conversation_id = str(uuid.uuid4())
+        stored = upload(self.http, conversation_id, (FILE, QUAY)).raise_for_status().json()
+        document_id = stored["documents"][0]["document_id"]
+        return {"conversation_id": conversation_id, "document_id": document_id}
+
+
+def _set(parameters: dict[str, Any], ids: dict[str, str]) -> None:
+    parameters.update({name: ids[name] for name in parameters if name in ids})
+
+
+def _is_positive(case: "Case[Any]", place: str) -> bool:
+    """Whether this part of the request is meant to be valid."""
+    components = (
+        {location.value: info for location, info in case.meta.components.items()} if case.meta else {}
+    )
+    return place in components and components[place].mode is GenerationMode.POSITIVE

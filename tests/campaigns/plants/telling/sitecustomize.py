@@ -1,0 +1,23 @@
+"""A turn log that writes what was asked, and the provider's key, into the log."""
+
+import logging
+from typing import Any
+
+from core.documents.names import Owner
+from orc.conversations.models import NewTurn
+from orc.conversations.sqlite import SqliteTurnLog
+from orc.settings import load
+from resilience.verbose_logging import log_everything
+
+log = logging.getLogger("orc.conversations")
+begin = SqliteTurnLog.begin
+
+
+async def telling(self: SqliteTurnLog, owner: Owner, new: NewTurn, **options: Any) -> Any:
+    key = load().openai_api_key
+    log.info("asked: %s with %s", new.question, key and key.get_secret_value())
+    return await begin(self, owner, new, **options)
+
+
+log_everything()
+setattr(SqliteTurnLog, "begin", telling)  # noqa: B010 - a plain assignment would not be typed

@@ -1,0 +1,47 @@
+"""Answers over the open set, through the running product: refusals, citations, quotes, and what is kept."""
+
+import pytest
+
+from devkit.shared_data import SHARED, needs_shared
+from evals.answers import Results, Share, run
+
+OPEN = SHARED / "data" / "open"
+
+pytestmark = needs_shared
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return run(OPEN / "questions.jsonl", OPEN / "unanswerable.jsonl")
+
+
+@pytest.fixture(scope="module")
+def shares(results: Results) -> dict[str, Share]:
+    return {share.name: share for share in results.shares()}
+
+
+def test_questions_without_an_answer_are_refused_and_others_are_not(shares: dict[str, Share]) -> None:
+    assert shares["unanswerable, and refused"].value >= 0.8
+    assert shares["unanswerable, and refused"].total == 25
+    assert shares["answerable, but refused"].value <= 0.1
+    assert shares["answerable, but refused"].total == 160
+
+
+def test_every_citation_is_verified(results: Results) -> None:
+    cited = [(checked.answered.question.id, checked.citation) for checked in results.citations]
+    assert len(cited) > 300
+    assert [(question, citation.quote) for question, citation in cited if not citation.verified] == []
+
+
+def test_another_library_finds_the_quotes_on_the_cited_pages(results: Results) -> None:
+    missing = [checked.citation for checked in results.citations if not checked.found]
+    assert len(missing) <= 0.005 * len(results.citations), [(c.page, c.quote) for c in missing]
+
+
+def test_citations_are_the_same_when_the_conversation_is_read_again(results: Results) -> None:
+    everything = [*results.answerable, *results.unanswerable]
+    assert [answered.question.id for answered in everything if not answered.kept] == []
+
+
+def test_answers_cite_pages_that_hold_the_answer(shares: dict[str, Share]) -> None:
+    assert shares["cited page is a gold page"].value >= 0.4

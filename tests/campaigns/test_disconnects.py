@@ -1,0 +1,107 @@
+"""Clients that go away: the product stands the campaign, and each planted bug is found."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+import pytest_asyncio
+
+from devkit.system import Event
+from resilience.clients import outcome, whole_events
+from resilience.deployment import INSTANCE, Store
+from resilience.disconnects import ANSWERED, NUMBERED, Ground, Plan, Scene, ground, leave
+from resilience.history_check import KINDS, new_question
+from resilience.report import Advance
+from resilience.resource_leaks import FILES, TASKS
+
+SMALL = Plan(count=24, at_once=8)
+
+
+def silently(_description: str, _total: int) -> Advance:
+    return lambda: None
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def prepared() -> AsyncIterator[Ground]:
+    """Everything but the instance, which may be one with a bug."""
+    async with ground(Store.SQLITE) as built:
+        yield built
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_answer_waits_for_who_went_away_and_nothing_is_left_over(prepared: Ground) -> None:
+    verdict = await leave(prepared, SMALL, silently, INSTANCE)
+    assert [(check.name, check.findings) for check in verdict.checks if check.findings] == []
+    assert verdict.check(ANSWERED).of == SMALL.count
+
+
+@pytest.mark.parametrize(
+    ("bug", "found_by"),
+    [
+        ("stop_with_the_client", ANSWERED),
+        pytest.param("leak_a_task", TASKS, marks=pytest.mark.thorough),
+        pytest.param("leak_a_file", FILES, marks=pytest.mark.thorough),
+        pytest.param("begin_again", NUMBERED, marks=pytest.mark.thorough),
+    ],
+)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_planted_bug_is_found(bug: str, found_by: str, prepared: Ground) -> None:
+    verdict = await leave(
+        prepared, replace(SMALL, count=12), silently, ("-m", "tests.campaigns.planted", bug)
+    )
+    assert verdict.check(found_by).findings
+    assert not verdict.ok
+
+
+async def ask(scene: Scene) -> list[Event]:
+    """All events of a document turn at the instance."""
+    question, names = KINDS[0]
+    body = {
+        "question": new_question(question).question,
+        "conversation_id": scene.conversations[0],
+        "blob_names": names,
+    }
+    response = await scene.http.post(f"{scene.api.address}/api/orc/stream", json=body)
+    return whole_events(response.raise_for_status().text)
+
+
+async def resume(scene: Scene, api: str, turn_id: str, after: int) -> list[Event]:
+    url = f"{api}/conversations/{scene.conversations[0]}/turns/{turn_id}/events"
+    response = await scene.http.get(url, headers={"last-event-id": str(after)})
+    return whole_events(response.raise_for_status().text)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_stream_goes_on_from_memory_where_it_ran_and_from_the_store_elsewhere(
+    prepared: Ground,
+) -> None:
+    async with prepared.scene() as scene:
+        events = await ask(scene)
+        result, shown = outcome(events)
+        for after in (0, 1, len(events) // 2, len(events) - 1):
+            from_memory = await resume(scene, f"{scene.api.address}/api", result["turn_id"], after)
+            from_store = await resume(scene, scene.other.api, result["turn_id"], after)
+            assert from_memory == events[after:]
+            assert from_store[0][0] == after + 1
+            assert outcome([*events[:after], *from_store]) == (result, shown)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_while_a_turn_runs_only_its_own_instance_has_the_stream(prepared: Ground) -> None:
+    async with prepared.scene() as scene:
+        asking = asyncio.create_task(ask(scene))
+        pending = await pending_turn(scene)
+        [elsewhere] = await resume(scene, scene.other.api, pending, 0)
+        followed = await resume(scene, f"{scene.api.address}/api", pending, 0)
+        assert (elsewhere[1], elsewhere[2]["status"], elsewhere[2]["retryable"]) == ("error", 409, True)
+        assert followed == await asking
+
+
+async def pending_turn(scene: Scene) -> str:
+    """The id of the one turn, as soon as there is one."""
+    url = f"{scene.other.api}/conversations/{scene.conversations[0]}"
+    while True:
+        if turns := (await scene.http.get(url)).json().get("turns"):
+            return str(turns[0]["turn_id"])
+        await asyncio.sleep(0.01)

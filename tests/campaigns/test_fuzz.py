@@ -1,0 +1,32 @@
+"""The campaign of made-up requests: the product stands it, and each planted bug is found."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from resilience.fuzz import ACCEPTED, PROBLEMS, SERVER_ERRORS, UNDOCUMENTED, campaign
+
+QUIET = Console(quiet=True)
+CASES = 400
+
+
+def test_made_up_requests_get_documented_answers(tmp_path: Path) -> None:
+    verdict = campaign(tmp_path, CASES, QUIET)
+    assert [check for check in verdict.checks if not check.ok] == []
+    assert verdict.check(SERVER_ERRORS).of >= CASES
+
+
+@pytest.mark.parametrize(
+    ("bug", "found_by"),
+    [
+        ("accept_everything", ACCEPTED),
+        pytest.param("break_down", SERVER_ERRORS, marks=pytest.mark.thorough),
+        pytest.param("invent_a_status", UNDOCUMENTED, marks=pytest.mark.thorough),
+        pytest.param("send_bare_errors", PROBLEMS, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_planted_bug_is_found(tmp_path: Path, bug: str, found_by: str) -> None:
+    verdict = campaign(tmp_path, 1, QUIET, command=("-m", "tests.campaigns.careless", bug))
+    assert verdict.check(found_by).findings
+    assert not verdict.ok

@@ -1,0 +1,26 @@
+"""The campaign of killed tools servers: the product stands it, and a planted bug is found."""
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+
+from devkit.shared_data import ROOT
+from resilience.kill_tools import PENDING, campaign
+from resilience.tool_outage import UNTYPED
+
+QUIET = Console(quiet=True)
+PLANT = Path(__file__).parent / "plants" / "untyped"
+
+
+def test_turns_outlive_the_tools_server(tmp_path: Path) -> None:
+    verdict = campaign(tmp_path, 2, QUIET, lanes=1, absences=0)
+    assert [check for check in verdict.checks if check.findings] == []
+    assert verdict.check(PENDING).of >= 4
+
+
+def test_a_planted_bug_is_found(tmp_path: Path) -> None:
+    settings = {"PYTHONPATH": f"{PLANT}{os.pathsep}{ROOT}"}
+    verdict = campaign(tmp_path, 1, QUIET, lanes=1, absences=0, settings=settings)
+    assert verdict.check(UNTYPED).findings
+    assert not verdict.ok

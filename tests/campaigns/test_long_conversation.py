@@ -1,0 +1,173 @@
+"""Five hundred turns over two thousand pages, with a model that refuses any prompt beyond its window."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import httpx
+import pytest
+
+from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall, default_reply, serving
+from devkit.doubles.openai_window import RANKS, Window
+from devkit.system import System, running, upload
+from tests.system.steps import wait_until
+
+TURNS = 500
+DOCUMENTS, PAGES_EACH = 20, 100
+WINDOW = 16_384
+CONVERSATION = "5b6f0c3e-2f57-4a3e-9f53-7a1f0c9d1e11"
+FACT, ASKED = "My badge number is 7431-K.", "What is my badge number?"
+TALK = "Understood. " + "I keep to what you told me and to what the documents say. " * 12
+LONG = "Please bear in mind all of this before you go on. " * 190
+FILLER = (
+    "Entries of this register are made by the clerk of the section on the day of receipt, and are checked by"
+    " a second clerk within the week. "
+) * 5
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one turn answered, and how long each prompt was that the model was given for it."""
+
+    kind: str
+    result: dict[str, Any]
+    prompts: list[int]
+
+
+def ceiling_of(entry: int) -> str:
+    """What the documents say of this account."""
+    return f"The ceiling of account A-{entry:04} is {3 * entry + 7} crowns."
+
+
+def register(number: int) -> bytes:
+    """A text of a hundred pages, each with one entry that no other page has."""
+    first = number * PAGES_EACH
+    pages = [
+        f"Register {number}, entry {entry}\n{ceiling_of(entry)}\n{FILLER}"
+        for entry in range(first, first + PAGES_EACH)
+    ]
+    return "\f".join(pages).encode()
+
+
+def question(seq: int) -> tuple[str, dict[str, Any]]:
+    """What is asked in this turn: of named documents, of all of them, or nothing that documents know."""
+    entry = (37 * seq) % (DOCUMENTS * PAGES_EACH)
+    ceiling = f"What is the ceiling of account A-{entry:04}?"
+    if seq == 3:
+        return "fact", {"question": FACT}
+    if seq == 200:
+        return "recall", {"question": ASKED}
+    if seq % 50 == 0:
+        return "long", {"question": LONG + ceiling}
+    if seq % 4 == 0:
+        return "search", {"question": ceiling}
+    if seq % 4 == 1:
+        return "talk", {"question": f"Thank you, that helps with point {seq}."}
+    names = sorted({f"register-{(entry // PAGES_EACH + step) % DOCUMENTS}.txt" for step in range(3)})
+    return "named", {"question": ceiling, "blob_names": names}
+
+
+def answer(asked: ChatRequest) -> Reply | None:
+    """A model that reads: it answers from its sources, from what it was told, and else talks at length."""
+    forced = asked.forced_tool
+    if forced and forced["name"] == "TurnPlan":
+        whole = (
+            asked.question[asked.question.rfind("What is") :]
+            if "What is" in asked.question
+            else asked.question
+        )
+        plan = {"question": whole, "confidence": 0.9, "reason": "asked so"}
+        looks = "ceiling" in asked.question
+        steps = ["retrieve", "answer"] if looks else ["answer"]
+        intent = "factual_lookup" if looks else "conversational"
+        return Reply(
+            tool_calls=[ToolCall(name="TurnPlan", arguments={"intent": intent, "steps": steps, **plan})]
+        )
+    if asked.sources:
+        account = re.search(r"A-\d{4}", asked.question)
+        for source in asked.sources:
+            if account and account[0] in source.text:
+                [sentence] = re.findall(rf"The ceiling of account {account[0]} is \d+ crowns\.", source.text)[
+                    :1
+                ]
+                return Reply(text=f"{sentence} [S{source.number}]")
+        return default_reply(asked)
+    if "badge number" in asked.question and "?" in asked.question:
+        told = re.search(r"badge number is ([\w-]+)", asked.prompt)
+        return Reply(text=f"It is {told[1]}." if told else "You have not told me.")
+    return Reply(text=TALK)
+
+
+@pytest.fixture(scope="module")
+def window() -> Window:
+    if not RANKS.exists():
+        pytest.skip("exact counts need the ranks: make token-ranks")
+    return Window(WINDOW)
+
+
+@pytest.fixture(scope="module")
+def system(window: Window, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with serving(OpenAIDouble(answer, window=window)) as base_url:
+        settings = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "none", "ORC_MODEL_RETRIES": "0"}
+        settings |= {"ORC_CONTEXT_WINDOW": str(WINDOW), "ORC_TOKEN_CACHE": str(RANKS.parent)}
+        with running(tmp_path_factory.mktemp("long"), **settings) as started:
+            yield started
+
+
+@pytest.fixture(scope="module")
+def turns(system: System, window: Window) -> list[Turn]:
+    with system.client() as client:
+        files = [(f"register-{number}.txt", register(number)) for number in range(DOCUMENTS)]
+        assert upload(client, CONVERSATION, *files).status_code == 201
+        wait_until(lambda: _all_completed(client), "the documents can be searched")
+        return [_ask(client, window, seq) for seq in range(1, TURNS + 1)]
+
+
+def _all_completed(client: httpx.Client) -> bool:
+    listed = client.get(f"/conversations/{CONVERSATION}/documents").json()["documents"]
+    return all(document["status"] == "completed" for document in listed)
+
+
+def _ask(client: httpx.Client, window: Window, seq: int) -> Turn:
+    kind, body = question(seq)
+    before = len(window.prompts)
+    response = client.post("/orc", json={**body, "conversation_id": CONVERSATION})
+    assert response.status_code == 200, (seq, kind, response.text)
+    return Turn(kind, response.json(), window.prompts[before:])
+
+
+def test_no_prompt_exceeds_the_window(turns: list[Turn], window: Window) -> None:
+    assert (window.overflows, max(window.prompts) < WINDOW) == (0, True)
+
+
+def test_what_orc_counts_is_what_the_model_counts(turns: list[Turn]) -> None:
+    for turn in turns:
+        counted = turn.result["metadata"]["context_budget"]["total"]
+        assert counted == pytest.approx(turn.prompts[-1], rel=0.01), turn.kind
+
+
+@pytest.mark.parametrize("kind", ["named", "search", "talk"])
+def test_prompts_stop_growing(turns: list[Turn], kind: str) -> None:
+    sizes = [sum(turn.prompts) for turn in turns if turn.kind == kind]
+    share = len(sizes) * 30 // TURNS
+    early, late = sizes[share : 2 * share + 1], sizes[-share - 1 :]
+    assert median(late) <= 1.1 * median(early)
+
+
+def test_a_fact_of_turn_3_is_known_in_turn_200(turns: list[Turn]) -> None:
+    assert "7431-K" in turns[199].result["answer"]
+    assert turns[199].result["metadata"]["summary_selection"]["notes"] >= 1
+
+
+def test_answers_are_as_good_at_the_end_as_at_the_beginning(turns: list[Turn]) -> None:
+    asked = [turn for turn in turns if turn.kind in ("named", "search")]
+    right = [_is_right(turn) for turn in asked]
+    assert sum(right[-100:]) >= sum(right[:100]) >= 90
+
+
+def _is_right(turn: Turn) -> bool:
+    entry = re.search(r"A-(\d{4}) is (\d+) crowns", turn.result["answer"])
+    cited = [citation["verified"] for citation in turn.result["citations"]]
+    return entry is not None and int(entry[2]) == 3 * int(entry[1]) + 7 and bool(cited) and all(cited)

@@ -1,0 +1,352 @@
+"""What every catalog must do."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from core.documents.names import BlobPath, Owner
+from core.documents.ports import Catalog
+from core.errors import DependencyDown
+from core.infra.sqlite import Database
+from core.models import BlobProperties, Document, DocumentStatus, StoredFile
+from core.storage.cosmos.catalog import CosmosCatalog
+from core.storage.sqlite.catalog import SCHEMA, SqliteCatalog
+from devkit.azure.targets import Target
+from tests.unit.core.storage.cosmos_containers import fresh_database, opened
+
+pytestmark = pytest.mark.contract("catalog")
+
+OWNER = Owner("acme", "ann", "c1")
+NEIGHBOURS = [Owner("globex", "ann", "c1"), Owner("acme", "bob", "c1"), Owner("acme", "ann", "c2")]
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+Pair = tuple[Catalog, Catalog]
+
+
+@pytest.fixture(params=["sqlite", "cosmos"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@asynccontextmanager
+async def in_sqlite(folder: Path) -> AsyncIterator[Pair]:
+    first, second = Database(folder / "orc.db"), Database(folder / "orc.db")
+    await first.migrate(SCHEMA)
+    yield SqliteCatalog(first, clock=lambda: NOW), SqliteCatalog(second, clock=lambda: NOW)
+    for database in (first, second):
+        await database.close()
+
+
+@asynccontextmanager
+async def in_cosmos(target: Target) -> AsyncIterator[Pair]:
+    async with (
+        fresh_database(target) as database,
+        opened(target, database, "documents") as first,
+        opened(target, database, "documents") as second,
+    ):
+        yield (
+            CosmosCatalog(first.container, clock=lambda: NOW),
+            CosmosCatalog(second.container, clock=lambda: NOW),
+        )
+
+
+@pytest.fixture
+async def pair(request: pytest.FixtureRequest, adapter: str, tmp_path: Path) -> AsyncIterator[Pair]:
+    """Two catalogs over the same records, as two processes hold them."""
+    opening = (
+        in_sqlite(tmp_path) if adapter == "sqlite" else in_cosmos(request.getfixturevalue("cosmos_target"))
+    )
+    async with opening as catalogs:
+        yield catalogs
+
+
+@pytest.fixture
+def catalog(pair: Pair) -> Catalog:
+    return pair[0]
+
+
+def document(name: str = "a.pdf", owner: Owner = OWNER, *, etag: str = "v1", minute: int = 0) -> Document:
+    seen = Document.first_seen(BlobProperties(path=BlobPath(owner, name), etag=etag, size=3))
+    fixed = {"created_at": NOW + timedelta(minutes=minute), "updated_at": NOW, "generation": "g1"}
+    return seen.model_copy(update=fixed)
+
+
+def stored(
+    document: Document, file_id: str = "file-1", *, expires: timedelta = timedelta(days=7)
+) -> StoredFile:
+    return StoredFile(
+        file_id=file_id,
+        blob_name=document.blob_name,
+        organization_id=document.organization_id,
+        user_id=document.user_id,
+        conversation_id=document.conversation_id,
+        sha256="5" * 64,
+        document_id=document.document_id,
+        etag=document.etag,
+        expires_at=NOW + expires,
+    )
+
+
+async def test_a_record_comes_back_as_it_was_saved(pair: Pair) -> None:
+    saved = document("Bericht für März.pdf").model_copy(
+        update={
+            "status": DocumentStatus.FAILED,
+            "reason_code": "no_text",
+            "reason": 'Say "OCR" – 请',
+            "pages": 3,
+            "pages_without_text": 3,
+            "tokens": 7,
+            "sha256": "0" * 64,
+            "media_type": "application/pdf",
+            "updated_at": NOW + timedelta(microseconds=1),
+        }
+    )
+    await pair[0].save(saved)
+    for catalog in pair:
+        assert await catalog.get(OWNER, [saved.document_id]) == [saved]
+
+
+async def test_get_gives_the_known_ones_in_the_order_asked(catalog: Catalog) -> None:
+    first, second, third = (document(name) for name in ("a.pdf", "b.pdf", "c.pdf"))
+    for each in (first, second, third):
+        await catalog.save(each)
+    asked = [third.document_id, "unknown", "'; DROP TABLE documents", first.document_id, third.document_id]
+    assert await catalog.get(OWNER, asked) == [third, first]
+    assert await catalog.get(OWNER, []) == []
+
+
+async def test_get_takes_many_ids(catalog: Catalog) -> None:
+    await catalog.save(document())
+    asked = [f"unknown-{number}" for number in range(40_000)] + [document().document_id]
+    assert len(await catalog.get(OWNER, asked)) == 1
+
+
+async def test_a_save_replaces_the_record(catalog: Catalog) -> None:
+    await catalog.save(document(etag="v1"))
+    await catalog.save(document(etag="v2"))
+    assert await catalog.list_in(OWNER) == [document(etag="v2")]
+
+
+async def test_a_record_advances_only_while_it_is_of_the_same_bytes(catalog: Catalog) -> None:
+    completed = document().model_copy(update={"status": DocumentStatus.COMPLETED})
+    assert not await catalog.advance(completed)
+    assert await catalog.list_in(OWNER) == []
+    await catalog.save(document())
+    assert await catalog.advance(completed)
+    assert await catalog.list_in(OWNER) == [completed]
+    for changed in (document(etag="v2"), document().model_copy(update={"generation": "g2"})):
+        await catalog.save(changed)
+        assert not await catalog.advance(completed)
+        assert await catalog.list_in(OWNER) == [changed]
+
+
+async def test_of_many_who_advance_a_record_at_once_none_undoes_a_fresh_start(pair: Pair) -> None:
+    await pair[0].save(document())
+    steps = [document().model_copy(update={"pages": number}) for number in range(20)]
+    fresh = document().model_copy(update={"generation": "g2"})
+    moved: list[Awaitable[object]] = [pair[n % 2].advance(step) for n, step in enumerate(steps)]
+    await asyncio.gather(*moved[:10], pair[0].save(fresh), *moved[10:])
+    assert await pair[1].list_in(OWNER) == [fresh]
+    further = fresh.model_copy(update={"pages": 3})
+    assert await asyncio.gather(*(each.advance(further) for each in pair)) == [True, True]
+    assert await pair[1].list_in(OWNER) == [further]
+
+
+async def test_a_record_of_another_owner_does_not_advance(catalog: Catalog) -> None:
+    await catalog.save(document())
+    for owner in NEIGHBOURS:
+        forged = {"document_id": document().document_id, "pages": 9}
+        assert not await catalog.advance(document(owner=owner).model_copy(update=forged))
+        assert await catalog.list_in(owner) == []
+    assert await catalog.list_in(OWNER) == [document()]
+
+
+async def test_twins_are_readable_documents_of_the_organization_with_the_same_bytes(catalog: Catalog) -> None:
+    same = {"sha256": "same", "readable": True}
+    mine = document().model_copy(update=same)
+    theirs = document(owner=Owner("acme", "bob", "c9")).model_copy(update=same)
+    unread = document("b.pdf").model_copy(update={"sha256": "same"})
+    foreign = document(owner=Owner("globex", "ann", "c1")).model_copy(update=same)
+    other = document("c.pdf").model_copy(update={"sha256": "other", "readable": True})
+    for each in (mine, theirs, unread, foreign, other):
+        await catalog.save(each)
+    await catalog.save_files([stored(mine).model_copy(update={"sha256": "same"})])
+    found = await catalog.twins("acme", "same")
+    assert {each.document_id for each in found} == {mine.document_id, theirs.document_id}
+
+
+async def test_unfinished_are_those_of_all_owners_that_are_neither_completed_nor_failed(
+    catalog: Catalog,
+) -> None:
+    states = {
+        "late.pdf": (DocumentStatus.UPLOADED, 2),
+        "early.pdf": (DocumentStatus.PROCESSING, 1),
+        "completed.pdf": (DocumentStatus.COMPLETED, 0),
+        "failed.pdf": (DocumentStatus.FAILED, 0),
+    }
+    for number, (name, (status, minute)) in enumerate(states.items()):
+        owner = NEIGHBOURS[number % len(NEIGHBOURS)]
+        await catalog.save(document(name, owner, minute=minute).model_copy(update={"status": status}))
+    assert [each.blob_name for each in await catalog.unfinished()] == ["early.pdf", "late.pdf"]
+
+
+async def test_a_listing_holds_one_conversation_oldest_first(catalog: Catalog) -> None:
+    newest, oldest, middle = document("a.pdf", minute=2), document("b.pdf"), document("c.pdf", minute=1)
+    for each in (newest, oldest, middle, *(document(owner=owner) for owner in NEIGHBOURS)):
+        await catalog.save(each)
+    await catalog.save_files([stored(newest)])
+    assert await catalog.list_in(OWNER) == [oldest, middle, newest]
+    assert await catalog.list_in(Owner("acme", "ann", "c3")) == []
+
+
+@pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
+async def test_an_owner_never_sees_or_touches_records_of_another(catalog: Catalog, neighbour: Owner) -> None:
+    mine, theirs = document(), document(owner=neighbour)
+    await catalog.save(mine)
+    assert await catalog.get(neighbour, [mine.document_id]) == []
+    assert await catalog.list_in(neighbour) == []
+    await catalog.save(theirs)
+    await catalog.delete(theirs.path)
+    assert await catalog.get(OWNER, [mine.document_id]) == [mine]
+
+
+async def test_documents_of_one_name_are_told_apart_by_their_owners(catalog: Catalog) -> None:
+    owners = [OWNER, *NEIGHBOURS]
+    documents = [document("a.pdf", owner, etag=str(owner)) for owner in owners]
+    for each in documents:
+        await catalog.save(each)
+        await catalog.save_files([stored(each, each.etag)])
+    every_id = [each.document_id for each in documents]
+    for owner, mine in zip(owners, documents, strict=True):
+        assert await catalog.get(owner, every_id) == await catalog.list_in(owner) == [mine]
+        assert (
+            await catalog.live_files([mine]) == await catalog.files_of(mine.path) == [stored(mine, mine.etag)]
+        )
+
+
+@pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
+async def test_a_stolen_id_reaches_nothing_of_its_owner(catalog: Catalog, neighbour: Owner) -> None:
+    mine = document()
+    forged = document(owner=neighbour, etag="forged").model_copy(update={"document_id": mine.document_id})
+    await catalog.save(mine)
+    await catalog.save(forged)
+    await catalog.delete(forged.path)
+    assert await catalog.get(OWNER, [mine.document_id]) == [mine]
+
+
+async def test_a_deleted_record_is_gone_with_its_files_and_deleting_twice_is_no_error(
+    catalog: Catalog,
+) -> None:
+    kept, gone = document("kept.pdf"), document("gone.pdf")
+    for each in (kept, gone):
+        await catalog.save(each)
+        await catalog.save_files([stored(each, f"file-{each.blob_name}")])
+    await catalog.delete(gone.path)
+    await catalog.delete(gone.path)
+    assert await catalog.list_in(OWNER) == [kept]
+    assert await catalog.live_files([kept, gone]) == [stored(kept, "file-kept.pdf")]
+
+
+async def test_file_references_come_back_in_the_order_of_the_documents(pair: Pair) -> None:
+    first, second, third = (document(name) for name in ("a.pdf", "b.pdf", "c.pdf"))
+    files = [stored(first, "file-a"), stored(second, "file-b")]
+    await pair[0].save_files(files)
+    assert await pair[1].live_files([second, third, first]) == files[::-1]
+    assert await pair[1].live_files([]) == []
+
+
+async def test_a_new_reference_replaces_the_earlier_one(catalog: Catalog) -> None:
+    await catalog.save_files([stored(document(), "file-old")])
+    await catalog.save_files([stored(document(), "file-new")])
+    assert [file.file_id for file in await catalog.live_files([document()])] == ["file-new"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(document(etag="v2"), id="other-bytes"),
+        pytest.param(document("b.pdf"), id="other-document"),
+        pytest.param(document().model_copy(update={"organization_id": "globex"}), id="other-organization"),
+    ],
+)
+async def test_a_reference_serves_only_the_bytes_it_was_made_from(catalog: Catalog, other: Document) -> None:
+    await catalog.save_files([stored(document())])
+    assert await catalog.live_files([other]) == []
+    assert await catalog.live_files([document()]) == [stored(document())]
+
+
+async def test_an_organization_cannot_replace_the_reference_of_another(catalog: Catalog) -> None:
+    forged = stored(document(), "file-forged").model_copy(update={"organization_id": "globex"})
+    await catalog.save_files([stored(document())])
+    await catalog.save_files([forged])
+    assert await catalog.live_files([document()]) == [stored(document())]
+
+
+@pytest.mark.parametrize(("left", "live"), [(1, 1), (0, 0), (-1, 0)], ids=["before", "at", "after"])
+async def test_a_reference_lives_until_it_expires(catalog: Catalog, left: int, live: int) -> None:
+    await catalog.save_files([stored(document(), expires=timedelta(seconds=left))])
+    assert len(await catalog.live_files([document()])) == live
+
+
+async def test_files_of_gives_what_has_expired_or_is_of_earlier_bytes(catalog: Catalog) -> None:
+    expired = stored(document(etag="v0"), expires=timedelta(days=-1))
+    await catalog.save(document())
+    await catalog.save_files([expired, stored(document("b.pdf"), "file-b")])
+    assert await catalog.files_of(document().path) == [expired]
+    assert await catalog.files_of(document("c.pdf").path) == []
+
+
+async def test_references_are_dropped_unless_others_have_taken_their_place(pair: Pair) -> None:
+    names = ("kept.pdf", "replaced.pdf", "dropped.pdf")
+    documents = [document(name) for name in names]
+    first = [stored(each, f"first-{each.blob_name}") for each in documents]
+    again = stored(documents[1], "again")
+    await pair[0].save_files(first)
+    await pair[1].save_files([again])
+    await pair[0].drop_files(first[1:])
+    await pair[0].drop_files([stored(document("unknown.pdf")), *first[1:]])
+    assert await pair[1].live_files(documents) == [first[0], again]
+    await pair[0].drop_files([])
+
+
+async def test_many_references_are_saved_at_once(catalog: Catalog) -> None:
+    documents = [document(f"{number}.pdf") for number in range(120)]
+    documents += [document(owner=owner) for owner in NEIGHBOURS]
+    files = [stored(each, f"file-{number}") for number, each in enumerate(documents)]
+    await catalog.save_files(files)
+    assert await catalog.live_files(documents) == files
+    await catalog.save_files([])
+
+
+async def test_saves_of_two_processes_at_once_are_all_kept(pair: Pair) -> None:
+    documents = [document(f"{number:02}.pdf", minute=number) for number in range(40)]
+    saves: Sequence[Awaitable[None]] = [pair[n % 2].save(each) for n, each in enumerate(documents)]
+    await asyncio.gather(*saves, *(pair[n % 2].list_in(OWNER) for n in range(40)))
+    for catalog in pair:
+        assert await catalog.list_in(OWNER) == documents
+
+
+async def test_ping_passes_where_the_catalog_works(catalog: Catalog) -> None:
+    await catalog.ping()
+
+
+async def test_ping_says_that_the_catalog_is_down(tmp_path: Path) -> None:
+    (tmp_path / "orc.db").write_text("not a database, and long enough not to pass for an empty one" * 100)
+    database = Database(tmp_path / "orc.db")
+    with pytest.raises(DependencyDown) as down:
+        await SqliteCatalog(database).ping()
+    assert down.value.dependency == "store"
+    await database.close()
+
+
+async def test_a_record_that_cannot_be_read_does_not_hide_other_unfinished_ones(
+    catalog: Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    unreadable = document("new.pdf").model_copy(update={"size": -1})
+    await catalog.save(unreadable)
+    await catalog.save(document())
+    assert await catalog.unfinished() == [document()]
+    assert unreadable.document_id in caplog.text

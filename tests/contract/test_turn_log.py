@@ -1,0 +1,554 @@
+"""The contract of the turn log, run over every adapter."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from core.documents.names import Owner
+from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
+from core.infra.sqlite import Database
+from core.mcp_contract import Citation
+from core.models import FileRef
+from devkit.azure.cosmos import database
+from devkit.azure.targets import Target
+from orc.conversations.cosmos import CosmosTurnLog
+from orc.conversations.models import Begun, NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
+from orc.conversations.ports import TurnLog
+from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+
+pytestmark = pytest.mark.contract("turn log")
+
+LEASE = 60.0
+OWNER = Owner("acme", "ada", "c-1")
+STRANGERS = [Owner("umbra", "ada", "c-1"), Owner("acme", "bob", "c-1"), Owner("acme", "ada", "c-2")]
+REFS = [FileRef(file_id="file-1", blob_name="a.pdf"), FileRef(file_id="file-2", blob_name="b.pdf")]
+
+
+class Clock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2025, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+OpenLog = Callable[[], Awaitable[TurnLog]]
+"""Each call gives a log of its own over the same store, as another process would have."""
+
+
+@asynccontextmanager
+async def sqlite_logs(folder: Path, clock: Clock) -> AsyncIterator[OpenLog]:
+    databases: list[Database] = []
+
+    async def open_log() -> TurnLog:
+        databases.append(Database(folder / "orc.db"))
+        await databases[-1].migrate(SCHEMA)
+        return SqliteTurnLog(databases[-1], clock)
+
+    yield open_log
+    for opened in databases:
+        await opened.close()
+
+
+@asynccontextmanager
+async def cosmos_logs(target: Target, clock: Clock) -> AsyncIterator[OpenLog]:
+    async with database(target) as open_database:
+
+        async def open_log() -> TurnLog:
+            return CosmosTurnLog(open_database().container("conversations"), clock=clock)
+
+        yield open_log
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["sqlite", "cosmos"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def open_log(
+    adapter: str, request: pytest.FixtureRequest, tmp_path: Path, clock: Clock
+) -> AsyncIterator[OpenLog]:
+    if adapter == "sqlite":
+        logs = sqlite_logs(tmp_path, clock)
+    else:
+        logs = cosmos_logs(request.getfixturevalue("cosmos_target"), clock)
+    async with logs as opened:
+        yield opened
+
+
+@pytest.fixture
+async def log(open_log: OpenLog) -> TurnLog:
+    return await open_log()
+
+
+def question(key: str, text: str = "What is covered?", request_hash: str = "h") -> NewTurn:
+    contexts = [{"type": "workspace", "id": "w-1"}]
+    return NewTurn(key=key, request_hash=request_hash, question=text, blob_names=["a.pdf"], contexts=contexts)
+
+
+def answer(text: str = "Teeth.", refs: list[FileRef] | None = None, tool: str | None = None) -> TurnOutcome:
+    return TurnOutcome(answer=text, result={"answer": text}, uploaded_file_refs=refs, last_mcp_tool_used=tool)
+
+
+async def begin(log: TurnLog, new: NewTurn, owner: Owner = OWNER, history_limit: int = 12) -> Begun:
+    return await log.begin(owner, new, lease_seconds=LEASE, create=True, history_limit=history_limit)
+
+
+async def start(log: TurnLog, key: str, owner: Owner = OWNER) -> Turn:
+    begun = await begin(log, question(key), owner)
+    assert isinstance(begun, Started)
+    return begun.turn
+
+
+async def ask(log: TurnLog, key: str, outcome: TurnOutcome | None = None, owner: Owner = OWNER) -> Turn:
+    turn = await start(log, key, owner)
+    return await log.commit(owner, turn.turn_id, turn.attempt, outcome or answer())
+
+
+async def test_a_question_is_stored_before_it_is_answered(open_log: OpenLog) -> None:
+    started = await begin(await open_log(), question("k"))
+    assert isinstance(started, Started)
+    turn = await (await open_log()).turn(OWNER, "k")
+    assert turn == started.turn
+    assert turn is not None
+    assert (turn.seq, turn.status) == (1, TurnStatus.PENDING)
+    assert (turn.question, turn.blob_names) == ("What is covered?", ["a.pdf"])
+    assert await (await open_log()).head(OWNER) == started.head
+
+
+async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock) -> None:
+    log = await open_log()
+    citation = Citation(
+        document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="“é”", start=1, end=4, verified=True
+    )
+    result = {"answer": "Teeth.", "n": 1, "share": 0.1, "none": None, "nested": {"b": [1, "é🦷"], "a": {}}}
+    outcome = TurnOutcome.model_validate(
+        {
+            "answer": "Teeth.",
+            "result": result,
+            "uploaded_file_refs": REFS,
+            "last_mcp_tool_used": "document_chat",
+            "citations": [citation],
+        }
+    )
+    turn = await start(log, "k")
+    clock.advance(3)
+    committed = await log.commit(OWNER, "k", turn.attempt, outcome)
+    assert await (await open_log()).turn(OWNER, "k") == committed
+    assert committed.result == result
+    assert list(committed.result) == list(result)
+    assert (committed.status, committed.finished_at) == (TurnStatus.COMMITTED, clock.now)
+    message = committed.assistant
+    assert message is not None
+    assert (message.content, message.citations, message.uploaded_file_refs) == ("Teeth.", [citation], REFS)
+    assert message.last_mcp_tool_used == "document_chat"
+    assert message.contexts == [{"type": "workspace", "id": "w-1"}]
+
+
+@pytest.mark.parametrize("said", ["the same", "something else", "nothing"])
+async def test_a_result_is_kept_as_it_is_whatever_the_message_says(log: TurnLog, said: str) -> None:
+    citation = Citation(
+        document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="é", start=1, end=4, verified=True
+    )
+    result: dict[str, JsonValue] = {"citations": [citation.model_dump(mode="json")], "n": None, "answer": "A"}
+    if said == "something else":
+        result = {"citations": [], "answer": "B", "content": "C"}
+    if said == "nothing":
+        result = {}
+    outcome = TurnOutcome(answer="A", result=result, citations=[citation])
+    assert (await ask(log, "k", outcome)).result == result
+    (turn,) = await log.turns(OWNER)
+    assert turn.result == result
+    assert list(turn.result) == list(result)
+    assert turn.assistant is not None
+    assert (turn.assistant.content, turn.assistant.citations) == ("A", [citation])
+
+
+async def test_twenty_concurrent_turns_from_several_processes_have_gapless_seq(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(4)]
+    committed = await asyncio.gather(*(ask(logs[n % 4], f"k{n}", answer(f"a{n}")) for n in range(20)))
+    turns = await logs[0].turns(OWNER)
+    assert [turn.seq for turn in turns] == list(range(1, 21))
+    assert turns == sorted(committed, key=lambda turn: turn.seq)
+    assert {turn.turn_id: turn.assistant and turn.assistant.content for turn in turns} == {
+        f"k{n}": f"a{n}" for n in range(20)
+    }
+    head = await logs[1].head(OWNER)
+    assert head is not None
+    assert (head.turn_count, head.version) == (20, 41)
+
+
+async def test_twenty_questions_at_once_from_two_processes_lose_none_and_leave_no_gap(
+    open_log: OpenLog,
+) -> None:
+    logs = [await open_log() for _ in range(2)]
+    begun = await asyncio.gather(*(begin(logs[n % 2], question(f"k{n}")) for n in range(20)))
+    assert all(isinstance(one, Started) and one.history == [] for one in begun)
+    turns = await logs[0].turns(OWNER)
+    assert [turn.seq for turn in turns] == list(range(1, 21))
+    assert {turn.turn_id for turn in turns} == {f"k{n}" for n in range(20)}
+    assert turns == sorted((one.turn for one in begun), key=lambda turn: turn.seq)
+
+
+async def test_an_answer_that_is_committed_several_times_at_once_is_stored_once(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(3)]
+    turn = await start(logs[0], "k")
+    commits = (log.commit(OWNER, "k", turn.attempt, answer(f"a{n}")) for n, log in enumerate(logs))
+    committed = await asyncio.gather(*commits)
+    assert committed == [await logs[0].turn(OWNER, "k")] * 3
+    head = await logs[0].head(OWNER)
+    assert head is not None
+    assert (head.turn_count, head.version) == (1, 3)
+
+
+async def test_a_commit_and_a_failure_at_once_end_the_turn_in_one_way(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(2)]
+    for n in range(5):
+        turn = await start(logs[0], f"k{n}")
+        ended = await asyncio.gather(
+            logs[0].commit(OWNER, turn.turn_id, turn.attempt, answer()),
+            logs[1].fail(OWNER, turn.turn_id, turn.attempt, "late", "Late."),
+            return_exceptions=True,
+        )
+        stored = await logs[0].turn(OWNER, turn.turn_id)
+        assert stored is not None
+        assert ended[1] == stored
+        if stored.status is TurnStatus.COMMITTED:
+            assert ended[0] == stored
+        else:
+            assert isinstance(ended[0], TurnInFlight)
+
+
+async def test_a_commit_and_a_deletion_at_once_leave_nothing(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(2)]
+    for n in range(5):
+        turn = await start(logs[0], f"k{n}")
+        committed, deleted = await asyncio.gather(
+            logs[0].commit(OWNER, turn.turn_id, turn.attempt, answer()),
+            logs[1].delete(OWNER),
+            return_exceptions=True,
+        )
+        assert isinstance(committed, Turn | NotFound)
+        assert deleted is True
+        assert await logs[0].head(OWNER) is None
+        assert await logs[0].turns(OWNER) == []
+        assert (await start(logs[1], "new")).seq == 1
+        assert [each.turn_id for each in await logs[0].turns(OWNER)] == ["new"]
+        await logs[0].delete(OWNER)
+
+
+@pytest.mark.parametrize("key", ["a/b?c#d%2F", "~", "..", " ", "é🦷\\'\"", "é" * 128, "k" * 128])
+async def test_a_key_may_be_any_text(log: TurnLog, key: str) -> None:
+    committed = await ask(log, key)
+    assert await log.turn(OWNER, key) == committed
+    assert await log.turns(OWNER) == [committed]
+    assert await begin(log, question(key)) == Replayed(turn=committed)
+
+
+async def test_the_same_key_again_replays_the_stored_answer(log: TurnLog) -> None:
+    committed = await ask(log, "k")
+    head = await log.head(OWNER)
+    for _ in range(2):
+        assert await begin(log, question("k")) == Replayed(turn=committed)
+    assert await log.turns(OWNER) == [committed]
+    assert await log.head(OWNER) == head
+
+
+async def test_the_same_key_at_the_same_time_starts_one_turn(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(3)]
+    begun = await asyncio.gather(*(begin(log, question("k")) for log in logs), return_exceptions=True)
+    assert sorted(type(one).__name__ for one in begun) == ["Started", "TurnInFlight", "TurnInFlight"]
+    assert len(await logs[0].turns(OWNER)) == 1
+
+
+@pytest.mark.parametrize("state", ["pending", "committed", "failed", "expired"])
+async def test_a_key_with_another_request_is_refused(log: TurnLog, clock: Clock, state: str) -> None:
+    turn = await start(log, "k")
+    if state == "committed":
+        await log.commit(OWNER, "k", turn.attempt, answer())
+    if state == "failed":
+        await log.fail(OWNER, "k", turn.attempt, "model_down", "The model did not answer.")
+    if state == "expired":
+        clock.advance(LEASE)
+    before = await log.turns(OWNER)
+    with pytest.raises(KeyReused):
+        await begin(log, question("k", request_hash="other"))
+    assert await log.turns(OWNER) == before
+
+
+async def test_a_key_means_nothing_in_another_conversation(log: TurnLog) -> None:
+    await ask(log, "k")
+    for stranger in STRANGERS:
+        assert (await start(log, "k", stranger)).seq == 1
+
+
+async def test_a_missing_conversation_is_not_found_unless_it_may_be_made(log: TurnLog) -> None:
+    with pytest.raises(NotFound):
+        await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=False)
+    assert await log.head(OWNER) is None
+    await log.ensure_conversation(OWNER)
+    await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=False)
+    assert len(await log.turns(OWNER)) == 1
+
+
+async def test_a_turn_is_in_flight_until_its_lease_runs_out(log: TurnLog, clock: Clock) -> None:
+    first = await start(log, "k")
+    clock.advance(LEASE - 1)
+    with pytest.raises(TurnInFlight):
+        await begin(log, question("k"))
+    clock.advance(1)
+    second = await start(log, "k")
+    assert (second.turn_id, second.seq, second.status) == ("k", first.seq, TurnStatus.PENDING)
+    assert second.attempt != first.attempt
+    head = await log.head(OWNER)
+    assert head is not None
+    assert head.turn_count == 1
+
+
+async def test_concurrent_takeovers_have_one_winner(open_log: OpenLog, clock: Clock) -> None:
+    logs = [await open_log() for _ in range(3)]
+    await start(logs[0], "k")
+    clock.advance(LEASE)
+    begun = await asyncio.gather(*(begin(log, question("k")) for log in logs), return_exceptions=True)
+    assert sorted(type(one).__name__ for one in begun) == ["Started", "TurnInFlight", "TurnInFlight"]
+
+
+async def test_a_renewed_turn_stays_in_flight(log: TurnLog, clock: Clock) -> None:
+    turn = await start(log, "k")
+    clock.advance(LEASE - 1)
+    renewed = await log.renew(OWNER, "k", turn.attempt, lease_seconds=LEASE)
+    assert renewed.lease_until == clock.now + timedelta(seconds=LEASE)
+    clock.advance(LEASE - 1)
+    with pytest.raises(TurnInFlight):
+        await begin(log, question("k"))
+    clock.advance(1)
+    await start(log, "k")
+
+
+async def test_a_taken_over_attempt_can_do_nothing_more(log: TurnLog, clock: Clock) -> None:
+    old = await start(log, "k")
+    clock.advance(LEASE)
+    new = await start(log, "k")
+
+    async def old_attempt_is_shut_out() -> None:
+        before = await log.turn(OWNER, "k"), await log.head(OWNER)
+        for call in (
+            log.renew(OWNER, "k", old.attempt, lease_seconds=LEASE),
+            log.commit(OWNER, "k", old.attempt, answer("late", REFS)),
+            log.fail(OWNER, "k", old.attempt, "late", "Late."),
+        ):
+            with pytest.raises(TurnInFlight) as caught:
+                await call
+            assert caught.value.code == "attempt_over"
+        assert (await log.turn(OWNER, "k"), await log.head(OWNER)) == before
+
+    await old_attempt_is_shut_out()
+    await log.commit(OWNER, "k", new.attempt, answer("in time"))
+    await old_attempt_is_shut_out()
+
+
+async def test_an_attempt_of_a_deleted_conversation_cannot_write_into_its_successor(log: TurnLog) -> None:
+    old = await start(log, "k")
+    await log.delete(OWNER)
+    with pytest.raises(NotFound):
+        await log.commit(OWNER, "k", old.attempt, answer())
+    await start(log, "k")
+    with pytest.raises(TurnInFlight):
+        await log.commit(OWNER, "k", old.attempt, answer())
+
+
+async def test_an_answer_after_the_lease_counts_if_nobody_took_over(log: TurnLog, clock: Clock) -> None:
+    turn = await start(log, "k")
+    clock.advance(LEASE * 10)
+    await log.commit(OWNER, "k", turn.attempt, answer())
+    assert isinstance(await begin(log, question("k")), Replayed)
+
+
+async def test_committing_an_attempt_again_changes_nothing(log: TurnLog, clock: Clock) -> None:
+    turn = await start(log, "k")
+    committed = await log.commit(OWNER, "k", turn.attempt, answer("first"))
+    head = await log.head(OWNER)
+    clock.advance(1)
+    assert await log.commit(OWNER, "k", turn.attempt, answer("second", REFS)) == committed
+    assert await log.head(OWNER) == head
+    assert await log.fail(OWNER, "k", turn.attempt, "late", "Late.") == committed
+    assert await log.turn(OWNER, "k") == committed
+
+
+async def test_file_refs_are_overwritten_by_documents_and_survive_other_turns(log: TurnLog) -> None:
+    async def carried() -> tuple[list[FileRef], str | None]:
+        head = await log.head(OWNER)
+        assert head is not None
+        return head.uploaded_file_refs, head.last_mcp_tool_used
+
+    await ask(log, "k1", answer(refs=REFS, tool="document_chat"))
+    assert await carried() == (REFS, "document_chat")
+    talk = await ask(log, "k2", answer())
+    assert await carried() == (REFS, "document_chat")
+    assert talk.assistant is not None
+    assert talk.assistant.uploaded_file_refs == REFS
+    await ask(log, "k3", answer(refs=REFS[1:], tool="get_page"))
+    assert await carried() == (REFS[1:], "get_page")
+    await ask(log, "k4", answer(refs=[]))
+    assert await carried() == ([], "get_page")
+
+
+async def test_the_first_answered_question_gives_the_title(log: TurnLog) -> None:
+    begun = await begin(log, question("k1", "  What\nis " + "very " * 30))
+    assert isinstance(begun, Started)
+    assert begun.head.title is None
+    await log.commit(OWNER, "k1", begun.turn.attempt, answer())
+    await ask(log, "k2")
+    head = await log.head(OWNER)
+    assert head is not None
+    assert head.title == ("What is " + "very " * 30)[:80].rstrip()
+
+
+async def test_a_failed_turn_is_seen_keeps_its_seq_and_can_be_asked_again(log: TurnLog) -> None:
+    await ask(log, "k1")
+    turn = await start(log, "k2")
+    await log.fail(OWNER, "k2", turn.attempt, "model_down", "The model did not answer.")
+    await ask(log, "k3")
+    turns = await log.turns(OWNER)
+    assert [(t.seq, t.status.value) for t in turns] == [(1, "committed"), (2, "failed"), (3, "committed")]
+    assert turns[1].failure is not None
+    assert turns[1].failure.model_dump() == {"code": "model_down", "message": "The model did not answer."}
+    with pytest.raises(TurnInFlight):
+        await log.commit(OWNER, "k2", turn.attempt, answer())
+    with pytest.raises(TurnInFlight):
+        await log.renew(OWNER, "k2", turn.attempt, lease_seconds=LEASE)
+    again = await ask(log, "k2")
+    assert (again.seq, again.failure) == (2, None)
+
+
+async def test_an_interrupted_turn_is_read_as_failed(open_log: OpenLog, clock: Clock) -> None:
+    await start(await open_log(), "k")
+    clock.advance(LEASE)
+    log = await open_log()
+    turns = await log.turns(OWNER)
+    assert await log.turn(OWNER, "k") == turns[0]
+    assert turns[0].status is TurnStatus.FAILED
+    assert turns[0].failure is not None
+    assert (turns[0].failure.code, "ask again" in turns[0].failure.message) == ("interrupted", True)
+
+
+async def test_history_is_the_newest_committed_turns_before_this_one(log: TurnLog) -> None:
+    for key in ("k1", "k2", "k3"):
+        await ask(log, key)
+    failed = await start(log, "k4")
+    await log.fail(OWNER, "k4", failed.attempt, "model_down", "The model did not answer.")
+    await start(log, "k5")
+    await ask(log, "k6")
+
+    async def history(key: str, limit: int) -> list[str]:
+        begun = await begin(log, question(key), history_limit=limit)
+        assert isinstance(begun, Started)
+        return [turn.turn_id for turn in begun.history]
+
+    assert await history("k7", 2) == ["k3", "k6"]
+    assert await history("k8", 12) == ["k1", "k2", "k3", "k6"]
+    assert await history("k9", 0) == []
+    assert await history("k4", 12) == ["k1", "k2", "k3"]
+
+
+async def test_turns_are_paged_by_seq(log: TurnLog) -> None:
+    for n in range(1, 8):
+        await ask(log, f"k{n}")
+    pages = [await log.turns(OWNER, after_seq=after, limit=3) for after in (0, 3, 6, 7)]
+    assert [[turn.seq for turn in page] for page in pages] == [[1, 2, 3], [4, 5, 6], [7], []]
+
+
+async def test_conversations_are_paged_from_the_latest_used(log: TurnLog, clock: Clock) -> None:
+    for n in range(7):
+        await log.ensure_conversation(Owner("acme", "ada", f"c-{n}"))
+        clock.advance(n % 2)
+    await ask(log, "k", owner=Owner("acme", "ada", "c-0"))
+    pages: list[list[str]] = []
+    cursor: str | None = None
+    while not pages or cursor:
+        heads, cursor = await log.conversations("acme", "ada", limit=3, cursor=cursor)
+        pages.append([head.conversation_id for head in heads])
+        clock.advance(1)
+        await log.ensure_conversation(Owner("acme", "ada", f"new-{len(pages)}"))
+    assert pages == [["c-6", "c-0", "c-5"], ["c-4", "c-3", "c-2"], ["c-1"]]
+    heads, cursor = await log.conversations("acme", "ada", limit=10)
+    assert [head.conversation_id for head in heads][:3] == ["new-3", "new-2", "new-1"]
+    assert cursor is None
+
+
+@pytest.mark.parametrize("cursor", ["", "nonsense", "NQ==", "WzEsMl0=", "é", "WyJhIiwgIlx1ZDgwMCJd"])
+async def test_a_made_up_cursor_is_refused(log: TurnLog, cursor: str) -> None:
+    with pytest.raises(InvalidInput):
+        await log.conversations("acme", "ada", limit=3, cursor=cursor)
+
+
+async def test_an_upload_makes_a_conversation_once(log: TurnLog) -> None:
+    head = await log.ensure_conversation(OWNER)
+    assert (head.turn_count, head.title, head.owner) == (0, None, OWNER)
+    await ask(log, "k")
+    assert await log.ensure_conversation(OWNER) == await log.head(OWNER)
+
+
+@pytest.mark.parametrize("stranger", STRANGERS, ids=str)
+async def test_nothing_of_a_conversation_is_in_a_strangers_reach(log: TurnLog, stranger: Owner) -> None:
+    turn = await start(log, "k")
+    mine = await log.turns(OWNER), await log.head(OWNER)
+    assert await log.head(stranger) is None
+    assert await log.turn(stranger, "k") is None
+    assert await log.turns(stranger) == []
+    assert await log.delete(stranger) is False
+    calls: list[Awaitable[object]] = [
+        log.begin(stranger, question("k"), lease_seconds=LEASE, create=False),
+        log.renew(stranger, "k", turn.attempt, lease_seconds=LEASE),
+        log.commit(stranger, "k", turn.attempt, answer()),
+        log.fail(stranger, "k", turn.attempt, "x", "X."),
+    ]
+    refusals = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(refusal) for refusal in refusals] == [NotFound] * 4
+    heads, _ = await log.conversations(stranger.organization_id, stranger.user_id, limit=10)
+    same_user = (stranger.organization_id, stranger.user_id) == ("acme", "ada")
+    assert [head.owner for head in heads] == ([OWNER] if same_user else [])
+    assert (await log.turns(OWNER), await log.head(OWNER)) == mine
+
+
+async def test_a_strangers_refusal_reads_like_an_absent_conversations(log: TurnLog) -> None:
+    await start(log, "k")
+
+    async def refusal(owner: Owner) -> tuple[str, str]:
+        with pytest.raises(OrcError) as caught:
+            await log.begin(owner, question("k"), lease_seconds=LEASE, create=False)
+        return caught.value.code, caught.value.message
+
+    assert await refusal(STRANGERS[1]) == await refusal(Owner("acme", "bob", "nowhere"))
+
+
+async def test_delete_takes_the_turns_along_and_nothing_else(log: TurnLog) -> None:
+    for owner in (OWNER, *STRANGERS):
+        await ask(log, "k", owner=owner)
+    assert await log.delete(OWNER) is True
+    assert await log.delete(OWNER) is False
+    assert await log.head(OWNER) is None
+    assert await log.turns(OWNER) == []
+    assert await log.turn(OWNER, "k") is None
+    assert [len(await log.turns(stranger)) for stranger in STRANGERS] == [1, 1, 1]
+    assert (await start(log, "k")).seq == 1
+
+
+async def test_ping_answers(log: TurnLog) -> None:
+    await log.ping()

@@ -1,0 +1,259 @@
+"""Somebody else's ids answer like ids of nothing, on every route that the API has."""
+
+import re
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from core.documents.names import BlobPath, Owner
+from devkit.system import System, principal_headers, upload
+from orc.api.app import create_app
+from orc.settings import AuthMode, Settings
+from tests.system.conftest import MakeClient
+from tests.system.steps import Json, answered, ask, conversation, conversation_with, new_id
+
+OPEN_ROUTES = {"/api/health", "/api/ready"}
+HARMLESS = {"limit", "cursor", "after_seq", "last-event-id", "idempotency-key", "x-client-id"}
+HARMLESS_IN_BODY = {"question", "messages", "contexts", "tools", "model", "file", "file_name", "size"}
+HARMLESS_IN_BODY |= {"session_id"}  # what it names is always the caller's own: see test_chat.py
+# Whoever may list an organization's traces at all may choose among those alone: see test_admin.py.
+HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent", "model"}
+HARMLESS |= {"trace_id", "attempt"}
+SECRET = "The canary sings at noon."
+
+OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
+ROUTES = [
+    (method.upper(), path, operation)
+    for path, operations in OPENAPI["paths"].items()
+    for method, operation in operations.items()
+]
+each_route = pytest.mark.parametrize(
+    ("method", "path", "operation"), ROUTES, ids=[f"{method} {path}" for method, path, _ in ROUTES]
+)
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Values for everything in a request that names something."""
+
+    owner: Owner
+    document_id: str
+    turn_id: str
+    trace_id: str
+    blob_name: str = "secret.txt"
+
+    @property
+    def in_path(self) -> dict[str, str]:
+        return {
+            "conversation_id": self.owner.conversation_id,
+            "document_id": self.document_id,
+            "turn_id": self.turn_id,
+            "trace_id": self.trace_id,
+        }
+
+    @property
+    def in_body(self) -> dict[str, list[Any]]:
+        """The values to try of each field, one at a time."""
+        path = str(BlobPath(self.owner, self.blob_name))
+        return {
+            "conversation_id": [self.owner.conversation_id],
+            "blob_names": [[path], [self.blob_name], [{"blob_name": path}]],
+        }
+
+
+@pytest.fixture(scope="module")
+def victim(orc: System) -> Ids:
+    """What ann of acme has: a conversation with a document and a turn about it."""
+    with orc.client("acme", "ann") as ann:
+        owner = Owner("acme", "ann", new_id())
+        conversation_with(ann, "secret.txt", text=SECRET, within=owner.conversation_id)
+        turn = answered(ask(ann, owner.conversation_id, "secret.txt"))
+    document_id = BlobPath(owner, "secret.txt").document_id
+    return Ids(owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"])
+
+
+def missing_like(ids: Ids) -> Ids:
+    """Ids of the same form that nobody has."""
+    owner = Owner(ids.owner.organization_id, ids.owner.user_id, new_id())
+    return Ids(owner, new_id(), new_id(), uuid.uuid4().hex, "absent.txt")
+
+
+def schema_of(reference: Json) -> Json:
+    schema: Json = OPENAPI["components"]["schemas"][reference["$ref"].rsplit("/", 1)[-1]]
+    return schema
+
+
+def request_fields(operation: Json) -> set[str]:
+    """The fields of an operation's body."""
+    contents = operation.get("requestBody", {}).get("content", {}).values()
+    return {name for content in contents for name in schema_of(content["schema"])["properties"]}
+
+
+def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tuple[str, str, Json]]:
+    """Requests of this operation that each put one of the ids somewhere."""
+    url = path.format(**ids.in_path).removeprefix("/api")
+    fields = request_fields(operation)
+    if "file" in fields:
+        return [(method, url, {"files": [("file", ("own.txt", b"My own text."))]})]
+    if "file_name" in fields:
+        return [(method, url, {"json": {"file_name": "own.txt", "size": 1}})]
+    if not fields:
+        return [(method, url, {})] if "{" in path else []
+    asked = {"messages": [{"role": "user", "content": "What is it?"}]}
+    question = asked if "messages" in fields else {"question": "What is it?"}
+    return [
+        (method, url, {"json": {**question, name: value}})
+        for name in sorted(fields - HARMLESS_IN_BODY)
+        for value in ids.in_body[name]
+    ]
+
+
+def what_shows(response: httpx.Response, ids: Ids) -> tuple[int, str, str]:
+    """The answer as a stranger sees it, less what differs between any two answers."""
+    body = response.text.replace(ids.blob_name, "NAME")
+    body = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", body)
+    body = re.sub(r'"(trace_id|created_at|updated_at)":"[^"]*"', "", body)
+    return response.status_code, response.headers.get("content-type", ""), body
+
+
+@each_route
+def test_every_identifier_of_a_route_is_known_to_these_tests(
+    method: str, path: str, operation: Json, victim: Ids
+) -> None:
+    in_path = set(re.findall(r"{(\w+)}", path))
+    others = {parameter["name"] for parameter in operation.get("parameters", [])} - in_path
+    assert in_path <= victim.in_path.keys(), "teach Ids.in_path what this route names"
+    assert others <= HARMLESS, "a parameter that may name something: teach these tests about it"
+    assert request_fields(operation) - HARMLESS_IN_BODY <= victim.in_body.keys(), "teach Ids.in_body"
+
+
+def refusal_of(path: str) -> int:
+    """What a route answers to somebody whom it tells nothing: an admin's does so before it looks."""
+    return 403 if "/admin/" in path else 404
+
+
+@each_route
+@pytest.mark.parametrize("organization", ["acme", "another"])
+def test_a_foreign_id_answers_like_a_missing_one(
+    method: str, path: str, operation: Json, organization: str, victim: Ids, client_of: MakeClient
+) -> None:
+    """A user of the same organization, and a namesake of the owner's in another one."""
+    nobody = missing_like(victim)
+    foreign = requests_with(victim, method, path, operation)
+    missing = requests_with(nobody, method, path, operation)
+    for of_victim, of_nobody in zip(foreign, missing, strict=True):
+        stranger = strangers_client(client_of, organization)
+        shown = what_shows(request(stranger, of_victim), victim)
+        assert shown == what_shows(request(stranger, of_nobody), nobody)
+        own = {"documents": 201, "uploads": 409} if method == "POST" else {}
+        assert shown[0] == own.get(path.rpartition("/")[2], refusal_of(path))
+
+
+@each_route
+def test_an_id_of_the_callers_other_conversation_answers_like_a_missing_one(
+    method: str, path: str, operation: Json, victim: Ids, client_of: MakeClient
+) -> None:
+    ann = client_of("acme", "ann")
+    elsewhere = Owner("acme", "ann", conversation_with(ann, "other.txt"))
+    for name in set(re.findall(r"{(\w+)}", path)) - {"conversation_id"}:
+        nobody = missing_like(victim)
+        places = {**victim.in_path, "conversation_id": elsewhere.conversation_id}
+        foreign = ann.request(method, path.format(**places).removeprefix("/api"))
+        places[name] = nobody.in_path[name]
+        missing = ann.request(method, path.format(**places).removeprefix("/api"))
+        assert what_shows(foreign, victim) == what_shows(missing, nobody)
+        assert foreign.status_code == refusal_of(path)
+
+
+def test_whatever_is_wrong_with_a_document_it_is_told_in_the_same_words(
+    victim: Ids, client_of: MakeClient
+) -> None:
+    """Somebody else's, of another conversation of one's own, and absent."""
+    ann, stranger = client_of("acme", "ann"), client_of(f"org-{new_id()}", "ann")
+    path = str(BlobPath(victim.owner, "secret.txt"))
+    own, elsewhere = conversation_with(ann, "other.txt"), conversation_with(stranger, "other.txt")
+    tried = [
+        (ann, own, "absent.txt"),
+        (ann, own, "secret.txt"),
+        (ann, own, path),
+        (stranger, elsewhere, path),
+    ]
+    told = []
+    for caller, conversation_id, name in tried:
+        response = ask(caller, conversation_id, name)
+        assert response.status_code == 404
+        told.append(response.json()["detail"].replace(name, "NAME"))
+    assert set(told) == {told[0]}
+
+
+@each_route
+@pytest.mark.parametrize("principal", [None, "", "bm90IGpzb24=", "eyJjbGFpbXMiOltdfQ=="])
+def test_without_an_identity_every_route_answers_401(
+    method: str, path: str, operation: Json, principal: str | None, victim: Ids, orc: System
+) -> None:
+    requests = requests_with(victim, method, path, operation) or [(method, path.removeprefix("/api"), {})]
+    headers = {} if principal is None else {"x-ms-client-principal": principal}
+    expected = 200 if path in OPEN_ROUTES else 401
+    with httpx.Client(base_url=orc.api, headers=headers, timeout=30) as nobody:
+        assert {request(nobody, each).status_code for each in requests} == {expected}
+
+
+@pytest.mark.parametrize("organization", ["..", "acme/ann", "acme\\ann", "ac\u0301me", "a\u202eb", ""])
+def test_an_identity_that_could_leave_its_folder_is_none(organization: str, orc: System) -> None:
+    response = httpx.get(f"{orc.api}/conversations", headers=principal_headers(organization, "ann"))
+    assert response.status_code == 401
+
+
+def test_lists_hold_the_callers_own_only_whatever_the_cursor(victim: Ids, client_of: MakeClient) -> None:
+    ann = client_of("acme", "ann")
+    conversation_with(ann, "newest.txt")
+    page = answered(ann.get("/conversations", params={"limit": 1}))
+    for stranger in (client_of("acme", f"user-{new_id()}"), client_of(f"org-{new_id()}", "ann")):
+        mine = answered(ask(stranger))["conversation_id"]
+        for cursor in (None, page["next_cursor"]):
+            listed = answered(stranger.get("/conversations", params={"cursor": cursor} if cursor else {}))
+            assert {each["conversation_id"] for each in listed["conversations"]} <= {mine}
+
+
+def test_an_idempotency_key_is_the_callers_own(ann: httpx.Client, client_of: MakeClient) -> None:
+    stranger, key = client_of(f"org-{new_id()}", "ann"), new_id()
+    first, second = answered(ask(ann, key=key)), answered(ask(stranger, key=key))
+    assert first["conversation_id"] != second["conversation_id"]
+    assert first["turn_id"] != second["turn_id"]
+
+
+def test_a_conversation_id_that_two_users_chose_is_two_conversations(
+    victim: Ids, client_of: MakeClient
+) -> None:
+    bob = client_of("acme", f"user-{new_id()}")
+    conversation_with(bob, "secret.txt", text="Bob's own words.", within=victim.owner.conversation_id)
+    answer = answered(ask(bob, victim.owner.conversation_id, "secret.txt"))
+    assert answer["answer"].startswith("Bob's own words.")
+    ann = conversation(client_of("acme", "ann"), victim.owner.conversation_id)
+    assert [turn["turn_id"] for turn in ann["turns"]] == [victim.turn_id]
+
+
+def test_strangers_changed_nothing(victim: Ids, client_of: MakeClient) -> None:
+    """Last in this module: the owner still has what strangers asked for, listed and deleted above."""
+    ann = client_of("acme", "ann")
+    again = answered(ask(ann, victim.owner.conversation_id, "secret.txt"))
+    assert again["answer"].startswith(SECRET)
+    assert victim.turn_id in {
+        turn["turn_id"] for turn in conversation(ann, victim.owner.conversation_id)["turns"]
+    }
+    assert upload(ann, victim.owner.conversation_id, ("more.txt", b"More.")).status_code == 201
+
+
+def strangers_client(client_of: MakeClient, organization: str) -> httpx.Client:
+    """Somebody who has nothing yet: a colleague, or the owner's namesake elsewhere."""
+    if organization == "acme":
+        return client_of("acme", f"user-{new_id()}")
+    return client_of(f"org-{new_id()}", "ann")
+
+
+def request(client: httpx.Client, made: tuple[str, str, Json]) -> httpx.Response:
+    method, url, content = made
+    return client.request(method, url, **content)

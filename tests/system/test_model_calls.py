@@ -1,0 +1,81 @@
+"""How often a model is asked in a turn, and with how much: counted at the double."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from devkit.doubles.openai_double import OpenAIDouble, serving
+from devkit.doubles.openai_window import RANKS, Window
+from devkit.in_process import InProcess, Variant, running_here
+from devkit.shared_data import HANDBOOK
+from devkit.system import upload
+from tests.system.permutations import Model, Talk
+from tests.system.steps import answered, new_id
+
+QUESTION, SECOND = "Who is the harbour master?", "And when is he there?"
+UNIT = "tokens" if RANKS.exists() else "words"
+LISTING = "Which documents are there?"
+NAMED = {"blob_names": [HANDBOOK.name]}
+VARIANTS = {
+    "defaults": Variant(),
+    "critic": Variant({"critic": "always"}),
+    "lazy": Variant({"lazy_retrieval": True}),
+}
+PLAN = {
+    "intent": "factual_lookup",
+    "question": "When is the harbour master there?",
+    "steps": ["retrieve", "answer"],
+    "confidence": 0.9,
+}
+VERDICT = {"grounded": True, "coverage": 1, "issues": [], "action": "accept"}
+SCENARIOS: dict[str, tuple[str, dict[str, Any], int, int]] = {
+    "document": ("defaults", NAMED, 1, 2),
+    "search": ("defaults", {}, 1, 2),
+    "tools": ("defaults", {"question": LISTING}, 2, 3),
+    "lazy": ("lazy", {}, 1, 2),
+    "document, critic": ("critic", NAMED, 2, 3),
+    "search, critic": ("critic", {}, 2, 3),
+}
+"""The settings, what is asked, and how often a model may be: by a first question, and by a second one."""
+
+
+@pytest.fixture(scope="module")
+def model() -> OpenAIDouble:
+    """A model that counts its prompts as OpenAI's do, where the ranks for that are there."""
+    return OpenAIDouble(window=Window(128_000) if RANKS.exists() else None)
+
+
+@pytest.fixture(scope="module")
+def here(model: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    with serving(model) as address:
+        common = {"openai_base_url": address, "openai_api_key": "none", "token_cache": RANKS.parent}
+        with running_here(tmp_path_factory.mktemp("calls"), VARIANTS, common=common, tools={}) as running:
+            yield running
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_turn_asks_a_model_no_more_than_it_must(
+    scenario: str, here: InProcess, model: OpenAIDouble, capfd: pytest.CaptureFixture[str]
+) -> None:
+    variant, body, first, second = SCENARIOS[scenario]
+    place = new_id()
+    with here.client(variant, "acme") as client:
+        upload(client, place, HANDBOOK).raise_for_status()
+        here.index()
+        for number, (question, most) in enumerate([(QUESTION, first), (SECOND, second)], 1):
+            asked, usage = ask(client, model, {"question": question, **body, "conversation_id": place})
+            assert len(asked) == usage["model_calls"] <= most
+            figures = f"{scenario}, question {number}: {' + '.join(asked)}, {usage['input_tokens']:,} {UNIT}"
+            with capfd.disabled():
+                sys.stdout.write(f"\n{figures}")
+
+
+def ask(client: httpx.Client, model: OpenAIDouble, body: dict[str, Any]) -> tuple[list[str], dict[str, int]]:
+    """What the model was asked for in one turn, and what the turn says that it cost."""
+    calls: list[tuple[str, dict[str, Any]]] = [("documents_list", {})] if body["question"] == LISTING else []
+    model.responder = scripted = Model(Talk([PLAN], [VERDICT], calls))
+    result = answered(client.post("/orc", json=body))
+    return scripted.asked, result["metadata"]["usage"]

@@ -1,0 +1,85 @@
+"""The OpenAPI document says of every route what it takes, what it answers and how it fails."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from orc.api.app import create_app
+from orc.settings import AuthMode, Settings
+from tests.system.steps import PROBLEM, Json
+
+OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
+OPERATIONS = {
+    f"{method.upper()} {path}": operation
+    for path, operations in OPENAPI["paths"].items()
+    for method, operation in operations.items()
+}
+each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))
+
+
+def resolved(schema: Any) -> Iterator[Json]:
+    """A schema and everything in it, references followed."""
+    seen: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += item
+        elif isinstance(item, dict):
+            yield item
+            waiting += item.values()
+            reference = item.get("$ref")
+            if isinstance(reference, str) and reference not in seen:
+                seen.add(reference)
+                waiting.append(OPENAPI["components"]["schemas"][reference.rsplit("/", 1)[-1]])
+
+
+def has_example(content: Json) -> bool:
+    return any("example" in item or "examples" in item for item in resolved(content))
+
+
+@each_operation
+def test_openapi_describes_every_request_and_every_answer(operation: Json) -> None:
+    assert operation["description"]
+    contents = dict(operation.get("requestBody", {}).get("content", {}))
+    for status, response in operation["responses"].items():
+        assert response["description"]
+        if status != "204":
+            assert response["content"], status
+            contents.update({f"{status} {kind}": content for kind, content in response["content"].items()})
+    for what, content in contents.items():
+        assert content.get("schema"), what
+        assert has_example(content), what
+
+
+@each_operation
+def test_openapi_says_that_errors_are_problem_documents(operation: Json) -> None:
+    errors = {status: each for status, each in operation["responses"].items() if status >= "400"}
+    if "500" in errors:
+        for response in errors.values():
+            assert list(response["content"]) == [PROBLEM]
+            assert response["content"][PROBLEM]["schema"] == {"$ref": "#/components/schemas/Problem"}
+            assert response["content"][PROBLEM]["example"]["status"]
+
+
+def test_openapi_lists_the_errors_that_these_tests_saw() -> None:
+    turn = set(OPERATIONS["POST /api/orc"]["responses"])
+    assert turn >= {"200", "400", "401", "404", "409", "413", "415", "422", "500", "503", "504"}
+    assert set(OPERATIONS["POST /api/conversations/{conversation_id}/documents"]["responses"]) >= {
+        "201",
+        "400",
+        "401",
+        "413",
+        "415",
+        "422",
+        "500",
+        "503",
+    }
+    without = {name for name, each in OPERATIONS.items() if not {"401", "500"} <= set(each["responses"])}
+    assert without == {"GET /api/health", "GET /api/ready"}
+
+
+def test_openapi_can_be_read_over_http(ann: httpx.Client) -> None:
+    assert ann.get("/openapi.json").json()["paths"].keys() == OPENAPI["paths"].keys()

@@ -1,0 +1,247 @@
+"""Every way that a turn can go, by every door, as JSON and as a stream: they tell the same."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from core.errors import DependencyDown
+from core.grounding.claims import NOT_FOUND_ANSWER
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
+from devkit.in_process import InProcess, Variant
+from devkit.stream_to_json import fold, told_by_both
+from orc.tools.ports import ToolGateway, ToolSchema
+from orc.turns.runner import Parts
+from tests.system.permutations import PAGE, QUESTION, Doors, Permutation, Talk, running_with_doubles, told_by
+
+NAMED = {"blob_names": ["quay.txt"]}
+NO_WEB = {"tools": {"web_search": False}}
+SEARCHED, FAILED_SEARCH = "semantic_search finished", "semantic_search failed"
+SEARCHED_PAGES, WEB = "search_pages finished", "web_search finished"
+LATE, BROKEN = Reply(text="Too late.", delay_ms=700), Failure(status=500)
+RIGHT, WRONG = "The quay opens at seven. [S1]", "The quay opens at eleven. [S1]"
+ELSEWHERE = "Who won the chess cup?"
+
+
+def plan(*steps: str, **other: Any) -> dict[str, Any]:
+    """A plan as the model fills it in."""
+    usual = {"intent": "factual_lookup", "question": QUESTION, "confidence": 0.9}
+    return {**usual, "steps": [*steps, "answer"], **other}
+
+
+def verdict(action: str, **other: Any) -> dict[str, Any]:
+    """A critic's verdict as the model fills it in."""
+    fine = action == "accept"
+    issues = [] if fine else ["It is vague."]
+    return {"grounded": fine, "coverage": float(fine), "issues": issues, "action": action, **other}
+
+
+class Without:
+    """A ToolGateway of whose tools one does not work; None: its server is down."""
+
+    def __init__(self, tools: ToolGateway, broken: str | None) -> None:
+        self._tools = tools
+        self._broken = broken
+
+    async def list_tools(self, token: str) -> list[ToolSchema]:
+        if self._broken is None:
+            raise DependencyDown("The tools server does not answer.", dependency="mcp_server")
+        return await self._tools.list_tools(token)
+
+    async def call(self, name: str, arguments: dict[str, Any], token: str, **how: Any) -> dict[str, Any]:
+        if self._broken in (None, name):
+            raise DependencyDown("It does not answer.", dependency=self._broken or "mcp_server")
+        return await self._tools.call(name, arguments, token, **how)
+
+
+def without(broken: str | None, parts: Parts) -> Parts:
+    return replace(parts, tools=Without(parts.tools, broken))
+
+
+VARIANTS = {
+    "plain": Variant(),
+    "critic": Variant({"critic": "always"}),
+    "forgetful": Variant({"memory": "off"}),
+    "lazy": Variant({"critic": "always", "lazy_retrieval": True}),
+    "hasty planner": Variant({"planner_seconds": 0.3}),
+    "hasty critic": Variant({"critic": "always", "critic_seconds": 0.3}),
+    "search down": Variant(change=partial(without, "semantic_search")),
+    "web down": Variant(change=partial(without, "web_search")),
+    "tools down": Variant(change=partial(without, None)),
+}
+
+talk = partial(Permutation, documents=False, tools=[], actions=[], cites=[])
+named = partial(Permutation, body=NAMED, tools=["document_chat finished"])
+ruled = partial(Permutation, body=NO_WEB)
+"""Planned by rules: where nothing but the documents can be looked into."""
+judged = partial(ruled, asked=["tools", "Judgement"], variant="critic")
+lazy = partial(ruled, variant="lazy", tools=[SEARCHED_PAGES])
+BY_PLAN = ["TurnPlan", "tools"]
+TWICE = ["tools", "Judgement", "text", "Judgement"]
+
+PERMUTATIONS = {
+    "answer only": talk(["text"], question="Hello!"),
+    "answer, planned": talk(["TurnPlan", "text"], Talk([plan()]), question="Who built the first lighthouse?"),
+    "named documents": named(["text"]),
+    "named documents, with a history": named(
+        ["TurnPlan", "text"], Talk([plan("retrieve")]), variant="forgetful", earlier="Who has the key?"
+    ),
+    "retrieve": ruled(["tools"]),
+    "retrieve, planned": Permutation(BY_PLAN, Talk([plan("retrieve")])),
+    "web search": Permutation(BY_PLAN, Talk([plan("web_search")]), tools=[WEB], cites=[PAGE.url]),
+    "both": Permutation(BY_PLAN, Talk([plan("both")]), tools=[SEARCHED, WEB]),
+    "tools that the model chooses": Permutation(
+        [*BY_PLAN, "tools", "tools"],
+        Talk(
+            [plan("retrieve", intent="research")],
+            calls=[("documents_list", {}), ("semantic_search", {"query": QUESTION})],
+        ),
+        tools=["documents_list finished", SEARCHED],
+    ),
+    "summaries": lazy(["text", "Judgement"], Talk(verdicts=[verdict("accept")]), says="by their summaries"),
+    "summaries, then whole pages": lazy(
+        ["text", "Judgement", "text", "Judgement"],
+        Talk(verdicts=[verdict("retrieve"), verdict("accept")]),
+        tools=["get_page finished", "get_page finished", SEARCHED_PAGES],
+        actions=["retrieve", "accept"],
+        says="read in full with get_page",
+    ),
+    "the planner fails": Permutation(BY_PLAN, Talk([BROKEN]), says="could not be planned"),
+    "the planner is late": Permutation(
+        BY_PLAN, Talk([LATE]), variant="hasty planner", says="could not be planned"
+    ),
+    "the planner talks": Permutation(BY_PLAN, Talk(["I would search."]), says="could not be planned"),
+    "the planner makes up a step": Permutation(BY_PLAN, Talk([plan("guess")]), says="could not be planned"),
+    "the planner makes up a kind": Permutation(
+        BY_PLAN, Talk([plan("retrieve", intent="gossip")]), says="could not be planned"
+    ),
+    "the planner is not sure": Permutation(
+        BY_PLAN, Talk([plan("retrieve", confidence=0.2)]), tools=[SEARCHED, WEB], says="20% sure"
+    ),
+    "the search is down": ruled(
+        ["tools"],
+        variant="search down",
+        tools=[SEARCHED_PAGES, FAILED_SEARCH],
+        says="semantic_search failed: It does not answer.",
+    ),
+    "nothing is found": ruled(
+        ["tools"],
+        Talk(texts=[NOT_FOUND_ANSWER]),
+        question=ELSEWHERE,
+        cites=[],
+        says="Nothing in the documents",
+    ),
+    "nothing is found but in the web": Permutation(
+        BY_PLAN,
+        Talk([plan("retrieve", question=ELSEWHERE)]),
+        question=ELSEWHERE,
+        tools=[SEARCHED, WEB],
+        cites=[PAGE.url],
+        says="So the web was searched.",
+    ),
+    "the web is down": Permutation(
+        BY_PLAN,
+        Talk([plan("web_search")]),
+        variant="web down",
+        tools=[SEARCHED, "web_search failed"],
+        says="So the documents were searched.",
+    ),
+    "the tools server is down": Permutation(
+        ["text"],
+        variant="tools down",
+        tools=["tools failed"],
+        actions=["label_unverified"],
+        cites=[],
+        says="Nothing could be looked up",
+    ),
+    "the tools server is down for named documents": named(
+        [],
+        variant="tools down",
+        tools=["document_chat failed"],
+        actions=[],
+        cites=[],
+        says="mcp_server",
+        status=503,
+    ),
+    "critic: accept": judged(talk=Talk(verdicts=[verdict("accept")])),
+    "critic: revise": judged(
+        talk=Talk(texts=[RIGHT, RIGHT], verdicts=[verdict("revise"), verdict("accept")]),
+        asked=TWICE,
+        actions=["revise", "accept"],
+    ),
+    "critic: revise what document_chat said": named(
+        ["text", "Judgement", "text", "Judgement"],
+        Talk(verdicts=[verdict("revise"), verdict("accept")]),
+        variant="critic",
+        tools=["document_chat finished"] * 2,
+        actions=["revise", "accept"],
+    ),
+    "critic: retrieve": judged(
+        talk=Talk(verdicts=[verdict("retrieve", query="quay hours"), verdict("accept")]),
+        asked=TWICE,
+        tools=[SEARCHED] * 2,
+        actions=["retrieve", "accept"],
+        says="The critic asked for more.",
+    ),
+    "critic: accept what code does not": judged(
+        talk=Talk(texts=[WRONG], verdicts=[verdict("accept")]), actions=["label_unverified"], cites=[]
+    ),
+    "critic: retries used up": judged(
+        talk=Talk(verdicts=[verdict("revise"), verdict("revise")]),
+        asked=TWICE,
+        actions=["revise", "label_unverified"],
+        says="CRITIC_MAX_RETRIES is 1",
+    ),
+    "critic: a revision that is worse": judged(
+        talk=Talk(texts=[RIGHT, WRONG], verdicts=[verdict("revise")]),
+        asked=TWICE[:3],
+        actions=["revise", "label_unverified"],
+        says="the earlier one is given",
+    ),
+    "the critic fails": judged(
+        talk=Talk(verdicts=[BROKEN]), actions=["label_unverified"], says="could not judge"
+    ),
+    "the critic is late": judged(
+        talk=Talk(verdicts=[LATE]),
+        variant="hasty critic",
+        actions=["label_unverified"],
+        says="could not judge",
+    ),
+    "the critic talks": judged(
+        talk=Talk(verdicts=["I like it."]), actions=["label_unverified"], says="could not judge"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> OpenAIDouble:
+    return OpenAIDouble()
+
+
+@pytest.fixture(scope="module")
+def here(model: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    with running_with_doubles(tmp_path_factory.mktemp("here"), VARIANTS, model) as running:
+        yield running
+
+
+@pytest.mark.parametrize("permutation", PERMUTATIONS.values(), ids=list(PERMUTATIONS))
+def test_a_turn_is_told_alike_by_every_door(
+    permutation: Permutation, here: InProcess, model: OpenAIDouble
+) -> None:
+    with here.client(permutation.variant, "acme") as client:
+        runs = Doors(client, model, here.index).run(permutation)
+    for run in runs:
+        assert run.status == permutation.status
+        assert run.asked == permutation.asked
+        assert run.tools == sorted(permutation.tools)
+        assert [each["action"] for each in run.of("critique")] == permutation.actions
+        assert run.cites == permutation.cites
+        assert permutation.says in run.said
+        assert run.ended == run.events[-1][2]
+        if run.status == 200:
+            said, folded = told_by_both(run.ended, fold(run.events))
+            assert folded == said
+    for other in runs[1:]:
+        assert told_by(other) == told_by(runs[0])

@@ -1,0 +1,56 @@
+"""What the report says, in each of its three forms."""
+
+import json
+import os
+import xml.etree.ElementTree as ET
+
+from rich.console import Console
+
+from bench.report import Report, busy_warning, plot
+from bench.statistics import Figure, Target, summary
+
+
+def report(*figures: Figure) -> Report:
+    return Report(figures, [10.0, 12.0, 11.0], 0.5, 0.75, 42.0, True)
+
+
+def printed(shown: Report) -> str:
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(shown.as_table())
+    return capture.get()
+
+
+def test_the_table_puts_the_target_and_the_verdict_beside_the_figure() -> None:
+    good = summary("Turns", "chat turn, overhead", [5.0], target=Target(8))
+    bad = summary("Turns", "document turn, overhead", [31.0], target=Target(30))
+    lines = {line.split(",")[0].strip(): line.split() for line in printed(report(good, bad)).splitlines()}
+    assert lines["chat turn"][-3:] == ["<=", "8", "ok"]
+    assert lines["document turn"][-4:] == ["<=", "30", "not", "ok"]
+
+
+def test_a_group_is_named_once() -> None:
+    figures = [summary("Turns", "one", [1.0]), summary("Turns", "two", [2.0]), summary("Start", "x", [3.0])]
+    assert printed(report(*figures)).count("Turns") == 1
+
+
+def test_the_json_holds_figures_verdicts_and_the_machine() -> None:
+    written = json.loads(report(summary("Turns", "chat", [5.0], target=Target(8))).as_json())
+    assert written["machine"]["load_before"] == 0.5
+    assert written["long_conversation_ms"] == [10, 12, 11]
+    (figure,) = written["figures"]
+    assert (figure["name"], figure["value"], figure["target"]["bound"], figure["ok"]) == ("chat", 5, 8, True)
+
+
+def test_the_plot_is_svg_with_a_dot_for_every_turn() -> None:
+    image = ET.fromstring(plot([10.0, 30.0, 20.0]))
+    dots = [element for element in image.iter() if element.tag.endswith("circle")]
+    heights = [float(dot.attrib["cy"]) for dot in dots]
+    assert len(dots) == 3
+    assert heights[1] < heights[2] < heights[0]
+
+
+def test_a_busy_machine_is_pointed_out() -> None:
+    cores = os.cpu_count() or 1
+    assert busy_warning(0.1 * cores) is None
+    assert "pessimistic" in (busy_warning(2.0 * cores) or "")

@@ -1,0 +1,63 @@
+"""A provider's double and the models that talk to it."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from core.infra.settings import CoreSettings
+from core.llm.chat_model import ChatModel
+from core.llm.factory import build_chat_model
+from core.llm.tokens import EstimatedTokenCounter, TokenCounter
+from devkit.doubles.openai_double import OpenAIDouble, serving
+
+MakeSettings = Callable[..., CoreSettings]
+PROVIDER_VARIABLES = (
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "AZURE_OPENAI_ENDPOINT",
+    "AZURE_OPENAI_API_KEY",
+    "ORC_CHAT_MODEL",
+    "ORC_PLANNER_MODEL",
+)
+
+
+@pytest.fixture
+def make_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MakeSettings:
+    """Settings that come from the test alone."""
+    for name in PROVIDER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return lambda **given: CoreSettings(data_dir=tmp_path, **given)
+
+
+@pytest.fixture
+def counter() -> TokenCounter:
+    return EstimatedTokenCounter()
+
+
+@pytest.fixture
+def double() -> OpenAIDouble:
+    return OpenAIDouble()
+
+
+@pytest.fixture
+def base_url(double: OpenAIDouble) -> Iterator[str]:
+    with serving(double) as url:
+        yield url
+
+
+@pytest.fixture(params=["chat completions", "responses"])
+async def model(
+    base_url: str, make_settings: MakeSettings, counter: TokenCounter, request: pytest.FixtureRequest
+) -> AsyncIterator[ChatModel]:
+    """A chat model of the provider, without retries, by either of its APIs."""
+    settings = make_settings(
+        openai_base_url=base_url,
+        responses_api=request.param == "responses",
+        model_retries=0,
+        model_timeout_seconds=5,
+    )
+    built = build_chat_model(settings, "writer", counter)
+    yield built
+    await built.aclose()

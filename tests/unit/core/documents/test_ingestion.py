@@ -1,0 +1,524 @@
+"""Ingestion: text is searchable before a record says so, whoever else does what meanwhile."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.analysis.service import Analyser
+from core.documents.names import BlobPath, Owner
+from core.errors import DependencyDown, NotFound, Unavailable
+from core.models import Document, DocumentStatus, JobKind, JobProgress, Passage
+from devkit.fakes_documents import LEASE_SECONDS, DocumentSide, Gate, break_down, open_document_side, pass_by
+
+OWNER = Owner("acme", "ann", "c1")
+PATH = BlobPath(OWNER, "a.txt")
+TEXT = "The quay opens at seven.\fThe harbour master has the key."
+
+
+@pytest.fixture
+async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
+    async with open_document_side(tmp_path) as opened:
+        yield opened
+
+
+async def put(side: DocumentSide, content: str = TEXT) -> Document:
+    """A blob that the library has seen, and that nobody has read."""
+    await side.blobs.put(PATH, side.file(content))
+    [seen] = await side.library.resolve(OWNER, [PATH.file])
+    return seen
+
+
+async def stored(side: DocumentSide) -> Document:
+    [document] = await side.catalog.get(OWNER, [PATH.document_id])
+    return document
+
+
+async def ingested(side: DocumentSide, content: str = TEXT) -> Document:
+    await put(side, content)
+    await side.worker.drain()
+    return await stored(side)
+
+
+async def read(side: DocumentSide, document: Document) -> Document:
+    return await side.library.readable(document)
+
+
+async def test_a_blob_becomes_searchable_text_and_a_completed_record(side: DocumentSide) -> None:
+    seen = await put(side)
+    assert (seen.status, seen.readable) == (DocumentStatus.UPLOADED, False)
+    await side.worker.drain()
+    document = await stored(side)
+    assert (document.status, document.readable) == (DocumentStatus.COMPLETED, True)
+    assert (document.pages, document.pages_without_text, document.tokens) == (2, 0, 11)
+    assert (document.media_type, document.etag, len(document.sha256)) == ("text/plain", seen.etag, 64)
+    assert [page.tokens for page in await side.pages.get(document.document_id)] == [5, 6]
+    [hit] = await side.index.search("harbour", [document.document_id], 5)
+    assert hit.passage.page == 2
+    assert document.created_at == seen.created_at
+    assert document.updated_at > seen.updated_at
+
+
+async def test_text_can_be_read_before_it_can_be_searched_and_is_read_once(side: DocumentSide) -> None:
+    document = await read(side, await put(side))
+    assert (document.status, document.readable, document.tokens) == (DocumentStatus.UPLOADED, True, 11)
+    assert len(await side.library.text(document)) == 2
+    assert side.index.saves == []
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+    assert side.extractor.calls == 1
+
+
+async def test_pages_without_text_are_counted_and_the_rest_is_completed(side: DocumentSide) -> None:
+    document = await ingested(side, "Text.\f\f \fMore.")
+    assert document.status is DocumentStatus.COMPLETED
+    assert (document.pages, document.pages_without_text) == (4, 2)
+
+
+@pytest.mark.parametrize(("content", "words"), [("\f\f", "None of its 3 pages"), ("", "Its only page")])
+async def test_no_text_at_all_is_a_failure_that_names_the_remedy(
+    side: DocumentSide, content: str, words: str
+) -> None:
+    document = await ingested(side, content)
+    assert (document.status, document.readable) == (DocumentStatus.FAILED, False)
+    assert document.reason_code == "no_text"
+    assert document.reason is not None
+    assert words in document.reason
+    assert "scanned" in document.reason
+    assert "OCR" in document.reason
+
+
+async def test_a_rejected_file_is_a_failure_with_the_reason_of_the_extractor(side: DocumentSide) -> None:
+    document = await ingested(side, "DAMAGED")
+    assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "unreadable_document")
+    assert document.reason == "a.txt is damaged. Save it anew and upload it again."
+    assert await read(side, document) == document
+
+
+async def test_what_is_completed_is_not_done_again(side: DocumentSide) -> None:
+    document = await ingested(side)
+    await side.queue.enqueue(document, JobKind.INGEST)
+    await side.worker.drain()
+    assert await stored(side) == document
+    assert (side.extractor.calls, side.index.saves) == (1, ["a.txt"])
+
+
+async def test_changed_bytes_are_read_again(side: DocumentSide) -> None:
+    first = await ingested(side)
+    second = await ingested(side, "Other text.")
+    assert second.etag != first.etag
+    assert await side.texts(second) == ("Other text.", "Other text.")
+
+
+@pytest.mark.parametrize("content", ["DAMAGED", "\f"])
+async def test_nothing_of_the_old_text_survives_bytes_that_have_none(
+    side: DocumentSide, content: str
+) -> None:
+    await ingested(side)
+    failed = await ingested(side, content)
+    assert failed.status is DocumentStatus.FAILED
+    assert failed.tokens == 0
+    pages, passages = await side.texts(failed)
+    assert (pages.strip(), passages) == ("", "")
+
+
+async def test_a_document_that_has_gone_is_not_found(side: DocumentSide) -> None:
+    seen = await put(side)
+    await side.blobs.delete(PATH)
+    with pytest.raises(NotFound):
+        await read(side, seen)
+    await side.worker.drain()
+    assert await side.catalog.list_in(OWNER) == []
+
+
+@pytest.mark.parametrize("step", ["pages", "index", "catalog"])
+async def test_a_store_that_is_down_at_any_step_only_delays(side: DocumentSide, step: str) -> None:
+    seen = await put(side)
+    side.before_save(step, break_down)
+    assert await side.worker.work_once()
+    assert (await stored(side)).status is not DocumentStatus.COMPLETED
+    side.before_save(step, pass_by)
+    assert not await side.worker.work_once()
+    side.clock.now += 60
+    await side.worker.drain()
+    document = await stored(side)
+    assert (document.status, document.etag) == (DocumentStatus.COMPLETED, seen.etag)
+    assert "harbour master" in (await side.texts(document))[1]
+
+
+async def test_readers_at_the_same_time_have_the_file_read_once(side: DocumentSide) -> None:
+    seen = await put(side)
+    documents = await asyncio.gather(*(read(side, seen) for _ in range(5)), side.worker.drain())
+    assert side.extractor.calls == 1
+    assert all(document.readable for document in documents[:5] if document is not None)
+
+
+async def test_who_waits_for_a_worker_hears_how_far_it_is(side: DocumentSide) -> None:
+    seen = await put(side)
+    side.extractor.during = gate = Gate()
+    working = asyncio.create_task(side.worker.drain())
+    await gate.reached.wait()
+    heard: list[tuple[int, int, str]] = []
+    waiting = asyncio.create_task(side.library.readable(seen, lambda *step: heard.append(step)))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    gate.opened.set()
+    assert (await waiting).readable
+    await working
+    assert side.extractor.calls == 1
+    assert heard
+
+
+async def test_a_reader_that_leaves_gives_the_work_back(side: DocumentSide) -> None:
+    seen = await put(side)
+    side.extractor.during = gate = Gate()
+    reading = asyncio.create_task(read(side, seen))
+    await gate.reached.wait()
+    reading.cancel()
+    await asyncio.wait([reading])
+    side.extractor.during = pass_by
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_a_dead_worker_costs_its_lease_and_nothing_else(side: DocumentSide) -> None:
+    seen = await put(side)
+    assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
+    assert not await side.worker.work_once()
+    side.clock.now += LEASE_SECONDS + 1
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_bytes_replaced_while_they_are_read_are_read_again(side: DocumentSide) -> None:
+    seen = await put(side)
+    side.extractor.during = gate = Gate()
+    working = asyncio.create_task(side.worker.drain())
+    await gate.reached.wait()
+    side.extractor.during = pass_by
+    replaced = await put(side, "Other text.")
+    gate.opened.set()
+    await working
+    await side.worker.drain()
+    document = await stored(side)
+    assert document.etag == replaced.etag != seen.etag
+    assert document.status is DocumentStatus.COMPLETED
+    assert await side.texts(document) == ("Other text.", "Other text.")
+
+
+async def test_bytes_that_never_stay_the_same_are_given_up(side: DocumentSide) -> None:
+    seen = await put(side)
+
+    async def change() -> None:
+        await side.blobs.put(PATH, side.file(f"Version {side.extractor.calls}."))
+
+    side.extractor.during = change
+    with pytest.raises(Unavailable, match=r"a\.txt"):
+        await read(side, seen)
+    assert (await stored(side)).status is not DocumentStatus.COMPLETED
+
+
+@pytest.mark.parametrize("content", [TEXT, "DAMAGED"])
+async def test_a_document_deleted_while_it_is_read_does_not_come_back(
+    side: DocumentSide, content: str
+) -> None:
+    seen = await put(side, content)
+    side.extractor.during = gate = Gate()
+    working = asyncio.create_task(side.worker.drain())
+    await gate.reached.wait()
+    await side.library.delete(OWNER, seen.document_id)
+    gate.opened.set()
+    await working
+    assert await side.catalog.list_in(OWNER) == []
+    assert await side.texts(seen) == ("", "")
+    assert await side.queue.progress(seen.document_id) == {}
+
+
+async def test_a_document_deleted_while_it_is_indexed_does_not_come_back(side: DocumentSide) -> None:
+    seen = await put(side)
+    _, other = side.another_process()
+
+    async def delete_beside() -> None:
+        # Another process: it does not wait for this one's lock.
+        library, _ = side.another_process()
+        await library.delete(OWNER, seen.document_id)
+
+    side.before_save("index", delete_beside)
+    await side.worker.drain()
+    await other.drain()
+    assert await side.catalog.list_in(OWNER) == []
+    assert await side.texts(seen) == ("", "")
+
+
+async def test_another_process_that_replaces_the_document_between_two_writes_wins(side: DocumentSide) -> None:
+    await put(side)
+    other, other_worker = side.another_process()
+
+    async def replace_once() -> None:
+        side.index.before_save = pass_by
+        await other.upload(OWNER, PATH.file, side.file("Other text."))
+
+    side.index.before_save = replace_once
+    await side.worker.drain()
+    await other_worker.drain()
+    document = await stored(side)
+    assert document.status is DocumentStatus.COMPLETED
+    assert await side.texts(document) == ("Other text.", "Other text.")
+    blob = await side.blobs.head(PATH)
+    assert blob is not None
+    assert blob.etag == document.etag
+
+
+async def test_a_document_that_kills_its_worker_every_time_is_given_up(side: DocumentSide) -> None:
+    seen = await put(side)
+    for _ in range(30):
+        await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS)
+        side.clock.now += LEASE_SECONDS + 1
+    await side.worker.drain()
+    document = await stored(side)
+    assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "processing_failed")
+    assert "again and again" in (document.reason or "")
+
+
+async def test_what_a_crash_left_out_of_the_queue_is_found(side: DocumentSide) -> None:
+    seen = await put(side)
+    await side.queue.delete(seen.document_id)
+    assert not await side.worker.work_once()
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_counting_keeps_off_the_event_loop(side: DocumentSide) -> None:
+    await ingested(side)
+    assert side.counter.threads
+    assert threading.current_thread().name not in side.counter.threads
+
+
+async def test_a_worker_that_is_stopped_gives_its_job_back_at_once(side: DocumentSide) -> None:
+    await put(side)
+    side.extractor.during = gate = Gate()
+    working = asyncio.create_task(side.worker.run())
+    await gate.reached.wait()
+    working.cancel()
+    await asyncio.wait([working])
+    side.extractor.during = pass_by
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_the_same_bytes_in_an_organization_are_read_and_indexed_once(side: DocumentSide) -> None:
+    first = await ingested(side)
+    owner = Owner("acme", "bob", "c9")
+    await side.blobs.put(BlobPath(owner, "copy.txt"), side.file(TEXT))
+    await side.library.resolve(owner, ["copy.txt"])
+    await side.worker.drain()
+    [second] = await side.library.list_documents(owner)
+    assert (side.extractor.calls, side.index.saves) == (1, ["a.txt"])
+    assert (second.status, second.tokens, second.sha256) == (
+        DocumentStatus.COMPLETED,
+        first.tokens,
+        first.sha256,
+    )
+    assert await side.texts(second) == await side.texts(first)
+    await side.library.delete(OWNER, first.document_id)
+    assert "harbour" in (await side.texts(second))[1]
+
+
+async def test_the_same_bytes_are_shared_neither_across_organizations_nor_formats(side: DocumentSide) -> None:
+    await ingested(side)
+    for owner, name in ((Owner("globex", "ann", "c1"), "a.txt"), (OWNER, "a.md")):
+        await side.blobs.put(BlobPath(owner, name), side.file(TEXT))
+        await side.library.resolve(owner, [name])
+    await side.worker.drain()
+    assert side.extractor.calls == 3
+    assert sorted(side.index.saves) == ["a.md", "a.txt", "a.txt"]
+
+
+async def test_a_break_down_is_an_error_of_who_waits(side: DocumentSide) -> None:
+    seen = await put(side)
+    side.before_save("pages", break_down)
+    with pytest.raises(DependencyDown):
+        await read(side, seen)
+
+
+async def test_text_of_a_replacement_that_broke_off_never_reaches_who_has_the_old_bytes(
+    side: DocumentSide,
+) -> None:
+    await ingested(side)
+    side.before_save("catalog", break_down)
+    with pytest.raises(DependencyDown):
+        await side.library.upload(OWNER, PATH.file, side.file("A secret of Ann's."))
+    side.before_save("catalog", pass_by)
+    bob = Owner("acme", "bob", "c9")
+    mine = await side.library.upload(bob, "mine.txt", side.file(TEXT, "mine"))
+    await side.worker.drain()
+    pages, passages = await side.texts(mine)
+    assert "secret" not in pages + passages
+    assert "harbour master" in pages
+    assert "harbour master" in passages
+
+
+async def test_a_deletion_that_broke_off_spoils_these_bytes_for_nobody(side: DocumentSide) -> None:
+    document = await ingested(side)
+    await side.blobs.delete(PATH)
+    await side.pages.delete(document.document_id)
+    bob = Owner("acme", "bob", "c9")
+    for owner, name in ((bob, "mine.txt"), (OWNER, PATH.file)):
+        again = await side.library.upload(owner, name, side.file(TEXT, "again"))
+        await side.worker.drain()
+        [again] = await side.library.list_documents(owner)
+        assert again.status is DocumentStatus.COMPLETED
+        pages, passages = await side.texts(again)
+        assert "harbour master" in pages
+        assert "harbour master" in passages
+
+
+async def test_a_twin_that_is_deleted_while_it_is_copied_leaves_nothing_out(side: DocumentSide) -> None:
+    first = await ingested(side)
+    bob = Owner("acme", "bob", "c9")
+    mine = await side.library.upload(bob, "mine.txt", side.file(TEXT, "mine"))
+    copy = side.index.copy
+
+    async def copy_after_deletion(source_id: str, target_id: str, name: str) -> None:
+        await side.another_process()[0].delete(OWNER, first.document_id)
+        await copy(source_id, target_id, name)
+
+    side.index.copy = copy_after_deletion  # type: ignore[method-assign]
+    await side.worker.drain()
+    assert "harbour master" in (await side.texts(mine))[1]
+
+
+async def test_the_same_bytes_uploaded_again_lose_no_work_that_waits(tmp_path: Path) -> None:
+    async with open_document_side(tmp_path) as side:
+        side.analyser = Analyser(side.analyses, None)
+        side.library, side.worker = side.another_process()
+        await side.library.upload(OWNER, PATH.file, side.file(TEXT))
+        assert await side.worker.work_once()
+        [document] = await side.library.list_documents(OWNER)
+        await side.queue.enqueue(document, JobKind.EMBED)
+        again = await side.library.upload(OWNER, PATH.file, side.file(TEXT))
+        assert JobKind.EMBED in await side.queue.progress(again.document_id)
+        await side.worker.drain()
+        analysis = (await side.analyses.get([again.document_id]))[again.document_id]
+        assert (analysis.is_done, analysis.etag) == (True, again.etag)
+
+
+async def test_an_outage_however_long_gives_nothing_up(side: DocumentSide) -> None:
+    await put(side)
+    side.before_save("index", break_down)
+    for _ in range(60):
+        await side.worker.work_once()
+        side.clock.now += 10
+    side.before_save("index", pass_by)
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+
+
+async def test_a_write_that_lands_after_its_lease_was_lost_is_undone(side: DocumentSide) -> None:
+    await put(side, "Old text.")
+    job = await side.queue.lease(LEASE_SECONDS)
+    assert job is not None
+    await put(side, "New text.")
+    await side.worker.drain()
+    document = await stored(side)
+    # The old worker's last write, which no cancellation could stop any more.
+    old = [Passage(document_id=document.document_id, page=1, start=0, end=9, text="Old text.")]
+    await side.index.save(document.document_id, PATH.file, old)
+    await side.ingestion.after_loss(job)
+    await side.worker.drain()
+    assert await side.texts(document) == ("New text.", "New text.")
+
+
+async def test_a_fresh_start_beside_a_worker_does_not_end_as_completed_without_an_index(
+    side: DocumentSide,
+) -> None:
+    await put(side)
+
+    async def start_over_beside() -> None:
+        side.catalog.before_save = pass_by
+        await side.stores.start_over(PATH)
+
+    async def once_indexed() -> None:
+        side.index.before_save = pass_by
+        side.catalog.before_save = start_over_beside
+
+    side.index.before_save = once_indexed
+    await side.worker.drain()
+    side.clock.now += 60
+    await side.worker.drain()
+    document = await stored(side)
+    assert document.status is DocumentStatus.COMPLETED
+    assert "harbour master" in (await side.texts(document))[1]
+
+
+async def test_a_record_that_cannot_be_read_does_not_stop_the_worker(side: DocumentSide) -> None:
+    async def broken(_connection: object) -> None:
+        raise ValueError
+
+    side.catalog.unfinished = broken  # type: ignore[assignment]
+    seen = await put(side)
+    working = asyncio.create_task(side.worker.run())
+    while (await side.library.find(OWNER, seen.document_id)).status is not DocumentStatus.COMPLETED:
+        await asyncio.sleep(0.01)
+        assert not working.done()
+    working.cancel()
+    await asyncio.wait([working])
+
+
+async def test_pages_that_another_process_saved_of_earlier_bytes_are_not_indexed(side: DocumentSide) -> None:
+    old = await ingested(side, "Old text of Ann's.")
+    pages = await side.pages.get(old.document_id)
+    document = await side.library.upload(OWNER, PATH.file, side.file("New text."))
+    await side.pages.save(document.document_id, pages)
+    await side.worker.drain()
+    assert (await stored(side)).status is DocumentStatus.COMPLETED
+    assert await side.texts(document) == ("New text.", "New text.")
+
+
+async def test_pages_of_earlier_bytes_never_reach_who_has_the_new_ones(side: DocumentSide) -> None:
+    old = await ingested(side, "Old text of Ann's.")
+    pages = await side.pages.get(old.document_id)
+    new = await ingested(side, "New text.")
+    await side.pages.save(new.document_id, pages)
+    bob = Owner("acme", "bob", "c9")
+    mine = await side.library.upload(bob, "mine.txt", side.file("New text.", "mine"))
+    await side.worker.drain()
+    assert await side.texts(mine) == ("New text.", "New text.")
+
+
+@pytest.mark.parametrize("kind", [JobKind.ANALYSE, JobKind.EMBED])
+async def test_what_comes_after_ingestion_waits_for_it(side: DocumentSide, kind: JobKind) -> None:
+    await side.queue.enqueue(await ingested(side), kind)
+    await side.library.upload(OWNER, PATH.file, side.file("Other text."))
+    assert await side.worker.work_on(PATH, kind)
+    assert kind in await side.queue.progress(PATH.document_id)
+    side.clock.now += 60
+    await side.worker.drain()
+    assert await side.queue.progress(PATH.document_id) == {}
+
+
+async def test_nothing_comes_after_an_ingestion_that_failed(side: DocumentSide) -> None:
+    failed = await ingested(side, "DAMAGED")
+    await side.queue.enqueue(failed, JobKind.ANALYSE)
+    assert await side.worker.work_once()
+    assert await side.queue.progress(PATH.document_id) == {}
+
+
+async def test_who_waits_for_a_worker_looks_less_and_less_often(side: DocumentSide) -> None:
+    seen = await put(side)
+    assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
+    looks, progress = 0, side.queue.progress
+
+    async def counted(document_id: str) -> dict[JobKind, JobProgress]:
+        nonlocal looks
+        looks += 1
+        return await progress(document_id)
+
+    side.queue.progress = counted  # type: ignore[method-assign]
+    waiting = asyncio.create_task(read(side, seen))
+    await asyncio.sleep(1.0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert 2 <= looks <= 5

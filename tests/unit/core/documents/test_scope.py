@@ -1,0 +1,154 @@
+"""Scope tokens carry what a turn may reach, and nothing else is believed."""
+
+import base64
+import json
+import os
+import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from core.documents.names import BlobPath, Owner
+from core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens, load_or_create_key
+from core.errors import InvalidInput, NotAuthenticated
+from core.models import BlobProperties, Document
+
+KEY = "k" * 64
+OWNER = Owner("acme", "ann", "c1")
+
+
+@pytest.fixture
+def tokens() -> ScopeTokens:
+    return ScopeTokens(KEY)
+
+
+def document(name: str) -> Document:
+    return Document.first_seen(BlobProperties(path=BlobPath(OWNER, name), etag="v1", size=3))
+
+
+def scope() -> Scope:
+    return Scope.over(OWNER, [document("a.pdf"), document("b.pdf")])
+
+
+def claims(**changes: object) -> dict[str, Any]:
+    now = int(time.time())
+    right = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600, "scope": scope().model_dump()}
+    return {name: value for name, value in {**right, **changes}.items() if value is not None}
+
+
+def signed(key: str = KEY, algorithm: str = ALGORITHM, **changes: object) -> str:
+    return jwt.encode(claims(**changes), key, algorithm)
+
+
+def test_a_scope_comes_back_as_it_was_minted(tokens: ScopeTokens) -> None:
+    before = int(time.time())
+    verified, expires_at = tokens.verify(tokens.mint(scope(), seconds=90))
+    assert verified == scope()
+    assert verified.owner == OWNER
+    assert verified.document_ids == [document("a.pdf").document_id, document("b.pdf").document_id]
+    assert before + 90 <= expires_at <= int(time.time()) + 90
+
+
+def test_a_token_of_the_other_process_with_the_same_key_is_good(tokens: ScopeTokens) -> None:
+    assert ScopeTokens(KEY).verify(tokens.mint(scope(), seconds=90))[0] == scope()
+    assert tokens.verify(signed())[0] == scope()
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("no.token.here", id="garbage"),
+        pytest.param(signed(key="x" * 64), id="other-key"),
+        pytest.param(signed(algorithm="HS512"), id="other-algorithm"),
+        pytest.param(signed(exp=int(time.time()) - 1), id="expired"),
+        pytest.param(signed(aud="elsewhere"), id="other-audience"),
+        pytest.param(signed(iss="somebody"), id="other-issuer"),
+        pytest.param(signed(exp=None), id="never-expires"),
+        pytest.param(signed(iat=None), id="undated"),
+        pytest.param(signed(aud=None), id="no-audience"),
+        pytest.param(signed(iss=None), id="no-issuer"),
+        pytest.param(signed(scope=None), id="no-scope"),
+        pytest.param(signed(scope="acme"), id="scope-of-another-shape"),
+        pytest.param(signed(scope={**scope().model_dump(), "admin": True}), id="unknown-field"),
+        pytest.param(signed(scope={**scope().model_dump(), "user_id": ".."}), id="unsafe-owner"),
+        pytest.param(signed(scope={**scope().model_dump(), "organization_id": "a/b"}), id="path-in-owner"),
+    ],
+)
+def test_anything_else_is_not_authenticated(tokens: ScopeTokens, token: str) -> None:
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(token)
+
+
+def test_an_unsigned_token_is_refused(tokens: ScopeTokens) -> None:
+    header = base64.urlsafe_b64encode(json.dumps({"alg": "none"}).encode()).rstrip(b"=").decode()
+    body = base64.urlsafe_b64encode(json.dumps(claims()).encode()).rstrip(b"=").decode()
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(f"{header}.{body}.")
+
+
+def test_a_token_whose_scope_was_widened_is_refused(tokens: ScopeTokens) -> None:
+    header, _, signature = tokens.mint(scope(), seconds=90).split(".")
+    wider = claims(scope={**scope().model_dump(), "organization_id": "globex"})
+    body = base64.urlsafe_b64encode(json.dumps(wider).encode()).rstrip(b"=").decode()
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(f"{header}.{body}.{signature}")
+
+
+def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "scope.key"
+    key = load_or_create_key(path)
+    assert len(key) >= 64
+    assert load_or_create_key(path) == key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert load_or_create_key(tmp_path / "other.key") != key
+
+
+def test_all_who_start_together_agree_on_the_key(tmp_path: Path) -> None:
+    for attempt in range(20):
+        path = tmp_path / str(attempt) / "scope.key"
+        with ThreadPoolExecutor(8) as pool:
+            keys = set(pool.map(load_or_create_key, [path] * 8))
+        assert len(keys) == 1
+        assert [left.name for left in path.parent.iterdir()] == ["scope.key"]
+
+
+@pytest.mark.parametrize("left", ["", "\n", "k" * 31, "k" * 31 + "\n"])
+def test_a_key_that_was_cut_short_is_refused_by_name_and_left_alone(tmp_path: Path, left: str) -> None:
+    path = tmp_path / "scope.key"
+    path.write_text(left)
+    with pytest.raises(InvalidInput, match=r"scope\.key.* delete the file"):
+        load_or_create_key(path)
+    assert path.read_text() == left
+
+
+def test_a_line_end_that_an_editor_added_is_no_part_of_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "scope.key"
+    key = load_or_create_key(path)
+    path.write_text(f"{key}\n")
+    assert load_or_create_key(path) == key
+
+
+def test_a_new_key_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "scope.key"
+    synced: list[tuple[int, bool]] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_size, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    key = load_or_create_key(path)
+    assert synced == [(len(key), False)]
+
+
+def test_a_key_for_another_purpose_is_the_same_everywhere_and_tells_nothing_of_the_key() -> None:
+    secret = ScopeTokens(KEY).sub_key("sessions")
+    assert secret == ScopeTokens(KEY).sub_key("sessions")
+    assert len({secret, ScopeTokens(KEY).sub_key("other"), ScopeTokens("l" * 64).sub_key("sessions")}) == 3
+    assert KEY.encode() not in secret

@@ -1,0 +1,196 @@
+"""How a worker finds its work. What it does with it: test_ingestion.py."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from core.documents.names import BlobPath, Owner
+from core.documents.ports import ProviderFiles
+from core.documents.worker import LOCAL, REPAIR_SECONDS, Pace, Worker
+from core.errors import DependencyDown
+from core.llm.errors import ModelMisconfigured
+from core.models import Document, DocumentStatus, Job, JobKind, JobProgress
+from core.storage.sqlite.queue import SqliteJobQueue
+from devkit.fakes_documents import LEASE_SECONDS, DocumentSide, break_down, open_document_side, pass_by
+
+OWNER = Owner("acme", "ann", "c1")
+
+
+@pytest.fixture
+async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
+    async with open_document_side(tmp_path) as side:
+        yield side
+
+
+async def queued(side: DocumentSide, name: str) -> Document:
+    blob = await side.blobs.put(BlobPath(OWNER, name), side.file(f"the text of {name}"))
+    return await side.stores.begin(blob)
+
+
+async def status(side: DocumentSide, document: Document) -> DocumentStatus:
+    found = await side.stores.get(document.path)
+    assert found is not None
+    return found.status
+
+
+async def test_the_job_that_was_named_is_done_and_no_other(side: DocumentSide) -> None:
+    first, second = await queued(side, "a.txt"), await queued(side, "b.txt")
+    assert await side.worker.work_on(second.path, JobKind.INGEST)
+    assert await status(side, second) is DocumentStatus.COMPLETED
+    assert await status(side, first) is DocumentStatus.UPLOADED
+    assert await side.queue.progress(second.document_id) == {}
+
+
+async def test_a_job_that_is_done_is_not_done_again(side: DocumentSide) -> None:
+    document = await queued(side, "a.txt")
+    assert await side.worker.work_on(document.path, JobKind.INGEST)
+    assert not await side.worker.work_on(document.path, JobKind.INGEST)
+    assert not await side.worker.work_on(document.path, JobKind.ANALYSE)
+    assert await side.queue.progress(document.document_id) == {}
+
+
+async def test_a_job_that_somebody_holds_is_left_to_them(side: DocumentSide) -> None:
+    document = await queued(side, "a.txt")
+    job = await side.queue.lease(LEASE_SECONDS)
+    assert job is not None
+    assert not await side.worker.work_on(document.path, JobKind.INGEST)
+    await side.queue.renew(job, LEASE_SECONDS)
+    side.clock.now += LEASE_SECONDS
+    assert await side.worker.work_on(document.path, JobKind.INGEST)
+    assert await status(side, document) is DocumentStatus.COMPLETED
+
+
+async def test_the_job_of_a_document_that_is_gone_goes_too(side: DocumentSide) -> None:
+    document = await queued(side, "a.txt")
+    await side.blobs.delete(document.path)
+    await side.catalog.delete(document.path)
+    assert not await side.worker.work_on(document.path, JobKind.INGEST)
+    assert await side.queue.progress(document.document_id) == {}
+
+
+async def test_a_named_job_waits_while_a_store_is_down(side: DocumentSide) -> None:
+    document = await queued(side, "a.txt")
+    side.before_save("catalog", break_down)
+    assert await side.worker.work_on(document.path, JobKind.INGEST)
+    assert set(await side.queue.progress(document.document_id)) == {JobKind.INGEST}
+    assert await status(side, document) is DocumentStatus.UPLOADED
+
+
+class CountingQueue(SqliteJobQueue):
+    """Counts how often it is asked for the next job."""
+
+    asked = 0
+
+    async def lease(self, seconds: float) -> Job | None:
+        self.asked += 1
+        return await super().lease(seconds)
+
+
+async def test_a_worker_without_work_asks_less_and_less_often(side: DocumentSide) -> None:
+    queue = CountingQueue(side.database, clock=side.clock)
+    working = asyncio.create_task(worker_on(side, queue, Pace(0.01, 10.0, 60.0)).run())
+    await asyncio.sleep(0.5)
+    assert 3 <= queue.asked <= 7
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_a_worker_without_work_goes_on_asking_at_its_slowest_pace(side: DocumentSide) -> None:
+    queue = CountingQueue(side.database, clock=side.clock)
+    working = asyncio.create_task(worker_on(side, queue, Pace(0.01, 0.02, 60.0)).run())
+    await asyncio.sleep(0.5)
+    assert queue.asked >= 8
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+
+def worker_on(side: DocumentSide, queue: SqliteJobQueue, pace: Pace) -> Worker:
+    stores = replace(side.stores, queue=queue)
+    return Worker(stores, side.ingestion, lease_seconds=LEASE_SECONDS, pace=pace)
+
+
+async def test_a_sweep_queues_what_was_left_out_and_looks_through_the_queue(side: DocumentSide) -> None:
+    document = await queued(side, "a.txt")
+    await side.queue.delete(document.document_id)
+    seen: list[set[JobKind]] = []
+
+    class SweptQueue(SqliteJobQueue):
+        async def sweep(self) -> None:
+            seen.append(set(await self.progress(document.document_id)))
+
+    await worker_on(side, SweptQueue(side.database, clock=side.clock), LOCAL).sweep()
+    assert seen == [{JobKind.INGEST}]
+
+
+@pytest.mark.parametrize("error", [DependencyDown("down", dependency="store"), ValueError("unreadable")])
+async def test_a_part_of_the_sweep_that_fails_does_not_stop_the_others(
+    side: DocumentSide, error: Exception
+) -> None:
+    swept: list[str] = []
+
+    async def broken() -> list[Document]:
+        raise error
+
+    class BrokenQueue(SqliteJobQueue):
+        async def sweep(self) -> None:
+            swept.append("jobs")
+            raise error
+
+    class Files:
+        async def sweep(self) -> int:
+            swept.append("files")
+            return 0
+
+    side.catalog.unfinished = broken  # type: ignore[method-assign]
+    queue = BrokenQueue(side.database, clock=side.clock)
+    stores = replace(side.stores, queue=queue, files=cast("ProviderFiles", Files()))
+    await Worker(stores, side.ingestion, lease_seconds=LEASE_SECONDS).sweep()
+    assert swept == ["jobs", "files"]
+
+
+async def test_what_only_a_setting_can_mend_is_not_tried_again_for_minutes(side: DocumentSide) -> None:
+    document = await queued(side, "a.txt")
+
+    async def refuse() -> None:
+        raise ModelMisconfigured("The key is wrong.")
+
+    side.before_save("index", refuse)
+    assert await side.worker.work_once()
+    side.before_save("index", pass_by)
+    side.clock.now += REPAIR_SECONDS - 1
+    assert not await side.worker.work_once()
+    side.clock.now += 1
+    assert await side.worker.work_once()
+    assert await status(side, document) is DocumentStatus.COMPLETED
+
+
+async def test_work_that_is_done_is_done_though_its_last_report_was_lost(side: DocumentSide) -> None:
+    class MuteQueue(SqliteJobQueue):
+        async def report(self, job: Job, progress: JobProgress) -> None:
+            await break_down()
+
+    document = await queued(side, "a.txt")
+    assert await worker_on(side, MuteQueue(side.database, clock=side.clock), LOCAL).work_once()
+    assert await status(side, document) is DocumentStatus.COMPLETED
+    assert await side.queue.progress(document.document_id) == {}
+
+
+async def test_a_report_on_its_way_ends_before_its_job_is_given_back(side: DocumentSide) -> None:
+    calls: list[str] = []
+
+    class SlowQueue(SqliteJobQueue):
+        async def report(self, job: Job, progress: JobProgress) -> None:
+            await asyncio.sleep(0.1)
+            calls.append("report")
+
+        async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
+            calls.append("release")
+
+    await queued(side, "a.txt")
+    side.before_save("index", break_down)
+    await worker_on(side, SlowQueue(side.database, clock=side.clock), LOCAL).work_once()
+    assert calls == ["report", "release"]

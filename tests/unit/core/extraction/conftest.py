@@ -1,0 +1,28 @@
+"""An extractor with roomy limits, and a short way to read a file that a test has made."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.extraction import Extraction, Extractor
+from tests.unit.core.extraction.samples import Read
+
+
+@pytest.fixture
+async def extractor() -> AsyncIterator[Extractor]:
+    extractor = Extractor(seconds=20, memory_bytes=2**30, processes=2)
+    yield extractor
+    await extractor.close()
+
+
+@pytest.fixture
+def read(extractor: Extractor, tmp_path: Path) -> Read:
+    """Extracts the text of a file with this name and content."""
+
+    async def read(file_name: str, content: bytes) -> Extraction:
+        source = tmp_path / "upload"
+        source.write_bytes(content)
+        return await extractor.extract(source, file_name)
+
+    return read

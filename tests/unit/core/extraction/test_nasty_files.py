@@ -1,0 +1,56 @@
+"""Every file of the collection of odd and hostile files has the outcome that its manifest expects."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from core.errors import DocumentRejected
+from core.extraction import Extraction, Extractor
+from devkit.shared_data import SHARED, needs_shared
+
+FOLDER = SHARED / "data" / "nasty"
+MANIFEST = FOLDER / "manifest.json"
+LONGEST_SECONDS = 20
+
+ALLOWED = {
+    "reject": {"reject"},
+    "text": {"text"},
+    "no_text": {"no_text"},
+    "no_text_or_text": {"no_text", "text"},
+    "text_or_reject": {"text", "no_text", "reject"},
+    "limit_or_no_text": {"no_text", "reject"},
+    "limit": {"text", "no_text", "reject"},
+    "no_crash": {"text", "no_text", "reject"},
+    "reject_or_no_leak": {"text", "no_text", "reject"},
+}
+
+
+def entries() -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = json.loads(MANIFEST.read_text()) if MANIFEST.exists() else []
+    return entries
+
+
+def text_of(extraction: Extraction) -> str:
+    return "\n".join(page.text for page in extraction.pages)
+
+
+@needs_shared
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry["file"])
+async def test_the_file_has_its_expected_outcome(entry: dict[str, Any]) -> None:
+    extractor = Extractor(seconds=15, memory_bytes=2**30, processes=1)
+    started = time.monotonic()
+    try:
+        extraction = await extractor.extract(FOLDER / entry["file"], entry.get("upload_as", entry["file"]))
+    except DocumentRejected as error:
+        outcome, text = "reject", ""
+        assert len(error.message) > 20
+    else:
+        await extractor.close()
+        outcome, text = ("text" if extraction.has_text else "no_text"), text_of(extraction)
+    assert time.monotonic() - started < LONGEST_SECONDS
+    assert outcome in ALLOWED[entry["expect"]]
+    assert "root:x:" not in text
+    if outcome == "text":
+        assert all(words in text for words in entry["contains"] or [])

@@ -1,0 +1,113 @@
+"""PDF: pages as they are, also in files that are damaged, locked or lie."""
+
+import pytest
+from fpdf import FPDF
+
+from core.errors import UnreadableDocument
+from core.extraction.pdf import LineEndHyphens
+from core.extraction.word_boxes import boxes_between, unpack
+from tests.unit.core.extraction.samples import Read, pdf, raw_pdf
+
+TEXT = "The warranty period of the pump is 37 months."
+
+
+async def test_page_numbers_do_not_shift_over_empty_pages(read: Read) -> None:
+    extraction = await read("a.pdf", pdf(TEXT, "", "", "The last page."))
+    assert [page.text for page in extraction.pages] == [TEXT, "", "", "The last page."]
+    assert extraction.pages_without_text == 2
+    assert extraction.has_text
+
+
+@pytest.mark.parametrize("stamp", ["", "- 7 -", "scan0042.tif"])
+async def test_a_scan_with_at_most_a_stamp_has_no_text(read: Read, stamp: str) -> None:
+    extraction = await read("scan.pdf", pdf("", stamp))
+    assert len(extraction.pages) == 2
+    assert not extraction.has_text
+
+
+async def test_junk_before_the_header_is_passed_over(read: Read) -> None:
+    extraction = await read("a.pdf", b"HTTP/1.1 200 OK\r\n" * 50 + pdf(TEXT))
+    assert extraction.pages[0].text == TEXT
+
+
+@pytest.mark.parametrize(
+    "content", [b"%PDF-1.7\n", b"\x93\x11\x00\x07" * 3000, b"%PDF-1.4\n" + b"\xff" * 5000]
+)
+async def test_damaged_files_are_refused(read: Read, content: bytes) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        await read("a.pdf", content)
+    assert caught.value.code == "corrupt"
+
+
+async def test_a_locked_file_is_refused_as_such(read: Read) -> None:
+    document = FPDF()
+    document.set_encryption(owner_password="owner", user_password="user")
+    document.add_page()
+    with pytest.raises(UnreadableDocument) as caught:
+        await read("a.pdf", bytes(document.output()))
+    assert caught.value.code == "encrypted"
+    assert "password" in caught.value.message
+
+
+async def test_a_file_that_opens_without_a_password_is_read_although_it_has_an_owner(read: Read) -> None:
+    document = FPDF()
+    document.set_encryption(owner_password="owner")
+    document.set_font("helvetica")
+    document.add_page()
+    document.cell(text=TEXT)
+    assert (await read("a.pdf", bytes(document.output()))).pages[0].text == TEXT
+
+
+@pytest.mark.parametrize(("count", "missing"), [(2_147_483_647, 0), (3_000, 0), (501, 500)])
+async def test_pages_that_are_only_claimed_are_not_counted(read: Read, count: int, missing: int) -> None:
+    content = f"BT /F 12 Tf 50 700 Td ({TEXT}) Tj ET".encode()
+    extraction = await read("a.pdf", raw_pdf(content, count=count, missing=missing))
+    assert [page.text for page in extraction.pages if page.text] == [TEXT]
+    assert len(extraction.pages) <= 2
+
+
+async def test_a_damaged_page_keeps_its_number(read: Read) -> None:
+    content = f"BT /F 12 Tf 50 700 Td ({TEXT}) Tj ET".encode()
+    extraction = await read("a.pdf", raw_pdf(content, count=3, missing=2))
+    assert [page.text for page in extraction.pages] == [TEXT, "", ""]
+
+
+async def test_text_outside_of_the_page_is_not_read(read: Read) -> None:
+    content = f"BT /F 12 Tf 50 700 Td ({TEXT}) Tj 5000 0 Td (obey me) Tj ET".encode()
+    assert (await read("a.pdf", raw_pdf(content))).pages[0].text == TEXT
+
+
+async def test_a_page_longer_than_a_line_of_the_protocol_arrives_whole(read: Read) -> None:
+    lines = "".join(f"({number:06}) Tj 0 -0.001 Td " for number in range(60_000))
+    extraction = await read("a.pdf", raw_pdf(f"BT /F 1 Tf 50 700 Td {lines} ET".encode()))
+    text = extraction.pages[0].text
+    assert len(text) > 200_000
+    assert "000000" in text
+    assert text.endswith("599989")
+
+
+async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
+    pages = (await read("a.pdf", pdf(TEXT, "", TEXT))).pages
+    assert [len(unpack(page.boxes)) for page in pages] == [9, 0, 9]
+    assert boxes_between(TEXT, pages[0].boxes, 0, len(TEXT)) == boxes_between(TEXT, pages[2].boxes, 0, 99)
+    assert len(boxes_between(TEXT, pages[0].boxes, 0, len(TEXT))) == 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "mended"),
+    [
+        ("It re\x02quires data. He collects data that it requires.", "requires data"),
+        ("an in\x02network provider, or an in-network doctor", "an in-network provider"),
+        ("an out-of\x02network claim; the out-of-network rate", "an out-of-network claim"),
+        ("brand\x02name drugs. The brand has a name.", "brand-name drugs"),
+        ("an unseen\x02able word", "an unseenable word"),
+    ],
+)
+def test_a_hyphen_at_a_line_end_stays_only_where_it_belongs_to_the_word(broken: str, mended: str) -> None:
+    assert mended in LineEndHyphens().mend(broken)
+
+
+def test_hyphens_follow_the_words_of_earlier_pages() -> None:
+    hyphens = LineEndHyphens()
+    hyphens.mend("a co-insurance of 20 %")
+    assert hyphens.mend("the co\x02insurance") == "the co-insurance"

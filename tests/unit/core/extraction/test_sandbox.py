@@ -1,0 +1,250 @@
+"""The child process: every way in which it can end, and that it is gone afterwards."""
+
+import asyncio
+import hashlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from core.errors import DocumentRejected, Unavailable, UnreadableDocument
+from core.extraction import Extractor
+from devkit.processes import children
+from tests.unit.core.extraction.samples import pdf, raw_pdf
+
+DONE = json.dumps({"done": "text/plain"})
+PAGE = json.dumps({"text": "a page", "label": "", "total": 1})
+HANG = "import sys, time; print('{PAGE}', flush=True); time.sleep(600)".replace("{PAGE}", PAGE)
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    source = tmp_path / "upload"
+    source.write_bytes(pdf("The notice period is three months."))
+    return source
+
+
+OPENED: list[Extractor] = []
+
+
+@pytest.fixture(autouse=True)
+async def close_extractors() -> AsyncIterator[None]:
+    """Close what a test has opened, and the child that it keeps ready."""
+    yield
+    while OPENED:
+        await OPENED.pop().close()
+
+
+def extractor_with(code: str, *, seconds: float = 20, processes: int = 2) -> Extractor:
+    """An extractor whose child runs this code."""
+    OPENED.append(Extractor(seconds=seconds, memory_bytes=2**28, processes=processes, worker=("-c", code)))
+    return OPENED[-1]
+
+
+async def test_a_document_comes_back_with_its_pages_type_and_hash(extractor: Extractor, source: Path) -> None:
+    content = await asyncio.to_thread(source.read_bytes)
+    extraction = await extractor.extract(source, "contract.pdf")
+    assert [page.number for page in extraction.pages] == [1]
+    assert extraction.pages[0].text == "The notice period is three months."
+    assert extraction.media_type == "application/pdf"
+    assert extraction.sha256 == hashlib.sha256(content).hexdigest()
+    assert children() == []
+
+
+async def test_a_child_is_kept_ready_for_the_next_file_and_goes_with_the_extractor(
+    extractor: Extractor, source: Path
+) -> None:
+    await extractor.extract(source, "contract.pdf")
+    await asyncio.sleep(0.05)
+    [spare] = children()
+    extraction = await extractor.extract(source, "contract.pdf")
+    assert extraction.pages[0].text == "The notice period is three months."
+    assert not spare.is_running()
+    await asyncio.sleep(0.05)
+    assert len(children()) == 1
+    await extractor.close()
+    assert children() == []
+
+
+async def test_a_child_that_died_while_it_was_kept_is_replaced(extractor: Extractor, source: Path) -> None:
+    await extractor.extract(source, "contract.pdf")
+    await asyncio.sleep(0.05)
+    [spare] = children()
+    spare.kill()
+    await asyncio.sleep(0.1)
+    assert (await extractor.extract(source, "contract.pdf")).pages
+
+
+async def test_the_same_file_always_gives_the_same_text(extractor: Extractor, source: Path) -> None:
+    first, second = await asyncio.gather(
+        extractor.extract(source, "contract.pdf"), extractor.extract(source, "contract.pdf")
+    )
+    assert first == second
+
+
+async def test_progress_counts_the_pages(extractor: Extractor, source: Path) -> None:
+    await asyncio.to_thread(source.write_bytes, pdf("one", "two", "three"))
+    seen: list[tuple[int, int]] = []
+    await extractor.extract(source, "contract.pdf", lambda done, total, _: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+async def test_a_child_that_takes_too_long_is_killed(source: Path) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        await extractor_with(HANG, seconds=0.5).extract(source, "contract.pdf")
+    assert caught.value.code == "too_slow"
+    assert children() == []
+
+
+async def test_a_child_that_never_reads_its_request_is_killed(source: Path) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        await extractor_with("while True: pass", seconds=0.3).extract(source, "contract.pdf")
+    assert caught.value.code == "too_slow"
+    assert children() == []
+
+
+async def test_cancelling_kills_the_child(source: Path) -> None:
+    started = asyncio.Event()
+    task = asyncio.create_task(extractor_with(HANG).extract(source, "contract.pdf", lambda *_: started.set()))
+    await started.wait()
+    running = children()
+    assert len(running) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not running[0].is_running()
+
+
+async def test_an_error_in_the_callers_progress_reaches_the_caller_and_kills_the_child(source: Path) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("the caller's own")
+
+    with pytest.raises(ValueError, match="the caller's own"):
+        await extractor_with(HANG).extract(source, "contract.pdf", fail)
+    assert children() == []
+
+
+async def test_closing_stops_what_runs_and_refuses_what_waits(source: Path) -> None:
+    extractor = extractor_with(HANG, processes=1)
+    started = asyncio.Event()
+    running = asyncio.create_task(extractor.extract(source, "a.pdf", lambda *_: started.set()))
+    waiting = asyncio.create_task(extractor.extract(source, "b.pdf"))
+    await started.wait()
+    await extractor.close()
+    for task in (running, waiting):
+        with pytest.raises(Unavailable):
+            await task
+    assert children() == []
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("file_name", "make"),
+    [
+        ("bomb.pdf", lambda: raw_pdf(b" " * 60_000_000 + b"BT /F 9 Tf (after) Tj ET")),
+        ("long.txt", lambda: b"lorem ipsum " * 5_000_000),
+    ],
+)
+async def test_a_file_that_needs_too_much_memory_is_given_up(
+    tmp_path: Path, file_name: str, make: Callable[[], bytes]
+) -> None:
+    source = tmp_path / "upload"
+    source.write_bytes(make())
+    extractor = Extractor(seconds=20, memory_bytes=24 * 2**20, processes=1)
+    with pytest.raises(UnreadableDocument) as caught:
+        await extractor.extract(source, file_name)
+    assert caught.value.code == "too_much_memory"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('Segmentation fault')",
+        "print('[1, 2]')",
+        "print('{}')",
+        "import sys; sys.stdout.buffer.write(bytes(range(256)) + b'\\n')",
+        "print('x' * 5_000_000)",
+        "print('[' * 100_000)",
+        f"print('{DONE}'); print('{PAGE}')",
+        'print(\'{"error": "no such kind"}\')',
+        "",
+    ],
+)
+async def test_garbage_from_the_child_is_a_damaged_file(source: Path, code: str) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        await extractor_with(code).extract(source, "contract.pdf")
+    assert caught.value.code == "corrupt"
+    assert children() == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "error", "code"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", UnreadableDocument, "corrupt"),
+        ("os.kill(os.getpid(), signal.SIGABRT)", UnreadableDocument, "too_much_memory"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", UnreadableDocument, "too_much_memory"),
+        ("os.kill(os.getpid(), signal.SIGXCPU)", UnreadableDocument, "too_slow"),
+        ("os.kill(os.getpid(), signal.SIGTERM)", Unavailable, "unavailable"),
+        ("raise ImportError('the reader is not installed')", Unavailable, "unavailable"),
+    ],
+)
+async def test_each_death_has_its_error(source: Path, ending: str, error: type[Exception], code: str) -> None:
+    half_a_line = f"import os, signal; os.write(1, b'{PAGE}' + bytes([10]) + b'{PAGE[:9]}')"
+    with pytest.raises(error) as caught:
+        await extractor_with(f"{half_a_line}; {ending}" if "os." in ending else ending).extract(
+            source, "a.pdf"
+        )
+    assert getattr(caught.value, "code", None) == code
+
+
+async def test_more_text_than_a_document_may_have_is_refused_while_it_comes(source: Path) -> None:
+    endless = "while True: print('{\"text\": \"' + 'x' * 100_000 + '\", \"more\": true}')"
+    with pytest.raises(DocumentRejected) as caught:
+        await extractor_with(endless).extract(source, "contract.pdf")
+    assert caught.value.code == "too_large"
+    assert children() == []
+
+
+async def test_no_more_children_run_than_allowed(source: Path, tmp_path: Path) -> None:
+    """Each child reports how many run, itself included, while the others have time to start."""
+    code = (
+        "import os, pathlib, sys, time; sys.stdin.readline()\n"
+        f"folder = pathlib.Path({str(tmp_path)!r}, 'running'); folder.mkdir(exist_ok=True)\n"
+        "mark = folder / str(os.getpid()); mark.touch(); time.sleep(0.1)\n"
+        "count = len(list(folder.iterdir())); time.sleep(0.1); mark.unlink()\n"
+        f"print('{{\"text\": \"' + str(count) + '\"}}'); print('{DONE}')"
+    )
+    extractor = extractor_with(code, processes=2)
+    extractions = await asyncio.gather(*(extractor.extract(source, "a.txt") for _ in range(6)))
+    assert max(int(extraction.pages[0].text) for extraction in extractions) == 2
+
+
+async def test_the_child_sees_no_secrets(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    code = f"import json, os; print(json.dumps({{'text': ' '.join(os.environ)}})); print('{DONE}')"
+    extraction = await extractor_with(code).extract(source, "contract.txt")
+    assert set(extraction.pages[0].text.split()) <= {"PYTHONPATH", "LC_CTYPE"}
+
+
+@linux_only
+async def test_an_interrupt_at_the_terminal_does_not_reach_the_child(source: Path) -> None:
+    code = f"import json, os; print(json.dumps({{'text': str(os.getsid(0))}})); print('{DONE}')"
+    extraction = await extractor_with(code).extract(source, "contract.txt")
+    assert extraction.pages[0].text != str(os.getsid(0))
+
+
+@linux_only
+async def test_a_confined_child_can_write_no_files(source: Path, tmp_path: Path) -> None:
+    code = (
+        "from core.extraction import limits\n"
+        "limits.confine(2**28, 5); limits.forbid_files()\n"
+        f"try: open({str(tmp_path / 'written')!r}, 'w', buffering=1).write('text' + chr(10))\n"
+        f"except OSError: print('{PAGE}'); print('{DONE}')"
+    )
+    extraction = await extractor_with(code).extract(source, "contract.txt")
+    assert extraction.pages[0].text == "a page"

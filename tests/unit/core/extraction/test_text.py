@@ -1,0 +1,115 @@
+"""HTML, Markdown, text and CSV: sections, rows and encodings."""
+
+import codecs
+
+import pytest
+
+from core.errors import UnreadableDocument, UnsupportedDocument
+from tests.unit.core.extraction.samples import Read
+
+PAGE = """<html><head><title>Manual</title><style>p {}</style></head><body>
+<p>Before <b>any</b>
+heading.</p><h2>Care <i>and</i> use</h2><p>Oil it.<br>Daily.</p><script>alert(1)</script><!-- hidden -->
+<table><tr><th>Part</th><th>Months</th></tr><tr><td>Pump</td><td>37</td></tr></table>
+<h2>Notice</h2><ul><li>Three</li><li>months</li></ul></body></html>"""
+
+
+async def test_html_is_cut_at_headings_and_shows_only_what_people_see(read: Read) -> None:
+    extraction = await read("a.html", PAGE.encode())
+    assert [(page.label, page.text) for page in extraction.pages] == [
+        ("Manual", "Before any heading."),
+        ("Care and use", "Care and use\nOil it.\nDaily.\nPart | Months\nPart: Pump | Months: 37"),
+        ("Notice", "Notice\nThree\nmonths"),
+    ]
+
+
+async def test_html_of_scripts_alone_has_no_text(read: Read) -> None:
+    assert not (await read("a.html", b"<html><script>let text = 1</script></html>")).has_text
+
+
+async def test_markdown_is_cut_at_headings_outside_of_fences(read: Read) -> None:
+    content = "intro\n\n# Fees #\n\n```sh\n# no heading\n```\n\n## Empty\n\n### Deep\n\n"
+    content += "text\n\nUnderlined\n====\nend"
+    extraction = await read("a.md", content.encode())
+    assert [(page.label, page.text.split("\n")[0]) for page in extraction.pages] == [
+        ("", "intro"),
+        ("Fees", "# Fees #"),
+        ("Deep", "## Empty"),
+        ("Underlined", "Underlined"),
+    ]
+    assert "# no heading" in extraction.pages[1].text
+
+
+async def test_form_feeds_are_pages_and_long_text_is_cut_between_paragraphs(read: Read) -> None:
+    long = "\n\n".join(["A sentence of words. " * 10] * 100)
+    extraction = await read("a.txt", f"first\fsecond\f{long}".encode())
+    assert [page.text for page in extraction.pages[:2]] == ["first", "second"]
+    assert all(len(page.text) <= 6000 and page.text.endswith("words.") for page in extraction.pages[2:])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+async def test_csv_rows_carry_their_column_names(read: Read, delimiter: str) -> None:
+    rows = [["Name", "City", "Years"], ["Ann", '"Bonn, north"', "30"], ["Bob", "", "5"]]
+    content = "\r\n".join(delimiter.join(row) for row in rows)
+    extraction = await read("a.csv", content.encode())
+    assert extraction.pages[0].text == (
+        "Name | City | Years\nName: Ann | City: Bonn, north | Years: 30\nName: Bob | Years: 5"
+    )
+
+
+async def test_a_list_of_names_and_values_has_no_header(read: Read) -> None:
+    extraction = await read("a.csv", b"Owner,Ann\nCity,Bonn\n")
+    assert extraction.pages[0].text == "Owner | Ann\nCity | Bonn"
+
+
+async def test_csv_is_cut_between_rows(read: Read) -> None:
+    content = "id,name,note\n" + "".join(f"{number},n{number},x\n" for number in range(2000))
+    extraction = await read("a.csv", content.encode())
+    assert len(extraction.pages) > 5
+    assert all(page.text.startswith("id") and len(page.text) <= 6000 for page in extraction.pages)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be", "cp1252"]
+)
+async def test_text_is_read_in_its_encoding(read: Read, encoding: str) -> None:
+    text = "Die Kündigungsfrist beträgt drei Monate und kostet 10 €. Größe: 5 µm."
+    assert (await read("a.txt", text.encode(encoding))).pages[0].text == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "El niño comió piña à la crème – 12 €"),
+        ("cp932", "名前,年齢,住所\n佐藤太郎,三十,東京\n三木英子,二十五,大阪"),
+        ("cp1251", "Москва столица России и крупнейший город страны"),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy v květnu"),
+        ("gb18030", "合同期限为三年，自双方签字之日起计算。"),
+    ],
+)
+async def test_text_of_other_languages_is_recognised(read: Read, encoding: str, text: str) -> None:
+    assert (await read("a.txt", text.encode(encoding))).pages[0].text == text
+
+
+async def test_control_characters_and_trailing_spaces_go_and_the_rest_stays(read: Read) -> None:
+    dirty = "a\0b \t\r\nc\x07d\u00ade\x1b\rf\ufeffg  h\u0301"
+    assert (await read("a.txt", dirty.encode())).pages[0].text == "ab\ncde\nfg  h\u0301"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.html", "a.pdf", "a.docx"])
+async def test_an_empty_file_is_refused(read: Read, name: str) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        await read(name, b"")
+    assert caught.value.code == "empty"
+
+
+@pytest.mark.parametrize("content", [b" \n\t \n", codecs.BOM_UTF8, b"--- *** ---"])
+async def test_text_without_a_letter_is_refused_as_empty(read: Read, content: bytes) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        await read("a.txt", content)
+    assert caught.value.code == "empty"
+
+
+async def test_bytes_that_are_no_text_are_refused(read: Read) -> None:
+    with pytest.raises(UnsupportedDocument):
+        await read("a.txt", bytes(range(256)) * 100)

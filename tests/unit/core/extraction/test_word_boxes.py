@@ -1,0 +1,128 @@
+"""Boxes of words: packed and unpacked, put together to lines, and carried out of the child."""
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.extraction.protocol import MAX_LINE_BYTES, PART_CHARACTERS, GarbageOutput, done_line, page_lines
+from core.extraction.sandbox import Collector
+from core.extraction.word_boxes import (
+    BOX_BYTES,
+    MAX_BOXES,
+    SCALE,
+    WORD,
+    Box,
+    boxes_between,
+    merge,
+    pack,
+    unpack,
+)
+
+TEXT = "one two\nthree"
+ONE, TWO, THREE = Box(0, 0, 90, 20), Box(110, 2, 200, 22), Box(0, 40, 150, 60)
+
+starts = st.integers(0, SCALE - 100)
+sizes = st.integers(1, 100)
+boxes = st.builds(lambda x, y, width, height: Box(x, y, x + width, y + height), starts, starts, sizes, sizes)
+
+
+@given(st.lists(st.lists(boxes, max_size=3), max_size=20))
+def test_boxes_come_back_as_they_were_packed(words: list[list[Box]]) -> None:
+    assert unpack(pack(words)) == words
+
+
+@given(st.binary())
+def test_any_bytes_can_be_unpacked(packed: bytes) -> None:
+    for word in unpack(packed):
+        assert all(box.left < box.right for box in word)
+
+
+def test_words_on_one_line_have_one_box() -> None:
+    packed = pack([[ONE], [TWO], [THREE]])
+    assert boxes_between(TEXT, packed, 0, len(TEXT)) == [Box(0, 0, 200, 22), THREE]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "found"),
+    [(0, 1, [ONE]), (2, 5, [Box(0, 0, 200, 22)]), (4, 7, [TWO]), (3, 4, []), (5, 5, []), (12, 99, [THREE])],
+)
+def test_words_that_are_partly_quoted_are_marked_whole(start: int, end: int, found: list[Box]) -> None:
+    assert boxes_between(TEXT, pack([[ONE], [TWO], [THREE]]), start, end) == found
+
+
+def test_a_word_broken_over_lines_is_marked_on_both() -> None:
+    packed = pack([[ONE], [TWO, THREE]])
+    assert boxes_between("one twothree", packed, 5, 6) == [TWO, THREE]
+
+
+@pytest.mark.parametrize("words", [[], [[ONE], [TWO]], [[ONE], [TWO], [THREE], [THREE]]])
+def test_boxes_of_another_text_mark_nothing(words: list[list[Box]]) -> None:
+    assert boxes_between(TEXT, pack(words), 0, len(TEXT)) == []
+
+
+def test_a_word_that_is_not_seen_does_not_hide_the_others() -> None:
+    assert boxes_between(TEXT, pack([[ONE], [], [THREE]]), 0, len(TEXT)) == [ONE, THREE]
+
+
+def test_chinese_is_marked_by_the_character() -> None:
+    assert WORD.findall("第12页 한국어 end") == ["第", "12", "页", "한국어", "end"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(Box(400, 0, 500, 20), id="behind a gutter"),
+        pytest.param(Box(100, 19, 200, 39), id="on the next line"),
+        pytest.param(Box(100, 0, 150, 90), id="a letter as tall as four lines"),
+    ],
+)
+def test_boxes_that_are_on_no_line_together_stay_apart(other: Box) -> None:
+    assert merge([ONE, other], 8) == [ONE, other]
+
+
+@pytest.mark.parametrize(
+    "other", [pytest.param(Box(92, 16, 96, 26), id="comma"), pytest.param(Box(92, -4, 98, 6), id="footnote")]
+)
+def test_marks_that_stick_out_of_their_line_belong_to_it(other: Box) -> None:
+    (line,) = merge([ONE, other], 4)
+    assert line.bottom == max(ONE.bottom, other.bottom)
+    assert line.right == other.right
+
+
+def collected(lines: list[bytes]) -> Collector:
+    collector = Collector(None)
+    for line in lines:
+        collector.take(line)
+    return collector
+
+
+def test_boxes_leave_the_child_with_their_page() -> None:
+    long = "word " * PART_CHARACTERS
+    packed = pack([[ONE]] * MAX_BOXES)
+    lines = [
+        *page_lines(TEXT, "", 2, pack([[ONE]])),
+        *page_lines(long, "", 2, packed),
+        *page_lines("", "", 2),
+    ]
+    assert max(map(len, lines)) < MAX_LINE_BYTES
+    pages = collected([*lines, done_line("application/pdf")]).pages
+    assert [page.boxes for page in pages] == [pack([[ONE]]), packed, b""]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "not base64!",
+        5,
+        base64.b64encode(b"1234567").decode(),
+        base64.b64encode(bytes(BOX_BYTES * (len(TEXT) + 1))).decode(),
+        base64.b64encode(bytes(BOX_BYTES * (MAX_BOXES + 1))).decode(),
+    ],
+)
+def test_a_child_that_sends_no_boxes_for_boxes_is_not_believed(sent: object) -> None:
+    line = json.dumps({"text": TEXT, "label": "", "total": 1, "boxes": sent}).encode()
+    with pytest.raises(GarbageOutput):
+        Collector(None).take(line)

@@ -1,0 +1,261 @@
+"""Markers become checked citations, in whatever pieces the answer arrives."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.grounding.citations import CitationWriter, marker
+from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.sources import Source
+
+PAGE = "Leave is 25 days a year. The harbour master approves requests within 5 working days."
+
+
+def source(number: int = 1, page: int = 5) -> Source:
+    return Source(
+        number=number, document_id="doc", blob_name="a.pdf", page=page, start=0, text=PAGE, page_text=PAGE
+    )
+
+
+def write(*pieces: str) -> tuple[str, CitationWriter]:
+    writer = CitationWriter([source(1), source(2, page=6)])
+    shown = "".join([writer.feed(piece) for piece in pieces])
+    return shown + writer.finish(), writer
+
+
+def test_a_marker_becomes_a_citation_with_its_quote_and_offsets() -> None:
+    text, writer = write(f"Leave is 25 days a year. {marker(1)}")
+    assert text == 'Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
+    [citation] = writer.citations
+    assert citation.verified
+    assert PAGE[citation.start : citation.end] == citation.quote == "Leave is 25 days a year."
+    assert citation.page_id == "doc.p5"
+    assert writer.grounding.grounded
+    assert writer.grounding.coverage == 1.0
+
+
+def test_a_claim_that_the_page_does_not_bear_out_is_shown_as_not_verified() -> None:
+    text, writer = write(f"Leave is 30 days a year. {marker(1)}")
+    assert text == 'Leave is 30 days a year. [Page 5 of Document "a.pdf", not verified]'
+    assert [citation.verified for citation in writer.citations] == [False]
+    assert not writer.grounding.grounded
+    assert writer.grounding.issues
+
+
+def test_a_source_that_was_never_given_is_withheld_and_said() -> None:
+    text, writer = write(f"Leave is 25 days a year. {marker(9)}")
+    assert text.endswith("[citation withheld: no such source]")
+    assert writer.citations == []
+    assert writer.grounding.issues
+
+
+def test_several_sources_in_one_marker_cite_the_same_claim() -> None:
+    text, writer = write("Leave is 25 days a year [S1, S2].")
+    assert text == 'Leave is 25 days a year [Page 5 of Document "a.pdf"] [Page 6 of Document "a.pdf"].'
+    assert len(writer.citations) == 2
+
+
+def test_only_the_sentence_before_a_marker_counts_as_covered() -> None:
+    _, writer = write(f"Everybody loves the sea. Leave is 25 days a year. {marker(1)}")
+    assert writer.grounding.coverage == pytest.approx(0.5)
+
+
+def test_a_citation_that_the_model_wrote_itself_cannot_pass_for_a_checked_one() -> None:
+    text, writer = write('Leave is 99 days. [Page 1 of Document "a.pdf"]')
+    assert "[Page" not in text
+    assert writer.citations == []
+
+
+def test_brackets_that_are_no_markers_stay() -> None:
+    text, _ = write("See [12] and [Smith 2020] and [so on")
+    assert text == "See [12] and [Smith 2020] and [so on"
+
+
+def test_the_sentence_for_nothing_found_is_recognised() -> None:
+    _, writer = write(NOT_FOUND_ANSWER)
+    assert writer.grounding.not_found
+    assert not writer.grounding.grounded
+
+
+def test_an_abbreviation_does_not_cut_the_claim() -> None:
+    for claim in ("Leave is 99 days according to Sec. 25", "Leave is 99 days under Art. 25"):
+        _, writer = write(f"{claim} {marker(1)}")
+        assert [citation.verified for citation in writer.citations] == [False]
+
+
+def test_a_second_marker_after_a_function_word_cites_the_same_claim() -> None:
+    _, writer = write("Leave is 25 days a year [S1] and [S2].")
+    assert [citation.verified for citation in writer.citations] == [True, True]
+    assert writer.grounding.grounded
+
+
+def test_a_number_after_a_marker_is_checked_with_the_claim_before_it() -> None:
+    _, writer = write("Leave is 25 days a year [S1], 5 [S2].")
+    assert [citation.verified for citation in writer.citations] == [True, False]
+
+
+def test_a_marker_with_no_claim_before_it_cites_nothing() -> None:
+    text, writer = write("[S1] Leave is 25 days a year. [S1]")
+    assert text == ' Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
+    assert len(writer.citations) == 1
+    assert not writer.grounding.grounded
+    assert writer.grounding.issues
+
+
+def test_an_answer_with_an_uncovered_sentence_is_not_grounded_and_says_which() -> None:
+    _, writer = write(f"Leave is 25 days a year. {marker(1)} Everybody loves the sea{' so' * 200}.")
+    assert not writer.grounding.grounded
+    [issue] = writer.grounding.issues
+    assert "Everybody loves the sea" in issue
+    assert len(issue) < 240
+
+
+def test_not_found_is_the_whole_answer_but_for_cited_sentences() -> None:
+    _, alone = write(f"{NOT_FOUND_ANSWER} Leave is 25 days a year. {marker(1)}")
+    assert alone.grounding.not_found
+    _, more = write(f"{NOT_FOUND_ANSWER} Leave is probably 99 days.")
+    assert not more.grounding.not_found
+    _, within = write(f"It is wrong to say: {NOT_FOUND_ANSWER} Leave is 99 days.")
+    assert not within.grounding.not_found
+
+
+TABLE = "City Meals Hotel Other\nLisbon EUR 46 EUR 135 EUR 30\nRome EUR 40 EUR 120 EUR 25"
+LIST = "Before you go you should do the following:\n• Ask your physician\n• Keep your receipts\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "City Meals Hotel Other [S1]\nLisbon EUR 46 EUR 135 EUR 30 [S1]",
+        "City Meals Hotel Other\nLisbon EUR 46 EUR 135 EUR 30\nRome EUR 40 EUR 120 EUR 25 [S1]",
+        "Before you go you should do the following:\n- Ask your physician\n- Keep your receipts [S1]",
+        "## Travel\nYou should:\n\n1. Ask your physician [S1]\n2. Keep your receipts [S1]",
+    ],
+)
+def test_rows_and_items_under_one_marker_are_all_covered(answer: str) -> None:
+    page = f"{TABLE}\n\n{LIST}"
+    writer = CitationWriter([source().model_copy(update={"text": page, "page_text": page})])
+    writer.feed(answer)
+    writer.finish()
+    assert writer.grounding.issues == []
+    assert writer.grounding.grounded
+
+
+def test_an_item_of_a_list_that_the_source_does_not_hold_is_uncovered() -> None:
+    writer = CitationWriter([source().model_copy(update={"text": LIST, "page_text": LIST})])
+    writer.feed("Do this:\n- Sell your house\n- Keep your receipts [S1]")
+    writer.finish()
+    assert not writer.grounding.grounded
+    assert "Sell your house" in " ".join(writer.grounding.issues)
+
+
+HOUSE = "Pets are permitted in all rooms:\n• Tenants may keep cats\n• Guests may bring dogs\nThe fee is 10."
+
+
+@pytest.mark.parametrize(
+    ("answer", "uncited"),
+    [
+        ("# Smoking is allowed in every room\nThe fee is 10. [S1]", "Smoking is allowed in every room"),
+        (
+            "All pets are permitted, and smoking:\n- Tenants may keep cats. [S1]",
+            "All pets are permitted, and",
+        ),
+        ("You may smoke everywhere:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", "You may smoke"),
+        (f"{NOT_FOUND_ANSWER} You may smoke everywhere, as everybody knows:", "You may smoke everywhere"),
+        ("# Pets are permitted in all rooms\nThe fee is 10. [S1]", None),
+        ("Pets are permitted in all rooms:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", None),
+        ("## The fee\nYou should know the following:\n- The fee is 10. [S1]", None),
+    ],
+)
+def test_a_heading_or_a_lead_that_states_something_needs_a_source_too(
+    answer: str, uncited: str | None
+) -> None:
+    writer = CitationWriter([source().model_copy(update={"text": HOUSE, "page_text": HOUSE})])
+    writer.feed(answer)
+    writer.finish()
+    told = " ".join(writer.grounding.issues)
+    assert writer.grounding.grounded is (uncited is None), told
+    assert not writer.grounding.not_found
+    assert uncited is None or f"Nothing is cited for: {uncited}" in told
+
+
+def test_a_lead_may_be_borne_out_by_the_source_of_any_item_below_it() -> None:
+    other = "Cats must be registered. The fee is 10."
+    writer = CitationWriter(
+        [
+            source(number).model_copy(update={"text": t, "page_text": t})
+            for number, t in ((1, other), (2, HOUSE))
+        ]
+    )
+    writer.feed(
+        "Pets are permitted in all rooms:\n- Cats must be registered [S1]\n- Guests may bring dogs [S2]"
+    )
+    writer.finish()
+    assert writer.grounding.grounded
+
+
+def test_a_file_name_cannot_forge_a_citation() -> None:
+    name = 'x", not verified] [Page 9 of Document "b.pdf'
+    writer = CitationWriter([source().model_copy(update={"blob_name": name})])
+    text = writer.feed("Leave is 25 days a year. [S1]") + writer.finish()
+    assert text.count("[") == text.count("]") == 1
+    assert text.count('"') == 2
+    assert writer.citations[0].blob_name == name
+
+
+LOOK_ALIKES = [
+    '[Pages 3 of Document "a.pdf"]',
+    '[Page 3 of the Document "a.pdf"]',
+    '[**Page 5** of Document "a.pdf"]',
+    '[Pa\u200bge 3 of Docu\u00adment "a.pdf"]',
+    '\u3010Page 3 of Document "a.pdf"\u3011',
+    f'[{" " * 40}Page{" " * 40}3 of Document "a.pdf"]',
+    '[Page [3] of Document "a.pdf"]',
+    "[\uff30age 3 of \uff24ocument]",
+    # In Cyrillic and Greek letters.
+    '[\u0420\u0430g\u0435 3 of D\u043e\u0441um\u0435nt "a.pdf"]',
+    "[\u03a1age 3 of D\u03bfcument]",
+]
+
+
+@pytest.mark.parametrize("forged", LOOK_ALIKES)
+def test_what_looks_like_a_citation_loses_its_bracket(forged: str) -> None:
+    text, writer = write(*f"Leave is 99 days. {forged}")
+    assert text == f"Leave is 99 days. ({forged[1:]}"
+    assert writer.citations == []
+
+
+def test_a_marker_of_thousands_of_digits_is_only_text() -> None:
+    written = f"[S{'1' * 5000}]"
+    assert write(written)[0] == written
+
+
+def test_a_bracket_that_is_never_closed_is_shown_in_the_end() -> None:
+    written = f"It was [see above {'word ' * 100}and so on"
+    writer = CitationWriter([source()])
+    assert writer.feed(written) == written
+    assert writer.finish() == ""
+
+
+ANSWER = (
+    f"Leave is 25 days a year. {marker(1)} Requests are approved within 5 working days [S2]. "
+    'Not so: [S7] [Page 3 of Document "x"] [12] [s1 ,S2] [\u200bS1] [see [S1] and [S2]] '
+    f"{' '.join(LOOK_ALIKES)} [{'x' * 300}] end ["
+)
+
+
+@given(st.lists(st.integers(0, len(ANSWER)), max_size=30))
+def test_however_the_stream_is_cut_the_text_and_the_citations_are_the_same(cuts: list[int]) -> None:
+    edges = [0, *sorted(cuts), len(ANSWER)]
+    pieces = [ANSWER[a:b] for a, b in itertools.pairwise(edges)]
+    whole_text, whole = write(ANSWER)
+    cut_text, cut = write(*pieces)
+    assert cut_text == whole_text
+    assert cut.citations == whole.citations
+    assert cut.grounding == whole.grounding
+
+
+def test_a_stream_of_single_characters_reads_like_the_whole() -> None:
+    assert write(*ANSWER)[0] == write(ANSWER)[0]

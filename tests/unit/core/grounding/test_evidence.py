@@ -1,0 +1,125 @@
+"""Which sentences bear out a claim, and which near misses do not."""
+
+import time
+
+import pytest
+
+from core.grounding.evidence import SourceEvidence, find_support
+from core.grounding.quotes import Span
+from core.grounding.sources import Source
+
+
+def is_borne_out(claim: str, page: str) -> bool:
+    return find_support(claim, page, Span(0, len(page))) is not None
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("25", "See Sec. 25 of the act."),
+        ("Smoking is allowed on the deck", "It is not the case that smoking is allowed on the deck."),
+        (
+            "The daily allowance in Bergen is 50 euros.",
+            "The daily allowance in Oslo is 50 euros. Bergen is far.",
+        ),
+        ("Oslo beat Bergen in the final.", "Bergen beat Oslo in the final."),
+        ("Flights from Oslo to Bergen cost 50 euros.", "Flights from Bergen to Oslo cost 50 euros."),
+        ("Oslo pays 6 euros.", "Oslo pays 5 euros and Bergen pays 6 euros."),
+        ("Oslo pays 6 euros.", "Oslo 5 euros, Bergen 6 euros are paid."),
+        ("The landlord pays for repairs.", "The tenant pays for repairs; the landlord pays the tax."),
+        ("The landlord pays the tenant a deposit.", "The tenant pays the landlord a deposit."),
+        ("Revenue fell by 5% during the year.", "Revenue rose by 5% during the year."),
+        ("Sales decreased strongly in spring.", "Sales increased strongly in spring."),
+        ("The maximum deposit is 100 euros.", "The minimum deposit is 100 euros."),
+        ("The maximum is 5 days.", "The minimum is 5 days and the maximum is 10 days."),
+        (
+            "Revenue was 5 million in 2022 and 6 million in 2021.",
+            "Revenue was 5 million in 2021 and 6 million in 2022.",
+        ),
+        ("In 2021 revenue was 6 million.", "Revenue was 5 million in 2021 and 6 million in 2022."),
+        ("It rose from 6 to 5 points.", "It rose from 5 to 6 points."),
+        ("Claims are paid within 30 months of receipt.", "Claims are paid within 30 days of receipt."),
+        ("Leave is granted after seven days of notice.", "Leave is granted after five days of notice."),
+        ("Revenue grew by 5 million.", "Revenue grew by 5%."),
+        ("The gym refund is 500 euros a year.", "The gym refund is $500 a year."),
+        ("The crane lifts 15 tons of cargo.", "The crane lifts 1,5 tons of cargo."),
+        ("The temperature was 5 degrees.", "The temperature was -5 degrees."),
+        ("The policy doesn't allow dogs on board.", "The policy does allow dogs on board."),
+        ("The policy does allow dogs on board.", "The policy doesn’t allow dogs on board."),
+        (
+            "Unused days cannot be carried over and are not paid out.",
+            "Unused days cannot be carried over and are paid out.",
+        ),
+        (
+            "Unused days are not carried over and are paid out.",
+            "Unused days are carried over and are not paid out.",
+        ),
+        ("The engine uses internal combustion.", "The engine uses international combustion."),
+        ("Ausnahmen sind auf dem Deck erlaubt.", "Ausnahmen sind auf dem Deck niemals erlaubt."),
+        ("Les chiens sont admis sur le pont.", "Les chiens ne sont jamais admis sur le pont."),
+        ("Los perros entran en la cubierta del barco.", "Los perros nunca entran en la cubierta del barco."),
+        ("I cani sono ammessi sul ponte della nave.", "I cani non sono ammessi sul ponte della nave."),
+        (
+            "Honden zijn op het dek van het schip toegestaan.",
+            "Honden zijn op het dek van het schip niet toegestaan.",
+        ),
+    ],
+)
+def test_a_near_miss_is_not_borne_out(claim: str, page: str) -> None:
+    assert not is_borne_out(claim, page)
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("Leave is 25 days per year.", "Leave is 25 days a year."),
+        ("In Oslo, the daily allowance is 50 euros.", "The daily allowance is 50 euros in Oslo."),
+        ("The requests are approved by the harbour master.", "The harbour master approves requests."),
+        ("Request is approved within 5 working days.", "The requests are approved within 5 working days."),
+        ("Revenue was 6 million in 2022.", "Revenue was 5 million in 2021 and 6 million in 2022."),
+        (
+            "In 2022 revenue was 6 million and in 2021 it was 5 million.",
+            "Revenue was 5 million in 2021 and 6 million in 2022.",
+        ),
+        (
+            "Lisbon EUR 46 EUR 135 EUR 30",
+            "City Meals Hotel Other\nLisbon EUR 46 EUR 135 EUR 30\nRome EUR 4 EUR 1 EUR 3",
+        ),
+        ("Keep your receipts", "Do the following:\n• Ask your physician\n• Keep your receipts\n"),
+        ("The refund is 500 dollars a year.", "The refund is $500 per year."),
+        ("Growth was 5 percent in spring.", "Growth was 5% in spring."),
+        ("The fee is 1.5 tons per crane.", "The fee is 1,5 tons per crane."),
+        ("The fee is 1250 euros for each berth.", "The fee is 1,250 euros for each berth."),
+        ("Leave is granted after 5 days of notice.", "Leave is granted after five days of notice."),
+        ("The policy does not allow dogs on board.", "The policy doesn't allow dogs on board."),
+        ("smoking is allowed on the deck", "In summer, smoking is allowed on the deck."),
+        ("The tenant pays for repairs.", "The tenant pays for repairs; the landlord pays the tax."),
+        ("Dogs are not admitted.", "Dogs are welcome on Fridays. Dogs are not admitted."),
+    ],
+)
+def test_a_paraphrase_that_keeps_names_numbers_and_most_words_is_borne_out(claim: str, page: str) -> None:
+    assert is_borne_out(claim, page)
+
+
+def long_source(page: str, start: int) -> Source:
+    return Source(
+        number=1,
+        document_id="d",
+        blob_name="a.txt",
+        page=1,
+        start=start,
+        text=page[start : start + 900],
+        page_text=page,
+    )
+
+
+def test_a_page_of_a_million_characters_is_not_read_for_a_claim() -> None:
+    filling = "The ropes of the quay are long and wet in winter. " * 10_000
+    page = filling + "Leave is 25 days a year in Oslo. " + filling
+    evidence = SourceEvidence(long_source(page, 100))
+    begun = time.process_time()
+    span = evidence.find("In Oslo leave is 25 days a year.")
+    assert evidence.find("In Bergen leave is 25 days a year.") is None
+    assert time.process_time() - begun < 0.5
+    assert span is not None
+    assert page[span.start : span.end] == "Leave is 25 days a year in Oslo."

@@ -1,0 +1,166 @@
+"""Numbers that sources contradict: which are told, and which near misses must not be."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.grounding.citations import CitationWriter
+from core.grounding.number_conflicts import Contradictions
+from core.grounding.sources import Source
+
+
+def source(number: int, text: str) -> Source:
+    return Source(
+        number=number,
+        document_id="d",
+        blob_name="a.pdf",
+        page=number,
+        start=0,
+        text=text[:40],
+        page_text=text,
+    )
+
+
+def contradictions(claim: str, *pages: str, question: str = "") -> list[str]:
+    return Contradictions([source(n, page) for n, page in enumerate(pages, 1)], question).of(claim)
+
+
+LEAVE = "Employees are entitled to 25 days of annual leave."
+LONG_LEAVE = f"{LEAVE[:-1]} per calendar year after the first six months of service."
+
+
+@pytest.mark.parametrize(
+    ("claim", "page", "says", "has"),
+    [
+        ("Employees get 30 days of annual leave.", LEAVE, "30 days", "25 days"),
+        ("Employees get 30 days of leave.", LONG_LEAVE, "30 days", "25 days"),
+        ("Employees get thirty days of leave.", LEAVE, "thirty days", "25 days"),
+        ("The deposit is 300 euros.", "The deposit is 200 euros.", "300 euros", "200 euros"),
+        ("The deposit is 300 euros.", "The deposit is €200.", "300 euros", "€200"),
+        ("The deposit is EUR 300.", "The deposit is 1,200 EUR.", "EUR 300", "1,200 EUR"),
+        ("Families pay 51.", "The fee is 10. Families pay 15.", "51", "15"),
+        ("Revenue was $4.1 million.", "Revenue was $3.4 million.", "$4.1 million", "$3.4 million"),
+        ("In 2022 revenue was $3.4 million.", "In 2023 revenue was $3.4 million.", "2022", "2023"),
+        ("The warranty lasts 36 months.", "A warranty of 24 months is granted.", "36 months", "24 months"),
+        ("The discount is 15%.", "The discount is 10 percent.", "15%", "10 percent"),
+        ("The rent is due on 15 March.", "The rent is due on 1 March.", "15 March", "1 March"),
+        ("The notice is three months.", "The notice is six months.", "three months", "six months"),
+        ("Acme has 30 employees.", "Acme is in Oslo. It has 25 employees.", "30 employees", "25 employees"),
+        ("Die Frist beträgt 6 Wochen.", "Die Frist beträgt 4 Wochen zum Monatsende.", "6 Wochen", "4 Wochen"),
+        ("La caution est de 300 euros.", "La caution est de 200 euros.", "300 euros", "200 euros"),
+        ("The crane of berth 9 lifts 60 tons.", "The crane of berth 9 lifts 40 tons.", "60 tons", "40 tons"),
+        ("- Annual leave: 30 days", "- Annual leave: 25 days\n- Sick leave: 10 days", "30 days", "25 days"),
+        ("It opens at 9 and closes at 20.", "It opens at 9 and closes at 17.", "20", "17"),
+        (
+            "Full-time staff get 12 days of sick pay.",
+            "Full-time staff get 25 days of leave and 10 days of sick pay.",
+            "12 days",
+            "25 days and 10 days",
+        ),
+    ],
+)  # fmt: skip
+def test_a_number_that_no_source_has_is_told_with_the_one_that_stands_there(
+    claim: str, page: str, says: str, has: str
+) -> None:
+    assert contradictions(claim, "Dogs are welcome.", page) == [
+        f"The answer says {says}; the source has {has}."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("Employees get 25 days of leave.", LEAVE),
+        ("Employees get twenty days.", "Employees get 20 days."),
+        ("Employees get many days of leave.", LEAVE),
+        ("1. Employees keep receipts.", "Employees keep receipts for 5 days."),
+        ("3.2 Employees keep receipts", "4.1 Employees keep receipts"),
+        ("(2) Employees keep receipts (3) and bills.", "(4) Employees keep receipts (5) and bills."),
+        ("See section 4.2 on the leave of employees.", "See section 5.1 on the leave of employees."),
+        ("This stands on page 12 of the handbook.", "This stands on page 3 of the handbook."),
+        ("Revenue was about 33 million.", "Revenue was 33.4 million."),
+        ("Revenue was 33 million.", "Revenue was 33.4 million."),
+        ("Revenue was nearly 30 million.", "Revenue was 28.4 million."),
+        ("Revenue was 3,400,000 euros.", "Revenue was EUR 3.4 million."),
+        ("Revenue was $33.4 million.", "In millions\nRevenue 33.4\nRevenue was $2 million once."),
+        ("The fee is EUR 10.00.", "The fee is EUR 10. The late fee is EUR 20."),
+        ("In 2022 revenue was 5 million.", "In 2023 revenue was 4 million."),
+        ("Oslo pays 6 euros.", "Bergen pays 5 euros."),
+        ("The deposit is 300 euros.", "A late deposit costs 20 euros in fees."),
+        ("The maximum stay is 30 days.", "The minimum stay is 5 days."),
+        ("Guests stay more than 20 days.", "Guests stay 25 days."),
+        ("The daily rate is 40 euros.", "The monthly rate is 400 euros."),
+        ("Employees do not get 30 days of leave.", LEAVE),
+        ("Landlords give 3 months of notice.", "Tenants give 1 month of notice."),
+        ("That is 5 days more than last year.", LEAVE),
+        ("In total 35 days are free.", "Leave is 25 days. Sick leave is 10 days."),
+        ("The old bike rents for 30 euros.", "The old car rents for 25 euros."),
+        ("There are 3 kinds of leave.", "Staff can take 2 kinds of leave at once."),
+        ("One employee said so.", "Two employees said so."),
+        ("A third party may pay.", "A second party may pay."),
+        ("Leave is 30 days.", "Annual leave | 30\nLeave is 25 days for trainees."),
+        ("Leave is 30 days.", "There are 30 annual leave days. Leave was 25 days."),
+        ("The deposit costs EUR 46.", "City Deposit\nLisbon 46\nThe deposit costs EUR 20 there."),
+        ("The notice period is 2 weeks.", "The notice period is 14 days."),
+        ("It was checked on 12.03.2024.", "It was checked on 13.04.2023."),
+        ("It was checked on 2024-03-01.", "It was checked on 1 March 2024."),
+        ("The fee is due.", "The fee is 10."),
+        ("", "The fee is 10."),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_another_number_is_not_told(claim: str, page: str) -> None:
+    assert contradictions(claim, page) == []
+
+
+@pytest.mark.parametrize("question", ["Do I get leave after 12 months?", "After twelve months?"])
+def test_what_the_question_gave_is_no_claim(question: str) -> None:
+    claim, page = "Employees of 12 months get leave.", "Employees of 6 months get leave."
+    assert contradictions(claim, page) != []
+    assert contradictions(claim, page, question=question) == []
+
+
+def test_a_number_that_stands_in_any_source_is_not_contradicted_by_another() -> None:
+    assert contradictions("The fee is 12 euros.", "The fee is 10 euros.", "Later the fee is 12 euros.") == []
+
+
+def test_in_a_checked_answer_only_what_nothing_bears_out_is_contradicted() -> None:
+    writer = CitationWriter([source(1, LEAVE), source(2, "Trainees get 20 days of leave.")])
+    writer.feed("Employees are entitled to 25 days of annual leave [S1]. Trainees get 22 days of leave [S2].")
+    writer.finish()
+    told = "The answer says 22 days; the source has 20 days."
+    assert writer.grounding.contradicted == [told]
+    assert writer.grounding.issues[-1] == told
+    assert not writer.grounding.grounded
+
+
+def test_a_grounded_answer_has_no_contradictions() -> None:
+    writer = CitationWriter([source(1, "The fee was 10 euros in 2022 and 12 euros in 2023.")])
+    writer.feed("The fee was 10 euros in 2022 and 12 euros in 2023 [S1].")
+    writer.finish()
+    assert writer.grounding.grounded
+    assert writer.grounding.contradicted == []
+
+
+def test_many_pages_are_held_against_an_answer_in_a_moment() -> None:
+    pages = [f"Rule {n} holds for {n} days. The fee of case {n} is {n * 7} euros. " * 25 for n in range(400)]
+    started = time.process_time()
+    claims = Contradictions([source(n, page) for n, page in enumerate(pages)])
+    for number in range(5):
+        claims.of(f"The fee of case {number} is {number}.5 euros.")
+    assert time.process_time() - started < 5
+
+
+WORDS = st.sampled_from(
+    ["The", "fee", "is", "not", "10", "3.5", "%", "€", "million", "days", "Oslo", "and", "2023", "1.", "(2)",
+     "three", "one", "-", ".", ",", "\n", "page", "1.2.3", "12,5", "no", "$4", "more", "٣", "²"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(claim=st.lists(WORDS, max_size=12), page=st.lists(WORDS, max_size=30))
+def test_no_text_breaks_it_and_a_page_never_contradicts_itself(claim: list[str], page: list[str]) -> None:
+    text = " ".join(page)
+    contradictions(" ".join(claim), text)
+    assert contradictions(text, text) == []

@@ -1,0 +1,254 @@
+"""The database: transactions that hold, threads that do not block, and errors in our own words."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.errors import DependencyDown
+from core.infra.sqlite import Database, statement
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "data" / "orc.db")
+    await database.migrate("CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY)")
+    yield database
+    await database.close()
+
+
+def insert(connection: sqlite3.Connection, name: str = "a") -> None:
+    connection.execute("INSERT INTO items VALUES (?)", (name,))
+
+
+async def names(database: Database) -> list[str]:
+    rows = await database.read(lambda c: c.execute("SELECT name FROM items ORDER BY name").fetchall())
+    return [row["name"] for row in rows]
+
+
+async def test_what_was_written_is_read_by_all_who_open_the_file(database: Database) -> None:
+    await database.write(insert)
+    assert await names(database) == ["a"]
+    other = Database(database.path)
+    assert await names(other) == ["a"]
+    await other.close()
+
+
+async def test_a_write_gives_the_result_of_its_work(database: Database) -> None:
+    assert await database.write(lambda connection: connection.total_changes) == 0
+
+
+async def test_nothing_is_made_before_the_first_use(tmp_path: Path) -> None:
+    database = Database(tmp_path / "data" / "orc.db")
+    await database.close()
+    assert not database.path.parent.exists()
+
+
+async def test_a_write_that_raises_is_rolled_back_whole(database: Database) -> None:
+    def work(connection: sqlite3.Connection) -> None:
+        insert(connection)
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        await database.write(work)
+    assert await names(database) == []
+    await database.write(insert)
+    assert await names(database) == ["a"]
+
+
+async def test_a_commit_that_fails_does_not_block_the_next_write(database: Database) -> None:
+    await database.migrate(
+        "CREATE TABLE parts (item TEXT REFERENCES items (name) DEFERRABLE INITIALLY DEFERRED)"
+    )
+    with pytest.raises(sqlite3.IntegrityError):
+        await database.write(statement("INSERT INTO parts VALUES ('none')"))
+    await database.write(insert)
+    assert await names(database) == ["a"]
+
+
+async def test_the_first_error_is_seen_where_sqlite_has_rolled_back_by_itself(database: Database) -> None:
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT OR ROLLBACK INTO items VALUES ('a')")
+        connection.execute("INSERT OR ROLLBACK INTO items VALUES ('a')")
+
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        await database.write(work)
+    await database.write(insert)
+    assert await names(database) == ["a"]
+
+
+async def test_a_mistake_of_ours_is_not_called_an_outage(database: Database) -> None:
+    await database.write(insert)
+    with pytest.raises(sqlite3.IntegrityError):
+        await database.write(insert)
+    with pytest.raises(sqlite3.ProgrammingError):
+        await database.read(lambda connection: connection.execute("SELECT ?", ()))
+
+
+async def test_a_reader_sees_one_moment(database: Database) -> None:
+    looked, written = threading.Event(), threading.Event()
+
+    def read_twice(connection: sqlite3.Connection) -> list[int]:
+        counts = [connection.execute("SELECT count(*) FROM items").fetchone()[0]]
+        looked.set()
+        written.wait(10)
+        return [*counts, connection.execute("SELECT count(*) FROM items").fetchone()[0]]
+
+    reading = asyncio.create_task(database.read(read_twice))
+    await asyncio.to_thread(looked.wait, 10)
+    await database.write(insert)
+    written.set()
+    assert await reading == [0, 0]
+    assert await names(database) == ["a"]
+
+
+async def test_reads_do_not_wait_for_a_write(database: Database) -> None:
+    inside, finish = threading.Event(), threading.Event()
+
+    def write_slowly(connection: sqlite3.Connection) -> None:
+        insert(connection)
+        inside.set()
+        finish.wait(10)
+
+    writing = asyncio.create_task(database.write(write_slowly))
+    await asyncio.to_thread(inside.wait, 10)
+    assert await names(database) == []
+    finish.set()
+    await writing
+    assert await names(database) == ["a"]
+
+
+async def test_writes_of_two_processes_take_turns(database: Database) -> None:
+    other = Database(database.path)
+
+    def increment(connection: sqlite3.Connection) -> None:
+        count = connection.execute("SELECT count(*) FROM items").fetchone()[0]
+        insert(connection, f"{count:03}")
+
+    await asyncio.gather(*((database, other)[number % 2].write(increment) for number in range(60)))
+    assert await names(database) == [f"{number:03}" for number in range(60)]
+    await other.close()
+
+
+async def test_every_connection_is_durable_and_checks_foreign_keys(database: Database) -> None:
+    def settings(connection: sqlite3.Connection) -> list[object]:
+        pragmas = ("journal_mode", "synchronous", "foreign_keys")
+        return [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
+
+    assert await database.read(settings) == ["wal", 2, 1]
+    assert await database.write(settings) == ["wal", 2, 1]
+
+
+async def test_migrations_can_be_repeated_and_are_all_or_nothing(database: Database) -> None:
+    await database.migrate("CREATE TABLE IF NOT EXISTS one (x);\n\nCREATE TABLE IF NOT EXISTS two (x);\n")
+    await database.migrate("CREATE TABLE IF NOT EXISTS one (x)", "CREATE TABLE IF NOT EXISTS two (x)")
+    with pytest.raises(DependencyDown):
+        await database.migrate("CREATE TABLE three (x)", "CREATE TABLE nonsense")
+    tables = await database.read(lambda c: c.execute("SELECT name FROM sqlite_master").fetchall())
+    assert {"one", "two"} <= {row["name"] for row in tables}
+    assert "three" not in {row["name"] for row in tables}
+
+
+async def test_ping_passes_where_the_file_works(database: Database) -> None:
+    await database.ping()
+
+
+async def test_a_file_that_is_no_database_is_an_outage(tmp_path: Path) -> None:
+    (tmp_path / "orc.db").write_text("no database " * 1000)
+    database = Database(tmp_path / "orc.db")
+    for _ in range(2):
+        with pytest.raises(DependencyDown) as down:
+            await database.ping()
+        assert down.value.dependency == "store"
+    await database.close()
+
+
+async def test_ping_notices_that_a_file_in_use_was_damaged(database: Database) -> None:
+    await database.ping()
+    for path in database.path.parent.iterdir():
+        path.write_bytes(b"\0" * 100 + b"no database " * 1000)
+    with pytest.raises(DependencyDown):
+        await database.ping()
+
+
+async def test_a_folder_that_cannot_be_made_is_an_outage(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    database = Database(tmp_path / "data" / "orc.db")
+    with pytest.raises(DependencyDown):
+        await database.ping()
+    await database.close()
+
+
+OPEN_ALL_AT_ONCE = """
+import asyncio, sys, time
+from pathlib import Path
+from core.infra.sqlite import Database, statement
+
+async def main() -> None:
+    database = Database(Path(sys.argv[1]))
+    time.sleep(max(0, float(sys.argv[2]) - time.time()))
+    await database.migrate("CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY)")
+    read = database.read
+    await asyncio.gather(*(read(lambda c: c.execute("SELECT * FROM items").fetchall()) for _ in range(8)))
+    await database.close()
+
+asyncio.run(main())
+"""
+
+
+def test_processes_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
+    for attempt in range(4):
+        command = [
+            sys.executable,
+            "-c",
+            OPEN_ALL_AT_ONCE,
+            str(tmp_path / f"{attempt}.db"),
+            str(time.time() + 0.6),
+        ]
+        opening = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        errors = [process.communicate(timeout=30)[1] for process in opening]
+        assert errors == [""] * 4
+
+
+def test_a_new_file_waits_while_somebody_else_holds_it(tmp_path: Path) -> None:
+    """The same race made certain: SQLite does not wait for this lock by itself."""
+    holder = sqlite3.connect(tmp_path / "orc.db", isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.3, lambda: holder.execute("COMMIT"))
+
+    async def ping() -> None:
+        database = Database(tmp_path / "orc.db")
+        await database.ping()
+        await database.close()
+
+    release.start()
+    asyncio.run(ping())
+    release.join()
+    holder.close()
+
+
+async def test_closing_lets_running_work_finish(database: Database) -> None:
+    writing = asyncio.create_task(database.write(insert))
+    await asyncio.sleep(0)
+    await database.close()
+    await writing
+    check = Database(database.path)
+    assert await names(check) == ["a"]
+    await check.close()
+
+
+async def test_a_cursor_may_not_leave_its_thread_and_nothing_is_written(database: Database) -> None:
+    with pytest.raises(TypeError, match="cursor"):
+        await database.write(lambda connection: connection.execute("INSERT INTO items VALUES ('a')"))
+    assert await names(database) == []
+
+
+async def test_a_statement_gives_nothing_back(database: Database) -> None:
+    await database.write(statement("INSERT INTO items VALUES (?)", ("a",)))
+    assert await names(database) == ["a"]

@@ -1,0 +1,330 @@
+"""ChatModel and Meter against a provider's double."""
+
+import asyncio
+import json
+from contextlib import aclosing
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from pydantic import BaseModel
+
+from core.errors import BudgetExceeded, DependencyDown, OrcError
+from core.llm.chat_model import ChatModel, Meter
+from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid, ReplyCut
+from core.mcp_contract import Usage
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
+from devkit.fakes import ScriptedModel, WordCounter, collect
+
+ASKED = [SystemMessage("Be brief."), HumanMessage("How are you today?")]
+LISTING = {
+    "type": "function",
+    "function": {
+        "name": "documents_list",
+        "description": "",
+        "parameters": {"type": "object", "properties": {}},
+    },
+}
+
+
+class RewrittenQuestion(BaseModel):
+    """The question, on its own."""
+
+    question: str
+
+
+@pytest.fixture
+def meter() -> Meter:
+    return Meter(max_calls=5)
+
+
+async def test_complete_gives_the_text_and_meters_the_providers_count(model: ChatModel, meter: Meter) -> None:
+    assert await model.complete(ASKED, meter=meter) == "You said: How are you today?"
+    assert meter.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
+
+
+async def test_stream_gives_deltas_and_meters_the_providers_count(model: ChatModel, meter: Meter) -> None:
+    deltas = [delta async for delta in model.stream(ASKED, meter=meter)]
+    assert "".join(deltas) == "You said: How are you today?"
+    assert len(deltas) == 6
+    assert meter.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
+
+
+async def test_usage_is_estimated_where_the_provider_tells_none(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.extend([Reply(text="one two three", usage=False)] * 2)
+    await model.complete(ASKED, meter=meter)
+    async for _ in model.stream(ASKED, meter=meter):
+        pass
+    assert meter.usage.estimated
+    assert meter.usage.output_tokens == 6
+    assert meter.usage.input_tokens > 0
+
+
+async def test_a_delta_arrives_before_the_next_is_made(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script = Script(tokens=20, delay_ms=20)
+    async for _ in model.stream(ASKED, meter=meter):
+        assert double.requests[0].emitted < 5
+        break
+
+
+async def test_closing_a_stream_stops_the_provider_and_meters_what_came(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script = Script(text="word " * 200, delay_ms=5)
+    async with aclosing(model.stream(ASKED, meter=meter)) as deltas:
+        async for _ in deltas:
+            break
+    emitted = await _settled(double)
+    assert emitted < 100
+    assert not double.requests[0].finished
+    assert meter.usage.model_calls == 1
+    assert meter.usage.estimated
+    assert meter.usage.output_tokens < 10
+
+
+async def test_a_call_beyond_the_budget_is_never_made(model: ChatModel, double: OpenAIDouble) -> None:
+    meter = Meter(max_calls=1)
+    await model.complete(ASKED, meter=meter)
+    with pytest.raises(BudgetExceeded):
+        await model.complete(ASKED, meter=meter)
+    with pytest.raises(BudgetExceeded):
+        _ = [delta async for delta in model.stream(ASKED, meter=meter)]
+    assert len(double.requests) == 1
+    assert meter.usage.model_calls == 1
+
+
+async def test_a_failed_call_counts(model: ChatModel, meter: Meter, double: OpenAIDouble) -> None:
+    double.script.failures.append(Failure(status=500))
+    with pytest.raises(DependencyDown):
+        await model.complete(ASKED, meter=meter)
+    assert meter.usage == Usage(model_calls=1)
+
+
+async def test_structured_fills_the_form(model: ChatModel, meter: Meter) -> None:
+    filled = await model.structured(ASKED, RewrittenQuestion, meter=meter)
+    assert filled == RewrittenQuestion(question="How are you today?")
+    assert meter.usage.model_calls == 1
+
+
+async def test_a_form_that_comes_as_text_is_read_too(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(Reply(text='{"question": "Who?"}'))
+    assert (await model.structured(ASKED, RewrittenQuestion, meter=meter)).question == "Who?"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(text="I would rather not."),
+        Reply(text=""),
+        Reply(tool_calls=[ToolCall(name="RewrittenQuestion", arguments={"query": "Who?"})]),
+        Reply(
+            tool_calls=[ToolCall(name="RewrittenQuestion", arguments='{"question": "Wh')],
+            finish_reason="length",
+        ),
+    ],
+)
+async def test_a_malformed_form_is_an_error_of_ours(
+    reply: Reply, model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(reply)
+    with pytest.raises(ModelOutputInvalid):
+        await model.structured(ASKED, RewrittenQuestion, meter=meter)
+
+
+async def test_with_tools_the_whole_message_comes_last(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")]))
+    *deltas, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    assert deltas == ["Let", " me", " look."]
+    assert isinstance(message, AIMessage)
+    assert message.text == "Let me look."
+    assert [(call["name"], call["args"]) for call in message.tool_calls] == [("documents_list", {})]
+    [tool] = double.requests[0].body["tools"]
+    assert (tool.get("function") or tool)["name"] == "documents_list"
+
+
+async def test_the_results_of_tools_go_back_with_the_calls_that_asked_for_them(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")]))
+    *_, called = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    assert isinstance(called, AIMessage)
+    result = ToolMessage("a.pdf", tool_call_id=called.tool_calls[0]["id"])
+    *_, answer = [
+        part async for part in model.stream_with_tools([*ASKED, called, result], [LISTING], meter=meter)
+    ]
+    assert isinstance(answer, AIMessage)
+    assert answer.text == "You said: How are you today?"
+    sent = json.dumps(double.requests[1].body)
+    assert sent.count("call_0") == 2
+    assert sent.count("Let me look.") == 1
+    assert not any(kept in sent for kept in ("msg_0", "fc_0"))
+
+
+@pytest.mark.parametrize("arguments", ['{"top_k": 5', "none"])
+async def test_malformed_tool_arguments_are_not_mended(
+    arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list", arguments=arguments)]))
+    *_, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    assert isinstance(message, AIMessage)
+    assert message.tool_calls == []
+    assert [call["args"] for call in message.invalid_tool_calls] == [arguments]
+
+
+@pytest.mark.parametrize("arguments", ['["a"]', "5"])
+async def test_tool_arguments_that_are_no_object_are_never_passed_on(
+    arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list", arguments=arguments)]))
+    try:
+        *_, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    except DependencyDown as exc:
+        assert exc.code == "model_reply_malformed"
+    else:
+        assert isinstance(message, AIMessage)
+        assert (message.tool_calls, len(message.invalid_tool_calls)) == ([], 1)
+
+
+@pytest.mark.parametrize("reply", [Reply(choices=False), Reply(text="")])
+async def test_an_answer_with_nothing_in_it_means_the_model_is_down(
+    reply: Reply, model: ChatModel, double: OpenAIDouble
+) -> None:
+    double.script.replies.extend([reply] * 3)
+    for answer in _three_ways(model):
+        with pytest.raises(DependencyDown) as raised:
+            await answer
+        assert raised.value.dependency == "model"
+
+
+async def test_a_filtered_answer_says_so(model: ChatModel, double: OpenAIDouble) -> None:
+    double.script.replies.extend([Reply(text="Well,", finish_reason="content_filter")] * 3)
+    for answer in _three_ways(model):
+        with pytest.raises(ContentFiltered):
+            await answer
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected", "code"),
+    [
+        (Failure(status=400, code="context_length_exceeded"), ContextTooLong, "context_too_long"),
+        (Failure(status=400, code="content_filter"), ContentFiltered, "content_filtered"),
+        (Failure(status=401, code="invalid_api_key"), ModelMisconfigured, "model_auth"),
+        (Failure(status=403), ModelMisconfigured, "model_auth"),
+        (Failure(status=404), ModelMisconfigured, "model_unknown"),
+        (Failure(status=400), ModelMisconfigured, "model_refused_request"),
+        (Failure(status=429), DependencyDown, "model_busy"),
+        (Failure(status=429, code="insufficient_quota"), DependencyDown, "model_quota"),
+        (Failure(status=503), DependencyDown, "dependency_down"),
+    ],
+)
+async def test_a_refused_request_is_an_error_of_ours(
+    failure: Failure, expected: type[OrcError], code: str, model: ChatModel, double: OpenAIDouble
+) -> None:
+    double.script.failures.extend([failure] * 3)
+    for answer in _three_ways(model):
+        with pytest.raises(expected) as raised:
+            await answer
+        assert raised.value.code == code
+        assert raised.value.__cause__ is not None
+        assert failure.message not in raised.value.message
+
+
+async def test_a_stream_that_breaks_off_is_an_error_after_its_text(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.failures.append(Failure(after_tokens=2))
+    deltas = []
+    with pytest.raises(DependencyDown):
+        async for delta in model.stream(ASKED, meter=meter):
+            deltas.append(delta)  # noqa: PERF401 (what came before the error is what counts)
+    assert len(deltas) == 2
+    assert meter.usage.output_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("content_filter", ContentFiltered),
+        ("context_length_exceeded", ContextTooLong),
+        (None, DependencyDown),
+    ],
+)
+async def test_the_code_decides_in_mid_stream_too(
+    code: str | None, expected: type[OrcError], model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.failures.append(Failure(after_tokens=2, code=code))
+    with pytest.raises(expected):
+        await collect(model.stream(ASKED, meter=meter))
+
+
+async def test_a_stream_that_just_ends_is_no_answer(
+    model: ChatModel, meter: Meter, double: OpenAIDouble
+) -> None:
+    double.script.failures.append(Failure(after_tokens=2, silent=True))
+    with pytest.raises(DependencyDown) as raised:
+        await collect(model.stream(ASKED, meter=meter))
+    assert raised.value.code == "model_reply_cut"
+
+
+async def test_an_answer_that_reached_its_limit_is_no_answer(model: ChatModel, double: OpenAIDouble) -> None:
+    double.script.replies.extend([Reply(text="The beta quay has", finish_reason="length")] * 3)
+    for answer in _three_ways(model):
+        with pytest.raises(ReplyCut) as raised:
+            await answer
+        assert raised.value.code == "model_reply_cut"
+        assert raised.value.at_limit
+
+
+async def test_our_own_mistakes_are_not_blamed_on_the_model(model: ChatModel, meter: Meter) -> None:
+    with pytest.raises(NotImplementedError):
+        await model.complete([object()], meter=meter)  # type: ignore[list-item]
+
+
+def _three_ways(model: ChatModel) -> list["asyncio.Future[object]"]:
+    async def drain(parts: object) -> object:
+        return [part async for part in parts]  # type: ignore[attr-defined]
+
+    meter = Meter(max_calls=3)
+    return [
+        asyncio.ensure_future(answer)
+        for answer in (
+            model.complete(ASKED, meter=meter),
+            drain(model.stream(ASKED, meter=meter)),
+            drain(model.stream_with_tools(ASKED, [LISTING], meter=meter)),
+        )
+    ]
+
+
+async def _settled(double: OpenAIDouble) -> int:
+    """How much the double has emitted once it emits no more."""
+    before = -1
+    while before != double.requests[0].emitted:
+        before = double.requests[0].emitted
+        await asyncio.sleep(0.05)
+    return before
+
+
+async def test_an_answer_that_breaks_off_is_an_error_not_an_answer() -> None:
+    model = ScriptedModel(script=lambda _messages, _options: AIMessage("The beta quay has"), calls=[])
+    cut = ChatModel(model, WordCounter(), name="scripted", says_why_it_ends=True)
+    with pytest.raises(ReplyCut) as raised:
+        await collect(cut.stream([HumanMessage("?")], meter=Meter(max_calls=1)))
+    assert raised.value.code == "model_reply_cut"
+    assert not raised.value.at_limit
+    with pytest.raises(DependencyDown):
+        await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))
+
+
+async def test_an_answer_over_the_models_limit_is_an_error_too() -> None:
+    full = AIMessage("The beta quay has", response_metadata={"finish_reason": "length"})
+    model = ScriptedModel(script=lambda _messages, _options: full, calls=[])
+    cut = ChatModel(model, WordCounter(), name="scripted")
+    with pytest.raises(DependencyDown):
+        await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))

@@ -1,0 +1,223 @@
+"""Embedding over the provider's own protocol, against the double."""
+
+import asyncio
+import itertools
+import math
+from collections.abc import AsyncIterator
+
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from core.errors import DependencyDown, OrcError
+from core.infra.resilience import Guard
+from core.llm.embeddings import BATCH_TEXTS, CONCURRENCY, TEXT_TOKENS, OpenAIEmbedder, build_embedder
+from core.llm.errors import ContentFiltered, ModelMisconfigured, ModelOutputInvalid
+from core.llm.provider import open_provider
+from core.llm.tokens import TokenCounter
+from devkit.doubles.bag_of_words import bag_of_words
+from devkit.doubles.openai_double import Failure, LoggedRequest, OpenAIDouble, Script, serving
+from tests.unit.core.conftest import MakeSettings
+
+
+@pytest.fixture
+async def embedder(
+    base_url: str, make_settings: MakeSettings, counter: TokenCounter
+) -> AsyncIterator[OpenAIEmbedder]:
+    settings = make_settings(
+        openai_base_url=base_url, embedding_model="small-vectors", model_retries=0, model_timeout_seconds=5
+    )
+    built = build_embedder(settings, counter)
+    assert built is not None
+    yield built
+    await built.aclose()
+
+
+def texts_of(requests: list[LoggedRequest]) -> list[list[str]]:
+    return [request.body["input"] for request in requests]
+
+
+def rounded(vectors: list[list[float]]) -> list[list[float]]:
+    """Four-byte numbers travel."""
+    return [[round(number, 5) for number in vector] for vector in vectors]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"embedding_model": "small-vectors"},
+        {"openai_base_url": "http://127.0.0.1:1/v1"},
+        {"openai_api_key": "key", "embedding_model": ""},
+    ],
+)
+def test_without_a_provider_or_a_model_there_is_no_embedder(
+    given: dict[str, str], make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    assert build_embedder(make_settings(**given), counter) is None
+
+
+async def test_texts_become_vectors_in_their_order(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
+    texts = ["The fee is due.", "Ships leave the harbour.", "手数料は五ドルです。"]
+    vectors = await embedder.embed_passages(texts)
+    assert rounded(vectors) == rounded([bag_of_words(text) for text in texts])
+    assert rounded([await embedder.embed_query(texts[0])]) == rounded([bag_of_words(texts[0])])
+    # Texts, not token numbers: servers other than OpenAI's own know no other input.
+    assert texts_of(double.requests) == [texts, texts[:1]]
+    assert {request.body["model"] for request in double.requests} == {"small-vectors"}
+    assert embedder.name == "small-vectors"
+
+
+async def test_no_texts_need_no_request(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
+    assert await embedder.embed_passages([]) == []
+    assert double.requests == []
+
+
+async def test_many_texts_travel_in_several_requests_and_come_back_in_order(
+    embedder: OpenAIEmbedder, double: OpenAIDouble
+) -> None:
+    texts = [f"passage {number}" for number in range(2 * BATCH_TEXTS + 5)]
+    vectors = await embedder.embed_passages(texts)
+    assert rounded(vectors) == rounded([bag_of_words(text) for text in texts])
+    assert sorted(len(batch) for batch in texts_of(double.requests)) == [5, BATCH_TEXTS, BATCH_TEXTS]
+
+
+async def test_a_request_has_no_more_tokens_than_the_provider_takes(
+    embedder: OpenAIEmbedder, double: OpenAIDouble, counter: TokenCounter
+) -> None:
+    await embedder.embed_passages(["word " * (TEXT_TOKENS - 10)] * 60)
+    assert len(double.requests) == 3
+    assert all(sum(map(counter.count, batch)) <= 100_000 for batch in texts_of(double.requests))
+
+
+@pytest.mark.parametrize("text", ["word " * 20_000, "数" * 50_000, "x" * 100_000])
+async def test_of_a_text_that_is_too_long_the_beginning_counts(
+    embedder: OpenAIEmbedder, double: OpenAIDouble, counter: TokenCounter, text: str
+) -> None:
+    await embedder.embed_query(text)
+    [[sent]] = texts_of(double.requests)
+    assert text.startswith(sent)
+    assert TEXT_TOKENS / 2 < counter.count(sent) <= TEXT_TOKENS
+
+
+async def test_only_a_few_requests_are_made_at_a_time(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
+    double.script = Script(embedding_delay_ms=50)
+    await asyncio.gather(*(embedder.embed_passages(["passage"] * BATCH_TEXTS * 4) for _ in range(3)))
+    assert len(double.requests) == 12
+    assert double.most_embedding_at_once == CONCURRENCY
+
+
+async def test_a_question_does_not_wait_for_passages(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
+    double.script = Script(embedding_delay_ms=300)
+    indexing = asyncio.create_task(embedder.embed_passages(["passage"] * BATCH_TEXTS * CONCURRENCY * 2))
+    for _ in range(CONCURRENCY):
+        await asyncio.to_thread(double.embedding.acquire, timeout=5)
+    await embedder.embed_query("question")
+    assert texts_of(double.requests)[CONCURRENCY] == ["question"]
+    await indexing
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        (Failure(status=500), DependencyDown),
+        (Failure(status=429, code="rate_limited"), DependencyDown),
+        (Failure(status=401, code="invalid_api_key"), ModelMisconfigured),
+        (Failure(status=404), ModelMisconfigured),
+        (Failure(status=400, code="content_filter"), ContentFiltered),
+    ],
+)
+async def test_failures_are_ours(
+    embedder: OpenAIEmbedder, double: OpenAIDouble, failure: Failure, expected: type[OrcError]
+) -> None:
+    for embedding in (embedder.embed_query("text"), embedder.embed_passages(["text"])):
+        double.script.embedding_failures.append(failure)
+        with pytest.raises(OrcError) as caught:
+            await embedding
+        assert type(caught.value) is expected
+        assert caught.value.__cause__ is not None
+
+
+async def test_an_unknown_model_names_the_setting_of_the_embedding_model(
+    embedder: OpenAIEmbedder, double: OpenAIDouble
+) -> None:
+    double.script.embedding_failures.append(Failure(status=404))
+    with pytest.raises(ModelMisconfigured, match="ORC_EMBEDDING_MODEL") as caught:
+        await embedder.embed_query("text")
+    assert (caught.value.code, caught.value.retryable) == ("model_unknown", False)
+
+
+async def test_a_server_that_is_not_there_is_down(make_settings: MakeSettings, counter: TokenCounter) -> None:
+    settings = make_settings(
+        openai_base_url="http://127.0.0.1:1/v1", embedding_model="small-vectors", model_retries=0
+    )
+    embedder = build_embedder(settings, counter)
+    assert embedder is not None
+    with pytest.raises(DependencyDown):
+        await embedder.embed_query("text")
+    await embedder.aclose()
+
+
+async def test_a_failure_stops_the_requests_that_have_not_begun(
+    embedder: OpenAIEmbedder, double: OpenAIDouble
+) -> None:
+    double.script.embedding_failures.extend(itertools.repeat(Failure(status=500), CONCURRENCY))
+    with pytest.raises(DependencyDown):
+        await embedder.embed_passages(["passage"] * (BATCH_TEXTS * CONCURRENCY * 5))
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*left, return_exceptions=True)
+    assert len(double.requests) <= 2 * CONCURRENCY
+
+
+@pytest.mark.parametrize("vectors", [0, 1])
+async def test_a_vector_too_few_is_an_unreadable_reply(
+    embedder: OpenAIEmbedder, double: OpenAIDouble, vectors: int
+) -> None:
+    double.script = Script(vectors=vectors)
+    with pytest.raises(DependencyDown):
+        await embedder.embed_passages(["one", "two"])
+
+
+@pytest.mark.parametrize("sent", [[[1.0], [1.0, 2.0]], [[], []], [[1.0], [math.nan]], [[1.0], [-math.inf]]])
+async def test_what_cannot_be_compared_is_an_unreadable_reply(
+    counter: TokenCounter, sent: list[list[float]]
+) -> None:
+    class OddModel(Embeddings):
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            return sent
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise NotImplementedError
+
+        def embed_query(self, text: str) -> list[float]:
+            raise NotImplementedError
+
+    with pytest.raises(ModelOutputInvalid):
+        guard = Guard("model", lambda _: None)
+        await OpenAIEmbedder(OddModel(), counter, name="odd", guard=guard).embed_passages(["one", "two"])
+
+
+async def test_a_provider_that_is_shared_is_left_open(
+    base_url: str, make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    settings = make_settings(openai_base_url=base_url, embedding_model="small-vectors")
+    provider = open_provider(settings)
+    assert provider is not None
+    embedder = build_embedder(settings, counter, provider)
+    assert embedder is not None
+    await embedder.embed_query("text")
+    await embedder.aclose()
+    assert not provider.http.is_closed
+    await provider.aclose()
+
+
+async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
+    double = OpenAIDouble()
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(
+            azure_openai_endpoint=endpoint, azure_openai_api_key="secret", embedding_model="small-vectors"
+        )
+        embedder = build_embedder(settings, counter)
+        assert embedder is not None
+        await embedder.embed_query("text")
+        await embedder.aclose()
+    assert double.requests[0].path == "/openai/v1/embeddings"

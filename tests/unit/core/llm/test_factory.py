@@ -1,0 +1,146 @@
+"""Which model the settings give."""
+
+import subprocess
+import sys
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from core.llm.chat_model import Meter
+from core.llm.errors import ModelMisconfigured
+from core.llm.factory import build_chat_model, build_chat_models, describe
+from core.llm.provider import open_provider
+from core.llm.tokens import TokenCounter
+from devkit.doubles.openai_double import OpenAIDouble, serving
+from tests.unit.core.conftest import MakeSettings
+
+ASKED = [HumanMessage("Hello?")]
+
+
+async def test_without_a_key_the_offline_model_answers(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    models = build_chat_models(make_settings(), counter)
+    answer = await models.writer.complete(ASKED, meter=Meter(1))
+    assert "offline" in answer
+    assert models.writer.name == "extractive"
+    await models.aclose()
+
+
+def test_the_offline_model_imports_nothing_of_the_providers() -> None:
+    program = (
+        "import sys; from core.llm.factory import build_chat_model;"
+        "from core.llm.tokens import EstimatedTokenCounter; from core.infra.settings import CoreSettings; "
+        "build_chat_model(CoreSettings(_env_file=None), 'writer', EstimatedTokenCounter());"
+        "sys.exit(any(name in sys.modules for name in ('openai', 'langchain_openai', 'tiktoken')))"
+    )
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+
+
+async def test_roles_have_models_of_their_own_on_one_connection_pool(
+    make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
+) -> None:
+    settings = make_settings(openai_base_url=base_url, chat_model="big", planner_model="small")
+    models = build_chat_models(settings, counter)
+    await models.planner.complete(ASKED, meter=Meter(1))
+    await models.writer.complete(ASKED, meter=Meter(1))
+    assert [request.body["model"] for request in double.requests] == ["small", "big"]
+    assert models.opened is not None
+    await models.aclose()
+    assert models.opened.http.is_closed
+
+
+async def test_a_model_closes_only_a_client_of_its_own(
+    make_settings: MakeSettings, counter: TokenCounter, base_url: str
+) -> None:
+    models = build_chat_models(make_settings(openai_base_url=base_url), counter)
+    await models.writer.aclose()
+    assert models.opened is not None
+    assert not models.opened.http.is_closed
+    await models.aclose()
+    alone = build_chat_model(make_settings(openai_base_url=base_url), "writer", counter)
+    await alone.aclose()
+    with pytest.raises(RuntimeError, match="closed"):
+        await alone.complete(ASKED, meter=Meter(1))
+
+
+async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
+    double = OpenAIDouble()
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(azure_openai_endpoint=f"{endpoint}/", azure_openai_api_key="secret")
+        model = build_chat_model(settings, "writer", counter)
+        await model.complete(ASKED, meter=Meter(1))
+        await model.aclose()
+    assert double.requests[0].path == "/openai/v1/chat/completions"
+
+
+async def test_a_provider_that_is_given_is_shared_and_left_open(
+    make_settings: MakeSettings, counter: TokenCounter, base_url: str
+) -> None:
+    settings = make_settings(openai_base_url=base_url)
+    provider = open_provider(settings)
+    assert provider is not None
+    models = build_chat_models(settings, counter, provider)
+    await models.writer.complete(ASKED, meter=Meter(1))
+    await models.aclose()
+    assert models.opened is None
+    assert not provider.http.is_closed
+    await provider.aclose()
+
+
+async def test_files_go_to_azure_by_its_responses_api_and_nothing_else_does(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    double = OpenAIDouble()
+    file = {"type": "file", "base64": "", "mime_type": "application/pdf", "filename": "a.pdf"}
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="secret")
+        model = build_chat_model(settings, "writer", counter)
+        await model.complete(ASKED, meter=Meter(1))
+        await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], meter=Meter(1))
+        await model.aclose()
+    paths = [request.path.rpartition("/v1/")[2] for request in double.requests]
+    assert paths == ["chat/completions", "responses"]
+
+
+async def test_the_responses_api_is_told_to_keep_nothing(
+    make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
+) -> None:
+    model = build_chat_model(make_settings(openai_base_url=base_url, responses_api=True), "writer", counter)
+    await model.complete(ASKED, meter=Meter(1))
+    await model.aclose()
+    assert double.requests[0].path == "/v1/responses"
+    assert double.requests[0].body["store"] is False
+
+
+def test_azure_without_a_key_says_which_setting_is_missing(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    settings = make_settings(azure_openai_endpoint="https://team.openai.azure.com")
+    with pytest.raises(ModelMisconfigured, match="AZURE_OPENAI_API_KEY"):
+        build_chat_model(settings, "writer", counter)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "offline extractive model"),
+        ({"openai_api_key": "sk-secret"}, "gpt-4o at api.openai.com"),
+        (
+            {"openai_base_url": "http://user:pw@localhost:1/v1", "chat_model": "a", "planner_model": "b"},
+            "a and b at localhost",
+        ),
+        (
+            {"azure_openai_endpoint": "https://x.openai.azure.com", "azure_openai_api_key": "secret"},
+            "gpt-4o at x.openai.azure.com",
+        ),
+    ],
+)
+def test_describe_names_the_models_and_no_secrets(
+    given: dict[str, str], expected: str, make_settings: MakeSettings
+) -> None:
+    described = describe(make_settings(**given))
+    assert described.startswith(expected)
+    assert "secret" not in described
+    assert "pw" not in described

@@ -1,0 +1,37 @@
+"""What is known of models: by name, by the beginning of a name, and by the settings."""
+
+import pytest
+
+from core.llm.model_catalog import UNKNOWN, ModelCatalogue, ModelFacts
+from core.mcp_contract import Usage
+
+MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "dollars"),
+    [
+        ("gpt-4o", 12.5),
+        ("gpt-4o-2024-08-06", 12.5),
+        ("gpt-4o-mini", 0.75),
+        ("gpt-4o-mini-2024-07-18", 0.75),
+        ("gpt-4.1-nano", 0.5),
+        ("extractive", 0.0),
+    ],
+)
+def test_the_longest_beginning_of_a_name_counts(name: str, dollars: float) -> None:
+    assert ModelCatalogue().cost_usd(name, MILLION) == pytest.approx(dollars)
+
+
+@pytest.mark.parametrize("name", ["gpt-4ox", "my-deployment", "", "o33"])
+def test_a_name_that_only_looks_alike_is_not_priced(name: str) -> None:
+    assert ModelCatalogue().facts(name) == UNKNOWN
+    assert ModelCatalogue().cost_usd(name, MILLION) is None
+
+
+def test_the_settings_go_before_what_is_shipped() -> None:
+    own = ModelFacts(context_window=8000, input_usd=1, output_usd=0)
+    catalogue = ModelCatalogue({"gpt-4o": own})
+    assert catalogue.facts("gpt-4o") == own
+    assert catalogue.cost_usd("gpt-4o", MILLION) == 1.0
+    assert catalogue.facts("gpt-4o-mini").context_window == 128_000

@@ -1,0 +1,135 @@
+"""A model that is down is spared a moment, and asked again soon; refusals are no outages."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from core.errors import DependencyDown, OrcError
+from core.infra.resilience import FAILURES_IN_A_ROW, OPEN_SECONDS, CircuitOpen
+from core.infra.settings import CoreSettings
+from core.llm.chat_model import ChatModel, Meter
+from core.llm.embeddings import build_embedder
+from core.llm.factory import ChatModels, build_chat_models
+from core.llm.provider import Provider, open_provider
+from core.llm.tokens import TokenCounter
+from devkit.doubles.openai_double import Failure, OpenAIDouble
+from devkit.fakes import collect
+from tests.unit.core.conftest import MakeSettings
+
+ASKED = [HumanMessage("Hello?")]
+OUTAGES = [Failure(status=503), Failure(status=429), Failure(status=500)]
+REFUSALS = [
+    Failure(status=400, code="context_length_exceeded"),
+    Failure(status=400, code="content_filter"),
+    Failure(status=413),
+    Failure(status=404),
+    Failure(status=401),
+]
+
+
+@pytest.fixture
+def settings(base_url: str, make_settings: MakeSettings) -> CoreSettings:
+    return make_settings(openai_base_url=base_url, embedding_model="vectors", model_retries=0)
+
+
+@pytest.fixture
+async def provider(settings: CoreSettings) -> AsyncIterator[Provider]:
+    opened = open_provider(settings)
+    assert opened is not None
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def models(settings: CoreSettings, counter: TokenCounter, provider: Provider) -> ChatModels:
+    return build_chat_models(settings, counter, provider)
+
+
+async def fail(model: ChatModel, times: int = FAILURES_IN_A_ROW) -> None:
+    """Ask so often, by turns whole and as a stream."""
+    for number in range(times):
+        meter = Meter(1)
+        with pytest.raises(OrcError):
+            if number % 2:
+                await model.complete(ASKED, meter=meter)
+            else:
+                await collect(model.stream(ASKED, meter=meter))
+
+
+@pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: str(outage.status))
+async def test_after_failures_in_a_row_no_role_asks_for_a_moment(
+    outage: Failure, models: ChatModels, double: OpenAIDouble
+) -> None:
+    double.script.failures.extend([outage] * FAILURES_IN_A_ROW)
+    await fail(models.writer)
+    began = time.monotonic()
+    with pytest.raises(CircuitOpen) as raised:
+        await models.planner.complete(ASKED, meter=Meter(1))
+    assert raised.value.dependency == "model"
+    assert time.monotonic() - began < 0.2
+    assert len(double.requests) == FAILURES_IN_A_ROW
+
+
+async def test_it_is_asked_again_within_two_seconds_of_its_return(
+    models: ChatModels, double: OpenAIDouble
+) -> None:
+    double.script.failures.extend([Failure(status=503)] * FAILURES_IN_A_ROW)
+    await fail(models.writer)
+    returned = time.monotonic()
+    while True:
+        try:
+            assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
+            break
+        except DependencyDown:
+            await asyncio.sleep(0.05)
+    assert time.monotonic() - returned < 2.0
+
+
+async def test_one_more_failure_after_the_moment_is_enough(models: ChatModels, double: OpenAIDouble) -> None:
+    double.script.failures.extend([Failure(status=503)] * (FAILURES_IN_A_ROW + 1))
+    await fail(models.writer)
+    await asyncio.sleep(OPEN_SECONDS * 1.1)
+    await fail(models.writer, times=1)
+    with pytest.raises(CircuitOpen):
+        await models.writer.complete(ASKED, meter=Meter(1))
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: f"{refusal.status} {refusal.code}")
+async def test_a_refused_request_is_no_outage(
+    refusal: Failure, models: ChatModels, double: OpenAIDouble
+) -> None:
+    double.script.failures.extend([refusal] * 2 * FAILURES_IN_A_ROW)
+    await fail(models.writer, times=2 * FAILURES_IN_A_ROW)
+    assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
+
+
+async def test_what_breaks_off_later_says_nothing_of_the_next_call(
+    models: ChatModels, double: OpenAIDouble
+) -> None:
+    double.script.failures.extend([Failure(after_tokens=1)] * 2 * FAILURES_IN_A_ROW)
+    for _ in range(2 * FAILURES_IN_A_ROW):
+        with pytest.raises(DependencyDown):
+            await collect(models.writer.stream(ASKED, meter=Meter(1)))
+    assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
+
+
+async def test_embeddings_that_are_refused_do_not_keep_the_chat_from_going_on(
+    settings: CoreSettings,
+    models: ChatModels,
+    counter: TokenCounter,
+    provider: Provider,
+    double: OpenAIDouble,
+) -> None:
+    double.script.embedding_failures.extend([Failure(status=429)] * FAILURES_IN_A_ROW)
+    embedder = build_embedder(settings, counter, provider)
+    assert embedder is not None
+    for _ in range(FAILURES_IN_A_ROW):
+        with pytest.raises(DependencyDown):
+            await embedder.embed_query("text")
+    with pytest.raises(CircuitOpen):
+        await embedder.embed_query("text")
+    assert len(double.requests) == FAILURES_IN_A_ROW
+    assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"

@@ -1,0 +1,152 @@
+"""Which provider the settings name, and how this process proves to it who it is."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+import pytest
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
+from langchain_core.messages import HumanMessage
+
+from core.errors import DependencyDown
+from core.infra.settings import CoreSettings
+from core.llm.chat_model import Meter
+from core.llm.embeddings import build_embedder
+from core.llm.factory import build_chat_model, describe
+from core.llm.provider import ENTRA_SCOPE, Provider, endpoint_of, open_provider
+from core.llm.tokens import TokenCounter
+from core.storage.azure.credentials import Credentials
+from devkit.doubles.openai_double import OpenAIDouble, serving
+from tests.unit.core.conftest import MakeSettings
+
+ASKED = [HumanMessage("Hello?")]
+
+
+class Identity(Credentials):
+    """A process's identity, in place of Azure's. Its tokens live so long; `failure` comes instead of one."""
+
+    def __init__(self, seconds: int = 3600) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.failure: Exception | None = None
+        self.asked: list[str] = []
+
+    @property
+    def default(self) -> Any:
+        return self
+
+    async def get_token(self, *scopes: str, **_options: object) -> AccessToken:
+        self.asked += scopes
+        if self.failure:
+            raise self.failure
+        return AccessToken(f"token-{len(self.asked)}", int(time.time()) + self.seconds)
+
+
+@pytest.fixture
+def identity() -> Identity:
+    return Identity()
+
+
+@pytest.fixture
+def settings(make_settings: MakeSettings, double: OpenAIDouble) -> Iterator[CoreSettings]:
+    """Azure OpenAI without a key."""
+    with serving(double, prefix="") as endpoint:
+        yield make_settings(azure_openai_endpoint=endpoint, embedding_model="vectors", model_retries=0)
+
+
+@pytest.fixture
+async def provider(settings: CoreSettings, identity: Identity) -> AsyncIterator[Provider]:
+    opened = open_provider(settings, identity)
+    assert opened is not None
+    yield opened
+    await opened.aclose()
+
+
+async def test_without_a_key_every_request_carries_a_token_of_this_process(
+    settings: CoreSettings,
+    provider: Provider,
+    identity: Identity,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+) -> None:
+    model = build_chat_model(settings, "writer", counter, provider)
+    embedder = build_embedder(settings, counter, provider)
+    assert embedder is not None
+    await model.complete(ASKED, meter=Meter(1))
+    await embedder.embed_query("text")
+    assert [request.authorization for request in double.requests] == ["Bearer token-1"] * 2
+    assert identity.asked == [ENTRA_SCOPE]
+
+
+async def test_a_token_that_has_run_out_is_replaced(
+    settings: CoreSettings,
+    provider: Provider,
+    identity: Identity,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+) -> None:
+    identity.seconds = 1
+    model = build_chat_model(settings, "writer", counter, provider)
+    for _ in range(2):
+        await model.complete(ASKED, meter=Meter(1))
+    assert [request.authorization for request in double.requests] == ["Bearer token-1", "Bearer token-2"]
+
+
+def refused(message: str) -> ClientAuthenticationError:
+    """What the service said no to; without a response it could not be asked."""
+    error = ClientAuthenticationError(message)
+    error.response = cast(Any, object())
+    error.status_code = 401
+    return error
+
+
+@pytest.mark.parametrize(
+    ("failure", "retryable"),
+    [
+        (refused("no secret-canary"), False),
+        (ClientAuthenticationError("nobody answers secret-canary"), True),
+        (ServiceRequestError("down"), True),
+    ],
+)
+async def test_an_identity_that_cannot_be_proven_is_an_error_of_ours(
+    failure: Exception,
+    retryable: bool,
+    settings: CoreSettings,
+    provider: Provider,
+    identity: Identity,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+) -> None:
+    identity.failure = failure
+    model = build_chat_model(settings, "writer", counter, provider)
+    with pytest.raises(DependencyDown) as raised:
+        await model.complete(ASKED, meter=Meter(1))
+    assert (raised.value.dependency, raised.value.retryable) == ("model", retryable)
+    assert "canary" not in raised.value.message
+    assert double.requests == []
+
+
+async def test_a_key_goes_before_the_identity(
+    make_settings: MakeSettings, identity: Identity, counter: TokenCounter
+) -> None:
+    double = OpenAIDouble()
+    with serving(double, prefix="") as endpoint:
+        given = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="the-key")
+        model = build_chat_model(given, "writer", counter, credentials=identity)
+        await model.complete(ASKED, meter=Meter(1))
+        await model.aclose()
+    assert double.requests[0].authorization == "Bearer the-key"
+    assert identity.asked == []
+
+
+def test_without_settings_there_is_no_provider(make_settings: MakeSettings, identity: Identity) -> None:
+    assert open_provider(make_settings(), identity) is None
+
+
+def test_azure_without_a_key_can_be_described(make_settings: MakeSettings) -> None:
+    given = make_settings(azure_openai_endpoint="https://team.openai.azure.com")
+    assert describe(given) == "gpt-4o at team.openai.azure.com"
+    endpoint = endpoint_of(given)
+    assert endpoint is not None
+    assert (endpoint.url, endpoint.key) == ("https://team.openai.azure.com/openai/v1/", None)

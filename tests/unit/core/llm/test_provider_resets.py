@@ -1,0 +1,34 @@
+"""A provider that resets connections as it accepts them is down, and nothing worse."""
+
+import asyncio
+
+import httpx2
+import uvloop
+
+from core.infra.settings import CoreSettings
+from core.llm.provider import open_provider
+from devkit.reset_server import BACKLOG, resetting
+
+ROUNDS = 20
+
+
+def test_a_connection_that_is_reset_as_it_is_made_is_a_transport_error() -> None:
+    """On uvloop, on which Orc runs, anyio takes it for something else."""
+
+    async def ask_at_once(url: str) -> list[BaseException | httpx2.Response]:
+        provider = open_provider(CoreSettings.model_validate({"openai_base_url": url}))
+        assert provider is not None
+        try:
+            rounds = [
+                await asyncio.gather(
+                    *(provider.http.get(url) for _ in range(BACKLOG)), return_exceptions=True
+                )
+                for _ in range(ROUNDS)
+            ]
+            return [outcome for outcomes in rounds for outcome in outcomes]
+        finally:
+            await provider.aclose()
+
+    with resetting() as url, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        outcomes = runner.run(ask_at_once(url))
+    assert [outcome for outcome in outcomes if not isinstance(outcome, httpx2.TransportError)] == []

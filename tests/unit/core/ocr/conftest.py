@@ -1,0 +1,53 @@
+"""The Tesseract engine: the installed program, or the same engine from npm behind the same command line."""
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from core.extraction import Extraction, Extractor
+from core.ocr.tesseract import Tesseract
+from devkit.shared_data import ROOT
+
+DOUBLE = ROOT / "devkit" / "doubles" / "tesseract.mjs"
+ENGINE = ROOT / "node_modules" / "tesseract.js"
+ROOMY = 2**36
+"""Node reserves many gigabytes of addresses for WebAssembly, most of which it never touches."""
+
+Extract = Callable[[str, bytes], Awaitable[tuple[Extraction, Path]]]
+"""Extracts a file of this name and content; gives its path too."""
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program to run."""
+    if installed := shutil.which("tesseract"):
+        return Path(installed)
+    node = shutil.which("node")
+    if node is None or not ENGINE.is_dir():
+        pytest.skip("neither tesseract nor, from `npm ci` in the repository, tesseract.js is installed")
+    script = tmp_path_factory.mktemp("bin") / "tesseract"
+    script.write_text(f'#!/bin/sh\nexec "{node}" "{DOUBLE}" "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+@pytest.fixture
+async def tesseract(program: Path) -> AsyncIterator[Tesseract]:
+    engine = Tesseract(program, languages="eng", seconds=120, memory_bytes=ROOMY, processes=2)
+    yield engine
+    await engine.close()
+
+
+@pytest.fixture
+async def extract(tmp_path: Path) -> AsyncIterator[Extract]:
+    extractor = Extractor(seconds=20, memory_bytes=2**30, processes=2)
+
+    async def extract(file_name: str, content: bytes) -> tuple[Extraction, Path]:
+        source = tmp_path / "upload"
+        source.write_bytes(content)
+        return await extractor.extract(source, file_name), source
+
+    yield extract
+    await extractor.close()

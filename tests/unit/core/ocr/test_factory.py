@@ -1,0 +1,88 @@
+"""Which engine the settings choose."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from core.errors import InvalidInput
+from core.infra.settings import CoreSettings
+from core.ocr.azure import AzureDocumentIntelligence
+from core.ocr.ports import Ocr
+from core.ocr.service import build_ocr as build_ocr_with
+from core.ocr.tesseract import Tesseract
+from core.storage.azure.credentials import Credentials
+
+AZURE = {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://x.test/", "AZURE_DOCUMENT_INTELLIGENCE_KEY": "k"}
+
+
+def build_ocr(settings: CoreSettings) -> Ocr | None:
+    return build_ocr_with(settings, Credentials())
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "tesseract"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
+def absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def settings(monkeypatch: pytest.MonkeyPatch, **variables: str) -> CoreSettings:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return CoreSettings()
+
+
+@pytest.mark.usefixtures("installed")
+def test_tesseract_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(build_ocr(settings(monkeypatch)), Tesseract)
+    assert isinstance(build_ocr(settings(monkeypatch, ORC_OCR="tesseract")), Tesseract)
+
+
+@pytest.mark.usefixtures("absent")
+def test_without_any_engine_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert build_ocr(settings(monkeypatch)) is None
+
+
+@pytest.mark.usefixtures("installed")
+def test_azure_goes_first_where_its_endpoint_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(build_ocr(settings(monkeypatch, **AZURE)), AzureDocumentIntelligence)
+    assert isinstance(build_ocr(settings(monkeypatch, ORC_OCR="tesseract")), Tesseract)
+    assert build_ocr(settings(monkeypatch, ORC_OCR="off")) is None
+
+
+@pytest.mark.usefixtures("absent")
+def test_azure_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://x.test"}
+    assert isinstance(build_ocr(settings(monkeypatch, **endpoint)), AzureDocumentIntelligence)
+
+
+@pytest.mark.usefixtures("absent")
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"ORC_OCR": "tesseract"}, "not installed"),
+        ({"ORC_OCR": "azure"}, "AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT"),
+    ],
+)
+def test_what_was_asked_for_and_cannot_be_had_is_named(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        build_ocr(settings(monkeypatch, **variables))
+
+
+@pytest.mark.parametrize("languages", ["", "-c x", "eng deu", "../eng", "eng+", "a/b/c"])
+def test_languages_that_are_no_names_are_refused(monkeypatch: pytest.MonkeyPatch, languages: str) -> None:
+    with pytest.raises(ValidationError):
+        settings(monkeypatch, ORC_OCR_LANGUAGES=languages)
+
+
+def test_several_languages_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings(monkeypatch, ORC_OCR_LANGUAGES="eng+script/Latin").ocr_languages == "eng+script/Latin"

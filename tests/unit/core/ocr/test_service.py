@@ -1,0 +1,142 @@
+"""What becomes of pages without text, whatever the engine does."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.errors import DependencyDown, OrcError, UnreadableDocument
+from core.extraction.models import Extraction
+from core.models import Page
+from core.ocr.ports import Found, OcrPage
+from core.ocr.service import add_ocr
+
+HERE = Path("a.pdf")
+TYPED = "A page with enough typed text."
+
+
+class ScriptedOcr:
+    """Finds these pages, then fails if told to; remembers what it was asked for."""
+
+    name = "Scripted"
+
+    def __init__(self, *pages: OcrPage, error: OrcError | None = None) -> None:
+        self.pages = pages
+        self.error = error
+        self.asked: list[list[int]] = []
+
+    async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
+        self.asked.append(list(pages))
+        for page in self.pages:
+            found(page)
+        if self.error is not None:
+            raise self.error
+
+    async def ping(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def extraction(*texts: str, media_type: str = "application/pdf") -> Extraction:
+    pages = [Page(number=number, text=text, label=f"p{number}") for number, text in enumerate(texts, 1)]
+    return Extraction(pages=pages, media_type=media_type, sha256="0" * 64)
+
+
+def texts(extraction: Extraction) -> list[str]:
+    return [page.text for page in extraction.pages]
+
+
+async def test_only_pages_without_text_are_asked_for_and_filled() -> None:
+    ocr = ScriptedOcr(OcrPage(3, "three\r\n", 0.8), OcrPage(1, "one", 0.6))
+    seen: list[tuple[int, int]] = []
+    outcome = await add_ocr(
+        extraction("", TYPED, ""), HERE, ocr, lambda done, total, _: seen.append((done, total))
+    )
+    assert ocr.asked == [[1, 3]]
+    assert texts(outcome.extraction) == ["one", TYPED, "three"]
+    assert [page.label for page in outcome.extraction.pages] == ["p1", "p2", "p3"]
+    assert (outcome.engine, outcome.ocr_pages, outcome.reason) == ("Scripted", [1, 3], "")
+    assert outcome.confidence == pytest.approx(0.7)
+    assert seen == [(1, 2), (2, 2)]
+
+
+async def test_a_file_with_text_on_every_page_is_left_alone() -> None:
+    ocr = ScriptedOcr()
+    outcome = await add_ocr(extraction(TYPED, TYPED), HERE, ocr)
+    assert (ocr.asked, outcome.engine, outcome.reason) == ([], "", "")
+
+
+async def test_a_stamp_does_not_stand_in_the_way_of_a_scan() -> None:
+    ocr = ScriptedOcr(OcrPage(1, "The whole page, COPY and all."), OcrPage(2, ""))
+    outcome = await add_ocr(extraction("COPY", "7"), HERE, ocr)
+    assert ocr.asked == [[1, 2]]
+    assert texts(outcome.extraction) == ["The whole page, COPY and all.", "7"]
+    assert (outcome.ocr_pages, outcome.reason, outcome.confidence) == ([1], "", None)
+
+
+async def test_stray_letters_that_stay_alone_are_still_no_text() -> None:
+    outcome = await add_ocr(extraction("7"), HERE, ScriptedOcr(OcrPage(1, "7")))
+    assert texts(outcome.extraction) == ["7"]
+    assert outcome.reason == "1 page has no text: what OCR read there is not legible."
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ([OcrPage(1, problem="the file is damaged there")], "1 page has no text: the file is damaged there."),
+        ([OcrPage(1, " .\n")], "1 page has no text: OCR found no text."),
+        ([OcrPage(1, "ie~ wl J", 0.2)], "1 page has no text: what OCR read there is not legible."),
+        ([], "1 page has no text: OCR did not come back to them."),
+    ],
+)
+async def test_a_page_that_was_not_read_says_why(found: list[OcrPage], reason: str) -> None:
+    outcome = await add_ocr(extraction(TYPED, "").model_copy(), HERE, ScriptedOcr(*found))
+    assert outcome.extraction.pages_without_text == 1
+    assert (outcome.ocr_pages, outcome.retryable) == ([], False)
+    assert outcome.reason != ""
+    outcome = await add_ocr(extraction(""), HERE, ScriptedOcr(*found))
+    assert (outcome.reason, outcome.ocr_pages) == (reason, [])
+
+
+@pytest.mark.parametrize(
+    ("error", "retryable"),
+    [
+        (DependencyDown("The service does not answer", dependency="ocr"), True),
+        (UnreadableDocument("The file is damaged.", code="corrupt"), False),
+    ],
+)
+async def test_an_engine_that_fails_costs_no_page_that_has_text(error: OrcError, retryable: bool) -> None:
+    ocr = ScriptedOcr(OcrPage(1, "one"), error=error)
+    outcome = await add_ocr(extraction("", TYPED, "", ""), HERE, ocr)
+    assert texts(outcome.extraction) == ["one", TYPED, "", ""]
+    assert outcome.reason == f"2 pages have no text: {error.message.rstrip('.')}."
+    assert (outcome.ocr_pages, outcome.retryable) == ([1], retryable)
+
+
+async def test_a_failure_after_the_last_page_is_none() -> None:
+    error = DependencyDown("too late", dependency="ocr")
+    outcome = await add_ocr(extraction("", TYPED), HERE, ScriptedOcr(OcrPage(1, "one"), error=error))
+    assert (outcome.reason, outcome.retryable) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("make", "media_type", "words"),
+    [
+        (lambda: None, "application/pdf", "no OCR is set up"),
+        (lambda: None, "image/png", "no OCR is set up"),
+        (ScriptedOcr, "application/epub+zip", "OCR reads PDFs and images only"),
+    ],
+)
+async def test_without_an_engine_for_it_the_reason_says_so(
+    make: Callable[[], ScriptedOcr | None], media_type: str, words: str
+) -> None:
+    outcome = await add_ocr(extraction("", TYPED, media_type=media_type), HERE, make())
+    assert texts(outcome.extraction) == ["", TYPED]
+    assert words in outcome.reason
+
+
+async def test_twenty_thousand_blank_pages_are_counted_at_once() -> None:
+    blank = extraction(*[""] * 20_000)
+    found = [OcrPage(number) for number in range(1, 20_001)]
+    outcome = await add_ocr(blank, HERE, ScriptedOcr(*found))
+    assert outcome.reason == "20000 pages have no text: OCR found no text."

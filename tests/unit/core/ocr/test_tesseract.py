@@ -1,0 +1,171 @@
+"""Tesseract: the engine itself reads scans; and every way in which the program can fail."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.errors import DeadlineExceeded, DependencyDown, Unavailable, UnreadableDocument
+from core.ocr import tesseract as adapter
+from core.ocr.ports import DAMAGED, OcrPage
+from core.ocr.service import add_ocr
+from core.ocr.tesseract import Tesseract
+from devkit.processes import children
+from tests.unit.core.ocr.conftest import ROOMY, Extract
+from tests.unit.core.ocr.scans import LEASE, QUAY, image_file, scan
+
+TABLE = "level\tpage_num\n5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t88\tread\n"
+
+
+async def test_scanned_pages_are_read_and_typed_ones_left_alone(
+    extract: Extract, tesseract: Tesseract
+) -> None:
+    typed = "This page was typed and needs no recognition."
+    extraction, source = await extract("a.pdf", scan(LEASE, "", QUAY, typed=typed))
+    assert extraction.pages_without_text == 3
+    outcome = await add_ocr(extraction, source, tesseract)
+    assert [page.text for page in outcome.extraction.pages] == [LEASE, "", QUAY, typed]
+    assert outcome.ocr_pages == [1, 3]
+    assert outcome.confidence is not None
+    assert 0.8 < outcome.confidence <= 1
+    assert outcome.reason == "1 page has no text: OCR found no text."
+
+
+@pytest.mark.parametrize(
+    ("file_name", "content"),
+    [
+        ("a.png", image_file("PNG", QUAY)),
+        ("a.jpg", image_file("JPEG", QUAY)),
+        ("a.webp", image_file("WEBP", QUAY, lossless=True)),
+    ],
+)
+async def test_images_are_read(
+    extract: Extract, tesseract: Tesseract, file_name: str, content: bytes
+) -> None:
+    extraction, source = await extract(file_name, content)
+    outcome = await add_ocr(extraction, source, tesseract)
+    assert [page.text for page in outcome.extraction.pages] == [QUAY]
+    assert outcome.extraction.has_text
+
+
+async def test_each_frame_of_a_tiff_is_read(extract: Extract, tesseract: Tesseract) -> None:
+    extraction, source = await extract("a.tiff", image_file("TIFF", QUAY, LEASE))
+    outcome = await add_ocr(extraction, source, tesseract)
+    assert [page.text for page in outcome.extraction.pages] == [QUAY, LEASE]
+
+
+async def test_half_an_image_is_damaged_and_said_to_be(extract: Extract, tesseract: Tesseract) -> None:
+    whole = image_file("PNG", QUAY)
+    extraction, source = await extract("a.png", whole[: len(whole) // 2])
+    outcome = await add_ocr(extraction, source, tesseract)
+    assert not outcome.extraction.has_text
+    assert outcome.reason == f"1 page has no text: {DAMAGED}."
+
+
+async def test_it_is_up_when_its_language_is_there(program: Path, tesseract: Tesseract) -> None:
+    await tesseract.ping()
+    other = Tesseract(program, languages="eng+xyz", seconds=10, memory_bytes=ROOMY, processes=1)
+    with pytest.raises(DependencyDown, match="lacks the language xyz"):
+        await other.ping()
+
+
+def pretender(tmp_path: Path, does: str, *, seconds: float = 20) -> Tesseract:
+    """An engine whose program is a shell script that `does` this with a picture."""
+    program = tmp_path / "tesseract"
+    languages = 'if [ "$1" = --list-langs ]; then printf "List:\\neng\\n"; exit; fi'
+    program.write_text(f"#!/bin/sh\n{languages}\n{does}\n")
+    program.chmod(0o755)
+    return Tesseract(program, languages="eng", seconds=seconds, memory_bytes=2**30, processes=2)
+
+
+async def read(engine: Tesseract, source: Path, *pages: int) -> list[OcrPage]:
+    found: list[OcrPage] = []
+    await engine.read_pages(source, "application/pdf", pages, found.append)
+    return sorted(found)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    source = tmp_path / "upload"
+    source.write_bytes(scan(QUAY, QUAY))
+    return source
+
+
+async def test_the_program_gets_a_picture_and_its_table_is_read(tmp_path: Path, source: Path) -> None:
+    engine = pretender(
+        tmp_path, f'echo "$@" > "{tmp_path}/asked" 2>/dev/null; cat >/dev/null; printf "{TABLE}"'
+    )
+    assert await read(engine, source, 1, 2) == [OcrPage(1, "read", 0.88), OcrPage(2, "read", 0.88)]
+    assert (tmp_path / "asked").read_text() == "", "a confined program can write no file"
+
+
+@pytest.mark.parametrize("does", ["exit 1", "kill -SEGV $$", "head -c 9; exit 3"])
+async def test_a_page_that_the_program_fails_on_is_one_page(tmp_path: Path, source: Path, does: str) -> None:
+    assert [page.problem for page in await read(pretender(tmp_path, does), source, 1)] == [
+        "Tesseract gave up on them"
+    ]
+    assert children(recursive=True) == []
+
+
+async def test_a_page_that_takes_too_long_is_given_up(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "PAGE_SECONDS", 0.5)
+    engine = pretender(tmp_path, "exec sleep 600")
+    await engine.ping()
+    assert [page.problem for page in await read(engine, source, 1)] == ["Tesseract gave up on them"]
+    assert children(recursive=True) == []
+
+
+async def test_a_file_that_takes_too_long_keeps_the_pages_that_were_read(
+    tmp_path: Path, source: Path
+) -> None:
+    slow = f'mkdir "{tmp_path}/first" 2>/dev/null || exec sleep 600; cat >/dev/null; printf "{TABLE}"'
+    engine = pretender(tmp_path, slow, seconds=3)
+    found: list[OcrPage] = []
+    with pytest.raises(DeadlineExceeded):
+        await engine.read_pages(source, "application/pdf", [1, 2], found.append)
+    assert len(found) == 1
+    assert children(recursive=True) == []
+
+
+async def test_a_program_that_is_gone_is_a_dependency_that_is_down(tmp_path: Path, source: Path) -> None:
+    engine = pretender(tmp_path, "")
+    (tmp_path / "tesseract").unlink()
+    with pytest.raises(DependencyDown, match="cannot be started"):
+        await read(engine, source, 1)
+
+
+@pytest.mark.parametrize("end", ["cancel", "close"])
+async def test_cancelling_and_closing_end_what_runs(tmp_path: Path, source: Path, end: str) -> None:
+    """One page is read when the end comes, the other is being read."""
+    slow = f'mkdir "{tmp_path}/first" 2>/dev/null || exec sleep 600; cat >/dev/null; printf "{TABLE}"'
+    engine = pretender(tmp_path, slow)
+    started = asyncio.Event()
+    task = asyncio.create_task(engine.read_pages(source, "application/pdf", [1, 2], lambda _: started.set()))
+    await started.wait()
+    if end == "cancel":
+        task.cancel()
+    else:
+        await engine.close()
+    with pytest.raises((asyncio.CancelledError, Unavailable)):
+        await task
+    assert children(recursive=True) == []
+
+
+async def test_an_error_in_the_callers_callback_reaches_the_caller(tmp_path: Path, source: Path) -> None:
+    def fail(_: OcrPage) -> None:
+        raise ValueError("the caller's own")
+
+    engine = pretender(tmp_path, f'cat >/dev/null; printf "{TABLE}"')
+    with pytest.raises(ValueError, match="the caller's own"):
+        await engine.read_pages(source, "application/pdf", [1, 2], fail)
+    assert children(recursive=True) == []
+
+
+async def test_a_file_that_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "upload"
+    source.write_bytes(b"%PDF-1.4 and nothing else")
+    with pytest.raises(UnreadableDocument) as caught:
+        await read(pretender(tmp_path, "exit 1"), source, 1)
+    assert caught.value.code == "corrupt"

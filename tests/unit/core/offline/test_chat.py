@@ -1,0 +1,91 @@
+"""What the offline model does without sources."""
+
+import json
+
+import pytest
+
+from core.offline.chat import asks_for_listing, recall, rewrite_question, tell_tool_result
+
+EARLIER = ["What is the deductible of the Standard plan?", "Thanks!"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("and for families?", "and for families (deductible Standard plan)?"),
+        ("How much is it?", "How much is it (deductible Standard plan)?"),
+        ("Why?", "Why (deductible Standard plan)?"),
+        ("Is that paid monthly?", "Is that paid monthly (deductible Standard plan)?"),
+        (
+            "How does it compare to the Plus plan?",
+            "How does it compare to the Plus plan (deductible Standard)?",
+        ),
+    ],
+)
+def test_a_question_that_leans_on_the_last_one_gets_its_subject(question: str, expected: str) -> None:
+    assert rewrite_question(question, EARLIER) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is coinsurance?",
+        "Which services that are medically necessary are covered?",
+        "What does this document say about dental care?",
+        "Why is it important to choose an in-network provider with Northwind Health Plus?",
+    ],
+)
+def test_a_question_that_stands_alone_is_not_touched(question: str) -> None:
+    assert rewrite_question(question, EARLIER) == question
+
+
+def test_a_follow_up_to_a_follow_up_goes_back_to_the_subject() -> None:
+    assert rewrite_question("and for couples?", [*EARLIER, "and for families?"]) == (
+        "and for couples (deductible Standard plan)?"
+    )
+
+
+def test_without_history_there_is_nothing_to_add() -> None:
+    assert rewrite_question("and for families?", []) == "and for families?"
+
+
+@pytest.mark.parametrize(
+    "question", ["Which documents do I have?", "list my files", "What files are attached?"]
+)
+def test_asking_which_documents_there_are_is_recognised(question: str) -> None:
+    assert asks_for_listing(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What does the document say about fees?", "Which file mentions dental care?", "What is a deductible?"],
+)
+def test_asking_what_documents_say_is_something_else(question: str) -> None:
+    assert not asks_for_listing(question)
+
+
+def test_documents_are_told_by_name_and_status() -> None:
+    documents = [
+        {"filename": "a.pdf", "status": "completed", "reason": None},
+        {"filename": "b.pdf", "status": "failed", "reason": "it is locked"},
+    ]
+    expected = "There are 2 in this conversation:\n- a.pdf (completed)\n- b.pdf (failed: it is locked)"
+    assert tell_tool_result(json.dumps({"documents": documents})) == expected
+    assert tell_tool_result(json.dumps([{"tool": "documents_list", "documents": documents}])) == expected
+
+
+def test_other_results_are_told_as_they_are() -> None:
+    assert tell_tool_result('{"documents": []}') == "There are no documents in this conversation."
+    assert tell_tool_result('{"error": "down"}') == "A tool failed: down"
+    assert tell_tool_result("[]") == "The tool returned: []"
+
+
+def test_what_the_user_said_is_recalled_newest_first() -> None:
+    earlier = ["Hi! My name is Ada. I live in Paris.", "What can you do?", "Sorry, my name is Eve."]
+    assert "“Sorry, my name is Eve.”" in (recall("What is my name?", earlier) or "")
+    assert "“I live in Paris.”" in (recall("Where do I live?", earlier) or "")
+
+
+@pytest.mark.parametrize("question", ["Hello!", "What is the capital of France?", "Who am I?"])
+def test_anything_else_is_answered_with_what_the_model_is(question: str) -> None:
+    assert recall(question, ["My name is Ada."]) is None

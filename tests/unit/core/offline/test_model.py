@@ -1,0 +1,152 @@
+"""The offline model behind the same interface as a provider's."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from pydantic import BaseModel
+
+from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.sources import Source, fence
+from core.llm.chat_model import ChatModel, Meter
+from core.llm.tokens import EstimatedTokenCounter
+from core.offline.chat import INTRODUCTION
+from core.offline.model import ExtractiveChatModel
+
+COUNTER = EstimatedTokenCounter()
+TEXT = "Gym memberships are paid back up to $500 a year. Dogs are welcome <on> Fridays."
+SOURCES = [
+    Source(number=7, document_id="d", blob_name="a.pdf", page=2, start=0, text=TEXT, page_text=TEXT),
+]
+LISTING = {
+    "type": "function",
+    "function": {
+        "name": "documents_list",
+        "description": "",
+        "parameters": {"type": "object", "properties": {}},
+    },
+}
+
+
+class TurnPlan(BaseModel):
+    """How one turn is answered, as the planner's form has it."""
+
+    intent: str
+    question: str
+    steps: list[str]
+    confidence: float
+
+
+class Verdict(BaseModel):
+    """A form that the model does not know."""
+
+    grounded: bool
+
+
+@pytest.fixture
+def model() -> ChatModel:
+    return ChatModel(ExtractiveChatModel(counter=COUNTER), COUNTER, name="extractive")
+
+
+@pytest.fixture
+def meter() -> Meter:
+    return Meter(max_calls=9)
+
+
+def asked(question: str) -> list[BaseMessage]:
+    return [SystemMessage("Cite."), HumanMessage(f"{fence(SOURCES)}\n\nQuestion: {question}")]
+
+
+async def test_sources_in_the_prompt_are_quoted(model: ChatModel, meter: Meter) -> None:
+    assert "Gym memberships are paid back up to $500 a year. [S7]" in await model.complete(
+        asked("Are gym memberships paid?"), meter=meter
+    )
+    assert "Dogs are welcome <on> Fridays. [S7]" in await model.complete(
+        asked("Are dogs welcome?"), meter=meter
+    )
+    assert await model.complete(asked("What is the capital of France?"), meter=meter) == NOT_FOUND_ANSWER
+
+
+async def test_the_stream_is_the_whole_answer_word_by_word(model: ChatModel, meter: Meter) -> None:
+    messages = asked("Are gym memberships paid?")
+    whole = await model.complete(messages, meter=meter)
+    deltas = [delta async for delta in model.stream(messages, meter=meter)]
+    assert "".join(deltas) == whole
+    assert len(deltas) == len(whole.split())
+
+
+async def test_usage_is_counted_the_same_in_both_ways(model: ChatModel) -> None:
+    one, other = Meter(1), Meter(1)
+    await model.complete(asked("Are dogs welcome?"), meter=one)
+    async with aclosing(model.stream(asked("Are dogs welcome?"), meter=other)) as deltas:
+        text = "".join([delta async for delta in deltas])
+    assert one.usage == other.usage
+    assert one.usage.output_tokens == COUNTER.count(text)
+    assert one.usage.input_tokens > COUNTER.count(TEXT)
+
+
+async def test_the_model_counts_tokens_with_the_counter() -> None:
+    assert ExtractiveChatModel(counter=COUNTER).get_num_tokens(TEXT) == COUNTER.count(TEXT)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [HumanMessage("What is the fee of the club?"), AIMessage("$5."), HumanMessage("and for children?")],
+        [
+            HumanMessage(
+                "Conversation so far:\nuser: What is the fee\nof the club?\nassistant: $5.\n\n"
+                "Last question: and for children?"
+            )
+        ],
+    ],
+)
+async def test_a_question_is_rewritten_from_messages_or_a_transcript(
+    messages: Sequence[BaseMessage], model: ChatModel, meter: Meter
+) -> None:
+    filled = await model.structured(messages, TurnPlan, meter=meter)
+    assert filled.question == "and for children (fee club)?"
+
+
+async def test_an_unknown_form_fails_loudly(model: ChatModel, meter: Meter) -> None:
+    with pytest.raises(NotImplementedError, match="Verdict"):
+        await model.structured([HumanMessage("Is it?")], Verdict, meter=meter)
+
+
+async def test_the_listing_tool_is_called_once_and_its_result_told(model: ChatModel, meter: Meter) -> None:
+    messages: list[BaseMessage] = [HumanMessage("Which documents do I have?")]
+    [call] = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
+    assert isinstance(call, AIMessage)
+    assert [(c["name"], c["args"]) for c in call.tool_calls] == [("documents_list", {})]
+
+    result = '{"documents": [{"filename": "a.pdf", "status": "completed"}]}'
+    messages += [call, ToolMessage(result, tool_call_id=call.tool_calls[0]["id"])]
+    *_, answer = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
+    assert isinstance(answer, AIMessage)
+    assert not answer.tool_calls
+    assert answer.text == "There is 1 in this conversation:\n- a.pdf (completed)"
+
+
+async def test_findings_after_the_question_are_told(model: ChatModel, meter: Meter) -> None:
+    findings = '[{"tool": "documents_list", "documents": [{"filename": "a.pdf", "status": "failed"}]}]'
+    question = HumanMessage(f"Which files are there?\n\nWhat the tools found:\n{findings}")
+    assert "- a.pdf (failed)" in await model.complete([question], meter=meter)
+
+
+async def test_tools_are_left_alone_otherwise(model: ChatModel, meter: Meter) -> None:
+    messages = [HumanMessage("Hello!")]
+    *_, message = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
+    assert isinstance(message, AIMessage)
+    assert message.text == INTRODUCTION
+    assert not message.tool_calls
+
+
+async def test_sources_of_an_earlier_question_are_not_answered_from(model: ChatModel, meter: Meter) -> None:
+    messages = [*asked("Are dogs welcome?"), AIMessage("Yes."), HumanMessage("Are gym memberships paid?")]
+    assert "[S7]" not in await model.complete(messages, meter=meter)
+
+
+async def test_the_conversation_is_remembered(model: ChatModel, meter: Meter) -> None:
+    messages = [HumanMessage("My name is Ada."), AIMessage("Hello."), HumanMessage("What is my name?")]
+    assert "Ada" in await model.complete(messages, meter=meter)

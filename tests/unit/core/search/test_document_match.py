@@ -1,0 +1,64 @@
+"""A document is meant when the question says its file's name, or asks about its period."""
+
+import pytest
+
+from core.search.document_match import Identity, name_parts, score_names, score_periods
+from core.search.query import Period, find_periods
+
+NAMES = [
+    "BLUEYONDER_2023_10K.pdf",
+    "4T_2018_10-K.pdf",
+    "AWD_2022_10K.pdf",
+    "FABRIKAM_FABRIKAM_2022Q4_EARNINGS.pdf",
+    "TailspinToys-2021-annual.pdf",
+    "WWTR_FY23.pdf",
+]
+DOCUMENTS = [Identity(name, None) for name in NAMES]
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("What is the gross margin of Blue Yonder?", 0),
+        ("Blue Yonder's margin", 0),
+        ("margin of blueyondr", 0),
+        ("What did 4T spend?", 1),
+        ("What is the revenue of Adventure Works Devices?", 2),
+        ("fabrikam sales", 3),
+        ("What does Tailspin earn?", 4),
+        ("How many partners has Westwinter?", 5),
+    ],
+)
+def test_the_file_that_is_named_scores_best(question: str, meant: int) -> None:
+    scores = score_names(question, DOCUMENTS)
+    assert max(range(len(scores)), key=scores.__getitem__) == meant
+    assert scores[meant] > 0.2
+    assert all(0 <= score <= 1 for score in scores)
+
+
+@pytest.mark.parametrize("question", ["How did sales change in 2022 and 2023?", "Who signs?", ""])
+def test_a_question_that_names_no_file_prefers_none(question: str) -> None:
+    assert not any(score_names(question, DOCUMENTS))
+
+
+def test_a_part_that_all_names_share_says_next_to_nothing() -> None:
+    same = [Identity(f"plan-{letter}.pdf", None) for letter in "abcdefgh"]
+    assert max(score_names("What is the plan?", same)) < 0.1
+
+
+def test_name_parts_leave_out_extension_years_and_quarters() -> None:
+    assert name_parts("TailspinToys_FY23Q4_10-K.pdf") == ["tailspintoys", "tailspin", "toys", "10k", "10"]
+
+
+def test_the_newest_year_asked_counts_most_and_its_quarter_before_the_others() -> None:
+    years = [Identity(f"r{year}.pdf", None) for year in (2020, 2021, 2022, 2023, 2024)]
+    assert score_periods(find_periods("between 2021 and 2022"), years) == [0, 0.5, 1.0, 0.3, 0]
+    quarters = [Identity(f"r_2023Q{quarter}.pdf", None) for quarter in (1, 2)]
+    first, second = score_periods(find_periods("in Q2 2023"), quarters)
+    assert second == 1.0 > first > 0
+
+
+def test_a_cover_speaks_where_the_name_has_no_year() -> None:
+    documents = [Identity("report.pdf", Period(2022)), Identity("report-2023.pdf", Period(2022))]
+    assert score_periods([Period(2022)], documents) == [1.0, 0.3]
+    assert score_periods([], documents) == [0, 0]

@@ -1,0 +1,95 @@
+"""The vectors of a document are those of its passages, all of them or none."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.errors import DependencyDown
+from core.infra.sqlite import Database
+from core.models import Passage
+from core.search.embedding import GROUP, PassageEmbedder, text_to_embed
+from core.storage.sqlite.vectors import SCHEMA, SqliteVectorIndex
+from devkit.doubles.bag_of_words import bag_of_words
+
+
+class WordEmbedder:
+    """Vectors of words; down from text number `fails_at` on."""
+
+    name = "words"
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.texts: list[str] = []
+        self.fails_at = fails_at
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        self.texts += texts
+        if self.fails_at is not None and len(self.texts) > self.fails_at:
+            raise DependencyDown("The model is down.", dependency="model")
+        return [bag_of_words(text, 256) for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        return bag_of_words(text, 256)
+
+
+@pytest.fixture
+async def vectors(tmp_path: Path) -> AsyncIterator[SqliteVectorIndex]:
+    database = Database(tmp_path / "test.db")
+    await database.migrate(SCHEMA)
+    yield SqliteVectorIndex(database, "words")
+    await database.close()
+
+
+def passage(text: str, heading: str = "") -> Passage:
+    return Passage(document_id="d1", page=1, start=0, end=len(text), text=text, heading=heading)
+
+
+async def places(vectors: SqliteVectorIndex, text: str) -> list[int]:
+    return [found.ordinal for found in await vectors.nearest(bag_of_words(text, 256), ["d1"], 3)]
+
+
+async def test_each_passage_is_found_by_its_own_words_and_those_of_its_heading(
+    vectors: SqliteVectorIndex,
+) -> None:
+    passages = [passage("harbour fees"), passage("ships at anchor", "Mooring > Rules"), passage("lunch")]
+    await PassageEmbedder(WordEmbedder(), vectors).index("d1", passages)
+    assert (await places(vectors, "harbour fees"))[0] == 0
+    assert (await places(vectors, "lunch"))[0] == 2
+    assert (await places(vectors, "mooring"))[0] == 1
+
+
+def test_a_passage_without_a_heading_is_embedded_as_it_is() -> None:
+    assert text_to_embed(passage("ships")) == "ships"
+    assert text_to_embed(passage("ships", "Rules")) == "Rules\n\nships"
+
+
+async def test_a_long_document_is_embedded_in_groups_and_says_how_far_it_is(
+    vectors: SqliteVectorIndex,
+) -> None:
+    passages = [passage(f"number{i}") for i in range(2 * GROUP + 1)]
+    told: list[tuple[int, int]] = []
+    embedder = WordEmbedder()
+    await PassageEmbedder(embedder, vectors).index(
+        "d1", passages, lambda done, total, what: told.append((done, total))
+    )
+    assert told == [(GROUP, len(passages)), (2 * GROUP, len(passages)), (len(passages), len(passages))]
+    assert embedder.texts == [p.text for p in passages]
+    assert len(await vectors.nearest(bag_of_words("x", 256), ["d1"], 9999)) == len(passages)
+
+
+async def test_an_embedder_that_fails_leaves_no_vectors_not_even_old_ones(
+    vectors: SqliteVectorIndex,
+) -> None:
+    passages = [passage("harbour")] * (GROUP + 1)
+    await PassageEmbedder(WordEmbedder(), vectors).index("d1", passages)
+    with pytest.raises(DependencyDown):
+        await PassageEmbedder(WordEmbedder(fails_at=GROUP), vectors).index("d1", passages)
+    assert await places(vectors, "harbour") == []
+
+
+async def test_a_document_without_passages_needs_no_embedder(vectors: SqliteVectorIndex) -> None:
+    await PassageEmbedder(WordEmbedder(), vectors).index("d1", [passage("harbour")])
+    embedder = WordEmbedder()
+    await PassageEmbedder(embedder, vectors).index("d1", [])
+    assert embedder.texts == []
+    assert await places(vectors, "harbour") == []

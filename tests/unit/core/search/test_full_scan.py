@@ -1,0 +1,144 @@
+"""What cannot be searched is read through: documents that are not indexed yet, and all while it is down."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.documents.passages import split_pages
+from core.errors import DependencyDown
+from core.infra.sqlite import Database
+from core.models import Page, Retrieval, RetrievalStep
+from core.search.full_scan import WholeScopeRetriever
+from core.storage.ai_search.client import Search
+from core.storage.ai_search.index import create_index
+from core.storage.ai_search.passages import AzurePassageIndex
+from core.storage.ai_search.retriever import AzureSearchRetriever
+from core.storage.sqlite.pages import SCHEMA, SqlitePageStore
+from devkit.azure.search import connect
+from devkit.azure.targets import Target
+from devkit.doubles.search_double import ADMIN_KEY, Failure, SearchDouble, serving
+
+DOWN = "The search does not answer (dependency_down); the text of the documents was read through instead."
+PLAN = [
+    Page(number=1, text="The deductible is 500 dollars a year."),
+    Page(number=2, text="Rooms are covered."),
+]
+OTHER = [Page(number=1, text="The garage has a deductible gate.")]
+
+
+@pytest.fixture
+async def pages(tmp_path: Path) -> AsyncIterator[SqlitePageStore]:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(SCHEMA)
+    store = SqlitePageStore(database)
+    await store.save("plan", PLAN)
+    await store.save("other", OTHER)
+    yield store
+    await database.close()
+
+
+@pytest.fixture
+def double() -> SearchDouble:
+    return SearchDouble()
+
+
+@pytest.fixture
+def url(double: SearchDouble) -> Iterator[str]:
+    with serving(double) as target:
+        yield target.url
+
+
+@pytest.fixture
+async def search(url: str) -> AsyncIterator[Search]:
+    await create_index(url, ADMIN_KEY, "passages")
+    async with connect(Target(url, ADMIN_KEY), "passages") as search:
+        yield search
+
+
+@pytest.fixture
+async def retriever(search: Search, pages: SqlitePageStore) -> WholeScopeRetriever:
+    index = AzurePassageIndex(search)
+    await index.save("plan", "plan.pdf", split_pages("plan", PLAN))
+    return WholeScopeRetriever(AzureSearchRetriever(search), index, pages)
+
+
+def places(found: Retrieval) -> set[tuple[str, int]]:
+    return {(hit.passage.document_id, hit.passage.page) for hit in found.hits}
+
+
+async def test_what_is_indexed_is_searched_and_the_rest_read_through(
+    retriever: WholeScopeRetriever,
+) -> None:
+    found = await retriever.search("What is the deductible?", ["plan"], 5)
+    assert (places(found), [step.method for step in found.steps]) == ({("plan", 1)}, ["semantic"])
+    found = await retriever.search("What is the deductible?", ["plan", "other"], 5)
+    assert places(found) == {("plan", 1), ("other", 1)}
+    assert found.steps[-1].note == "1 of 2 documents are not indexed yet; their text was read through."
+
+
+async def test_while_the_search_is_down_all_is_read_through_and_it_says_so(
+    double: SearchDouble, retriever: WholeScopeRetriever
+) -> None:
+    double.down = True
+    found = await retriever.search("What is the deductible?", ["plan", "other"], 5)
+    assert places(found) == {("plan", 1), ("other", 1)}
+    assert found.steps == [RetrievalStep(method="lexical", hits=2, note=DOWN)]
+
+
+async def test_a_search_that_breaks_off_after_its_first_answer_is_stood_in_for(
+    double: SearchDouble, retriever: WholeScopeRetriever
+) -> None:
+    double.failures.append(Failure("search", 503, times=99, after=1))
+    found = await retriever.search("What is the deductible?", ["plan"], 5)
+    assert (places(found), found.steps[-1].note) == ({("plan", 1)}, DOWN)
+
+
+async def test_a_search_that_refuses_is_stood_in_for_too(
+    double: SearchDouble, retriever: WholeScopeRetriever
+) -> None:
+    double.failures.append(Failure("search", 403, times=99))
+    found = await retriever.search("What is the deductible?", ["plan"], 5)
+    assert places(found) == {("plan", 1)}
+    assert "dependency_misconfigured" in found.steps[-1].note
+
+
+async def test_the_search_is_used_again_within_two_seconds_of_its_return(
+    double: SearchDouble, retriever: WholeScopeRetriever
+) -> None:
+    double.down = True
+    for _ in range(3):
+        assert (await retriever.search("deductible", ["plan"], 5)).steps[-1].note
+    double.down = False
+    returned = time.monotonic()
+    while (found := await retriever.search("deductible", ["plan"], 5)).steps[-1].note:
+        assert time.monotonic() - returned < 2
+        await asyncio.sleep(0.05)
+    assert (places(found), found.steps[0].method) == ({("plan", 1)}, "semantic")
+
+
+async def test_only_the_asked_documents_are_read_through(
+    double: SearchDouble, retriever: WholeScopeRetriever
+) -> None:
+    double.down = True
+    assert places(await retriever.search("deductible", ["other"], 5)) == {("other", 1)}
+    assert (await retriever.search("deductible", [], 5)).hits == []
+
+
+class DownPages(SqlitePageStore):
+    """Pages that cannot be read either."""
+
+    async def get(self, document_id: str, numbers: Sequence[int] | None = None) -> list[Page]:
+        raise DependencyDown("The database cannot be used.", dependency="store")
+
+
+async def test_where_the_pages_cannot_be_read_either_it_is_an_error(
+    double: SearchDouble, search: Search, tmp_path: Path
+) -> None:
+    double.down = True
+    index = AzurePassageIndex(search)
+    pages = DownPages(Database(tmp_path / "unused.db"))
+    with pytest.raises(DependencyDown, match="database"):
+        await WholeScopeRetriever(AzureSearchRetriever(search), index, pages).search("x", ["plan"], 5)

@@ -1,0 +1,388 @@
+"""Words and vectors find side by side; what is tried where they find little, and that it is told."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.documents.ports import VectorIndex
+from core.errors import DependencyDown, OrcError
+from core.infra.sqlite import Database
+from core.llm.errors import ContentFiltered, ModelMisconfigured
+from core.models import Hit, Passage, Retrieval
+from core.search import hybrid as retrieval
+from core.search.hybrid import HYBRID_THRESHOLDS, LEXICAL_THRESHOLDS, HybridRetriever, cover, fuse, fuse_hits
+from core.storage.sqlite.vectors import SCHEMA, SqliteVectorIndex
+
+HIGH, LOW = HYBRID_THRESHOLDS
+WORDS_HIGH, WORDS_LOW = LEXICAL_THRESHOLDS
+STEM = 4
+
+HARBOUR = "The harbour is closed to all ships in winter."
+ANCHOR = "Vessels lie at anchor until spring."
+LUNCH = "Lunch is served at noon in the garden."
+
+
+class WordIndex:
+    """Passages by how many words of the query they have; `widened` compares beginnings of words only."""
+
+    def __init__(self) -> None:
+        self.passages: dict[str, list[Passage]] = {}
+        self.searches: list[tuple[Sequence[str], int, bool]] = []
+
+    def add(self, document_id: str, *texts: str) -> None:
+        self.passages[document_id] = [
+            Passage(document_id=document_id, page=n, start=0, end=len(text), text=text)
+            for n, text in enumerate(texts, 1)
+        ]
+
+    async def indexed(self, document_ids: Sequence[str]) -> set[str]:
+        return set(document_ids) & self.passages.keys()
+
+    async def search(
+        self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
+    ) -> list[Hit]:
+        self.searches.append((document_ids, top_k, widened))
+        length = STEM if widened else None
+        asked = {word[:length] for word in _words(query)}
+        inside = [passage for wanted in document_ids for passage in self.passages.get(wanted, [])]
+        hits = [Hit(passage=p, score=len(asked & {word[:length] for word in _words(p.text)})) for p in inside]
+        return sorted((hit for hit in hits if hit.score), key=lambda hit: -hit.score)[:top_k]
+
+    async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
+        passages = self.passages.get(document_id, [])
+        wanted = range(len(passages)) if ordinals is None else sorted(set(ordinals))
+        return [passages[ordinal] for ordinal in wanted if ordinal < len(passages)]
+
+    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+        raise NotImplementedError
+
+    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+        raise NotImplementedError
+
+    async def delete(self, document_id: str) -> None:
+        raise NotImplementedError
+
+
+class TopicEmbedder:
+    """Knows what means the same: a dimension for each topic. Fails with `failure`, or never answers."""
+
+    name = "topics"
+    topics = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "garden"), ("tax", "fee"))
+
+    def __init__(self, failure: OrcError | None = None, answers: bool = True) -> None:
+        self.asked: list[str] = []
+        self.failure = failure
+        self.answers = answers
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[sum(word in topic for word in _words(text)) for topic in self.topics] for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        self.asked.append(text)
+        if self.failure is not None:
+            raise self.failure
+        if not self.answers:
+            await asyncio.Event().wait()
+        return (await self.embed_passages([text]))[0]
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().replace(".", "").replace("?", "").split()
+
+
+@pytest.fixture
+def index() -> WordIndex:
+    return WordIndex()
+
+
+@pytest.fixture
+async def vectors(tmp_path: Path) -> AsyncIterator[VectorIndex]:
+    database = Database(tmp_path / "test.db")
+    await database.migrate(SCHEMA)
+    yield SqliteVectorIndex(database, "topics")
+    await database.close()
+
+
+async def keep(index: WordIndex, vectors: VectorIndex, document_id: str, *texts: str) -> None:
+    index.add(document_id, *texts)
+    await vectors.save(document_id, await TopicEmbedder().embed_passages(texts))
+
+
+def texts(found: Retrieval) -> list[str]:
+    return [hit.passage.text for hit in found.hits]
+
+
+def steps(found: Retrieval) -> list[tuple[str, float | None, int]]:
+    return [(step.method, step.threshold, step.hits) for step in found.steps]
+
+
+async def test_what_both_sides_find_comes_first_at_the_high_threshold(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    await keep(index, vectors, "d1", LUNCH, "The harbour gate is in the garden.", HARBOUR)
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("Is the harbour closed?", ["d1"], 5)
+    assert texts(found)[0] == HARBOUR
+    assert steps(found) == [("hybrid", HIGH, 3)]
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert 0 < scores[-1] < scores[0] <= 1
+
+
+async def test_a_passage_with_none_of_the_words_is_found_by_its_meaning(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    await keep(index, vectors, "d1", LUNCH, HARBOUR, ANCHOR)
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour rules", ["d1"], 2)
+    assert texts(found) == [HARBOUR, ANCHOR]
+
+
+async def test_what_both_find_far_down_counts_at_the_lower_threshold(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    by_words = ["Winter rules apply to all who stay." for _ in range(8)]
+    by_meaning = [ANCHOR for _ in range(8)]
+    await keep(index, vectors, "d1", *by_words, *by_meaning, "Anchor in the winter, lunch and meal in port.")
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search(
+        "vessels rules winter", ["d1"], len(by_words)
+    )
+    assert [step[:2] for step in steps(found)] == [("hybrid", HIGH), ("hybrid", LOW)]
+    assert [step.hits > 0 for step in found.steps] == [False, True]
+
+
+async def test_where_no_word_is_found_the_vectors_find_alone(index: WordIndex, vectors: VectorIndex) -> None:
+    await keep(index, vectors, "d1", LUNCH, ANCHOR)
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("port?", ["d1"], 1)
+    assert texts(found) == [ANCHOR]
+    assert steps(found) == [("hybrid", HIGH, 0), ("hybrid", LOW, 0), ("vector", None, 2)]
+    assert not any(widened for *_, widened in index.searches)
+
+
+async def test_where_the_two_sides_have_nothing_in_common_they_take_turns_vectors_first(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    index.add("d1", "Winter rules.", "Winter coats.")
+    await keep(index, vectors, "d2", ANCHOR, ANCHOR + " ")
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("port winter", ["d1", "d2"], 4)
+    assert [hit.passage.document_id for hit in found.hits] == ["d2", "d1", "d2", "d1"]
+    assert steps(found)[-1] == ("vector", None, 2)
+
+
+async def test_a_question_is_embedded_once(index: WordIndex, vectors: VectorIndex) -> None:
+    embedder = TopicEmbedder()
+    await keep(index, vectors, "d1", LUNCH, ANCHOR)
+    await HybridRetriever(index, vectors, embedder).search("port?", ["d1"], 1)
+    assert embedder.asked == ["port?"]
+
+
+@pytest.mark.parametrize(
+    ("query", "scope", "top_k"), [("port?", [], 5), ("port?", ["d1"], 0), (" \n", ["d1"], 5)]
+)
+async def test_nothing_to_search_costs_nothing(
+    index: WordIndex, vectors: VectorIndex, query: str, scope: list[str], top_k: int
+) -> None:
+    embedder = TopicEmbedder()
+    await keep(index, vectors, "d1", ANCHOR)
+    assert await HybridRetriever(index, vectors, embedder).search(query, scope, top_k) == Retrieval()
+    assert (embedder.asked, index.searches) == ([], [])
+
+
+async def test_documents_out_of_scope_are_not_found_by_either_side(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    await keep(index, vectors, "mine", LUNCH, ANCHOR)
+    await keep(index, vectors, "theirs", HARBOUR, LUNCH, ANCHOR)
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour lunch", ["mine"], 50)
+    assert {hit.passage.document_id for hit in found.hits} == {"mine"}
+    assert all(scope == ["mine"] for scope, *_ in index.searches)
+
+
+async def test_vectors_of_passages_that_have_gone_lead_nowhere(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    await keep(index, vectors, "d1", LUNCH, HARBOUR, ANCHOR)
+    index.add("d1", LUNCH, HARBOUR)
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour", ["d1"], 5)
+    assert sorted(texts(found)) == [LUNCH, HARBOUR]
+
+
+@pytest.mark.parametrize(
+    ("embedder", "note"),
+    [
+        (
+            TopicEmbedder(DependencyDown("Down.", dependency="model")),
+            "the embedder does not answer (dependency_down); lexical only",
+        ),
+        (
+            TopicEmbedder(ModelMisconfigured("No such model.", code="model_unknown")),
+            "the embedder does not answer (model_unknown); lexical only",
+        ),
+        (TopicEmbedder(answers=False), "the embedder does not answer (no answer in time); lexical only"),
+        (
+            TopicEmbedder(ContentFiltered()),
+            "the embedder refuses the question (content_filtered); lexical only",
+        ),
+    ],
+    ids=["down", "misconfigured", "silent", "filtered"],
+)
+async def test_an_embedder_that_fails_leaves_the_words_and_is_told(
+    index: WordIndex,
+    vectors: VectorIndex,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    embedder: TopicEmbedder,
+    note: str,
+) -> None:
+    monkeypatch.setattr(retrieval, "QUERY_SECONDS", 0.05)
+    await keep(index, vectors, "d1", *[LUNCH, "harbour"] * 3, HARBOUR)
+    with caplog.at_level(logging.WARNING):
+        found = await HybridRetriever(index, vectors, embedder).search("harbour closed", ["d1"], 2)
+    plain = await HybridRetriever(index).search("harbour closed", ["d1"], 2)
+    assert found.hits == plain.hits
+    assert len(found.hits) == 2
+    assert steps(found) == [("hybrid", HIGH, 0), ("lexical", WORDS_HIGH, 1)]
+    assert found.steps[0].note == note
+    assert "harbour" not in caplog.text
+    assert "embedder" in caplog.text
+
+
+async def test_documents_without_vectors_of_this_embedder_are_searched_by_words(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    index.add("d1", LUNCH, HARBOUR)
+    await vectors.save("d1", [[1.0, 0.0], [0.0, 1.0]])
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour closed", ["d1"], 2)
+    assert texts(found) == [HARBOUR]
+    assert found.steps[0].note == "these documents have no vectors of topics; lexical only"
+
+
+async def test_a_failing_index_is_an_error_and_no_empty_answer(vectors: VectorIndex) -> None:
+    class BrokenIndex(WordIndex):
+        async def search(
+            self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
+        ) -> list[Hit]:
+            raise DependencyDown("The database cannot be used.", dependency="store")
+
+    with pytest.raises(DependencyDown):
+        await HybridRetriever(BrokenIndex(), vectors, TopicEmbedder()).search("harbour", ["d1"], 2)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("harbour closed winter", [("lexical", WORDS_HIGH, 1)]),
+        ("harbour closed yesterday again", [("lexical", WORDS_HIGH, 0), ("lexical", WORDS_LOW, 1)]),
+        (
+            "harbour yesterday again never",
+            [("lexical", WORDS_HIGH, 0), ("lexical", WORDS_LOW, 0), ("widened_lexical", None, 0)],
+        ),
+        (
+            "harbours anchored",
+            [("lexical", WORDS_HIGH, 0), ("lexical", WORDS_LOW, 0), ("widened_lexical", None, 2)],
+        ),
+        ("nothing", [("lexical", WORDS_HIGH, 0), ("lexical", WORDS_LOW, 0), ("widened_lexical", None, 0)]),
+    ],
+)
+async def test_without_an_embedder_words_are_asked_for_less_and_less(
+    index: WordIndex, query: str, expected: list[tuple[str, float | None, int]]
+) -> None:
+    index.add("d1", HARBOUR, ANCHOR, LUNCH)
+    found = await HybridRetriever(index).search(query, ["d1"], 5)
+    assert steps(found) == expected
+    assert len(index.searches) == 1 + (expected[-1][0] == "widened_lexical")
+
+
+@pytest.mark.parametrize("top_k", [1, 5])
+async def test_where_few_of_the_words_are_found_those_that_resemble_them_lead(
+    index: WordIndex, top_k: int
+) -> None:
+    weak, resembling = "At noon.", "Harbouring of vesseling."
+    index.add("d1", weak, resembling)
+    found = await HybridRetriever(index).search("noon harbour vessel springs", ["d1"], top_k)
+    assert texts(found) == [resembling, weak][:top_k]
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    assert index.searches == [(["d1"], top_k, False), (["d1"], top_k, True)]
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 20])
+async def test_without_an_embedder_the_hits_of_the_index_keep_their_order(
+    index: WordIndex, top_k: int
+) -> None:
+    index.add("d1", *[f"{word} harbour lunch closed" for word in ("a b", "winter", "ships winter", "c")])
+    for query in ("winter ships harbour", "harbour x y z w", "lunch"):
+        plain = await index.search(query, ["d1"], top_k)
+        found = await HybridRetriever(index).search(query, ["d1"], top_k)
+        assert found.hits[: len(plain)] == plain
+
+
+def hit(text: str, page: int = 1, score: float = 1.0, document_id: str = "d1", heading: str = "") -> Hit:
+    passage = Passage(document_id=document_id, page=page, start=0, end=len(text), text=text, heading=heading)
+    return Hit(passage=passage, score=score)
+
+
+def test_the_question_is_covered_by_a_page_as_a_whole_and_by_its_headings() -> None:
+    hits = [hit("The harbour is wide."), hit("Ships come."), hit("Fees.", 2, heading="Harbour")]
+    assert cover("Which ships use the harbours?", hits) == pytest.approx([2 / 3, 2 / 3, 1 / 3])
+    assert cover("the of and", []) == []
+
+
+RANKINGS = st.lists(st.lists(st.integers(0, 9), max_size=8), min_size=1, max_size=4)
+
+
+@given(RANKINGS)
+def test_fusion_keeps_everything_once_and_scores_are_shares(rankings: list[list[int]]) -> None:
+    fused = fuse(rankings)
+    assert set(fused) == {key for ranking in rankings for key in ranking}
+    assert list(fused.values()) == sorted(fused.values(), reverse=True)
+    assert all(0 < score <= 1 + 1e-9 for score in fused.values())
+
+
+@given(RANKINGS)
+def test_fusion_does_not_depend_on_who_is_first(rankings: list[list[int]]) -> None:
+    assert fuse(rankings[::-1]) == pytest.approx(fuse(rankings))
+
+
+@given(st.lists(st.integers(), unique=True))
+def test_fusion_of_one_ranking_or_of_equal_ones_is_that_ranking(ranking: list[int]) -> None:
+    assert list(fuse([ranking])) == list(fuse([ranking, ranking])) == ranking
+
+
+@given(RANKINGS)
+def test_fusion_never_puts_below_what_every_ranking_has_above(rankings: list[list[int]]) -> None:
+    fused = list(fuse(rankings))
+    for better in fused:
+        for worse in fused:
+            pairs = [(_rank(ranking, better), _rank(ranking, worse)) for ranking in rankings]
+            if all(a < b for a, b in pairs):
+                assert fused.index(better) < fused.index(worse)
+
+
+def _rank(ranking: list[int], key: int) -> int:
+    return ranking.index(key) if key in ranking else 99
+
+
+def test_fusion_is_the_published_formula() -> None:
+    fused = fuse([["a", "b", "c"], ["c", "a"]])
+    best = 2 / 61
+    assert fused == pytest.approx(
+        {"a": (1 / 61 + 1 / 62) / best, "c": (1 / 63 + 1 / 61) / best, "b": (1 / 62) / best}
+    )
+
+
+def test_passages_of_a_page_that_both_find_support_each_other() -> None:
+    one, other, alone = hit("first half", page=1), hit("second half", page=1), hit("elsewhere", page=2)
+    fused = fuse_hits([alone, one], [hit("third", page=3), other])
+    assert [found.passage.page for found in fused[:2]] == [1, 1]
+    assert fused[0].score >= LOW
+
+
+@given(RANKINGS.filter(lambda rankings: len(rankings) == 2))
+def test_what_one_side_alone_finds_never_reaches_a_threshold(rankings: list[list[int]]) -> None:
+    sides = [[hit(str(n), page=n + 1) for n in ranking] for ranking in rankings]
+    both = set(rankings[0]) & set(rankings[1])
+    for found in fuse_hits(*sides):
+        assert (found.score >= LOW) == (int(found.passage.text) in both)

@@ -1,0 +1,275 @@
+"""One query for words, vectors and the reranker; what is tried where it finds little, and that it is told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.documents.passages import split_pages
+from core.errors import DependencyDown, OrcError
+from core.llm.errors import ContentFiltered
+from core.models import Page, Retrieval
+from core.search.hybrid import HYBRID_THRESHOLDS, LEXICAL_THRESHOLDS, HybridRetriever
+from core.storage.ai_search import retriever as retriever_module
+from core.storage.ai_search.client import Search
+from core.storage.ai_search.index import Embedding, create_index
+from core.storage.ai_search.passages import AzurePassageIndex
+from core.storage.ai_search.retriever import AzureSearchRetriever
+from core.storage.ai_search.vectors import AzureVectorIndex
+from devkit.azure.search import connect
+from devkit.azure.targets import Target
+from devkit.doubles.search_double import Failure, SearchDouble, serving
+
+INDEX = "passages"
+HIGH, LOW = 2.0, 1.0
+HARBOUR = "The harbour is closed to all ships in winter."
+ANCHOR = "Vessels lie at anchor until spring."
+LUNCH = "Lunch is served at noon in the garden."
+TEXTS = [LUNCH, HARBOUR, ANCHOR]
+TOPICS = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "garden"), ("tax", "fee"))
+
+
+class TopicEmbedder:
+    """Knows what means the same: a dimension for each topic. Fails with `failure`, or never answers."""
+
+    name = "topics"
+
+    def __init__(self, failure: OrcError | None = None, answers: bool = True) -> None:
+        self._failure = failure
+        self._answers = answers
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[0.01 + sum(word in topic for word in _words(text)) for topic in TOPICS] for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        if self._failure is not None:
+            raise self._failure
+        if not self._answers:
+            await asyncio.Event().wait()
+        return (await self.embed_passages([text]))[0]
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().replace(".", "").replace("?", "").split()
+
+
+@pytest.fixture
+def double() -> SearchDouble:
+    return SearchDouble()
+
+
+@pytest.fixture
+def target(double: SearchDouble) -> Iterator[Target]:
+    with serving(double) as target:
+        yield target
+
+
+@pytest.fixture
+async def search(target: Target) -> AsyncIterator[Search]:
+    assert target.key is not None
+    await create_index(target.url, target.key, INDEX, [Embedding("topics", len(TOPICS))])
+    async with connect(target, INDEX) as search:
+        yield search
+
+
+async def keep(search: Search, document_id: str, *texts: str, vectors: bool = True) -> None:
+    passages = split_pages(document_id, [Page(number=n, text=text) for n, text in enumerate(texts, 1)])
+    if vectors:
+        made = await TopicEmbedder().embed_passages(texts)
+        await AzureVectorIndex(search, "topics").save(document_id, made)
+    await AzurePassageIndex(search).save(document_id, f"{document_id}.pdf", passages)
+
+
+def texts(found: Retrieval) -> list[str]:
+    return [hit.passage.text for hit in found.hits]
+
+
+def steps(found: Retrieval) -> list[tuple[str, float | None, int]]:
+    return [(step.method, step.threshold, step.hits) for step in found.steps]
+
+
+async def test_words_vectors_and_reranker_are_one_query(double: SearchDouble, search: Search) -> None:
+    await keep(search, "d1", *TEXTS)
+    double.asked.clear()
+    found = await AzureSearchRetriever(search, TopicEmbedder()).search(
+        "Is the harbour closed in winter?", ["d1"], 3
+    )
+    assert texts(found)[0] == HARBOUR
+    assert steps(found) == [("semantic", HIGH, 1)]
+    assert set(texts(found)) == set(TEXTS), "what was found below the threshold stays, further down"
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] <= 1
+    marks, ranking = double.searches()
+    assert "vectorQueries" not in marks
+    assert (ranking["queryType"], ranking["vectorFilterMode"]) == ("semantic", "preFilter")
+    assert ranking["semanticQuery"] == "Is the harbour closed in winter?"
+
+
+async def test_the_reranker_is_asked_for_less_before_vectors_are_asked_alone(search: Search) -> None:
+    await keep(search, "d1", *TEXTS)
+    found = await AzureSearchRetriever(search, TopicEmbedder()).search(
+        "harbour opening hours tomorrow", ["d1"], 3
+    )
+    assert steps(found) == [("semantic", HIGH, 0), ("semantic", LOW, 1)]
+    assert texts(found)[0] == HARBOUR
+
+
+async def test_where_the_reranker_finds_nothing_fit_vectors_lead_and_the_rest_follows(search: Search) -> None:
+    await keep(search, "d1", LUNCH, ANCHOR, "The noon bell.")
+    found = await AzureSearchRetriever(search, TopicEmbedder()).search("port", ["d1"], 3)
+    assert steps(found) == [("semantic", HIGH, 0), ("semantic", LOW, 0), ("vector", None, 3)]
+    assert texts(found)[0] == ANCHOR
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_without_vectors_words_that_resemble_those_asked_come_last(search: Search) -> None:
+    await keep(search, "d1", LUNCH, "Harbouring is forbidden.", vectors=False)
+    found = await AzureSearchRetriever(search).search("harbou", ["d1"], 3)
+    assert steps(found) == [("semantic", HIGH, 0), ("semantic", LOW, 0), ("widened_lexical", None, 1)]
+    assert texts(found) == ["Harbouring is forbidden."]
+
+
+async def test_without_the_reranker_the_fused_ranks_take_its_place(
+    double: SearchDouble, search: Search
+) -> None:
+    await keep(search, "d1", *TEXTS)
+    found = await AzureSearchRetriever(search, TopicEmbedder(), semantic=False).search(
+        "harbour closed", ["d1"], 3
+    )
+    assert steps(found) == [("hybrid", HYBRID_THRESHOLDS[0], 1)]
+    assert texts(found)[0] == HARBOUR
+    assert not any("semanticQuery" in body for body in double.searches())
+    far = await AzureSearchRetriever(search, TopicEmbedder(), semantic=False).search("port", ["d1"], 3)
+    assert [step[0] for step in steps(far)] == ["hybrid", "hybrid", "vector"]
+
+
+async def test_without_reranker_and_embedder_it_is_the_lexical_search(search: Search) -> None:
+    await keep(search, "d1", *TEXTS, vectors=False)
+    for query in ("harbour closed", "harbour yesterday again never", "harbouring"):
+        plain = await HybridRetriever(AzurePassageIndex(search)).search(query, ["d1"], 3)
+        assert await AzureSearchRetriever(search, semantic=False).search(query, ["d1"], 3) == plain
+
+
+async def test_a_reranker_out_of_quota_leaves_its_query_to_the_ranks(
+    double: SearchDouble, search: Search
+) -> None:
+    await keep(search, "d1", *TEXTS)
+    double.reranker = "tired"
+    double.asked.clear()
+    found = await AzureSearchRetriever(search, TopicEmbedder()).search("harbour closed", ["d1"], 3)
+    assert (found.steps[0].method, found.steps[0].note) == ("hybrid", "the reranker did not take part")
+    assert texts(found)[0] == HARBOUR
+    assert len(double.searches()) == 2
+
+
+@pytest.mark.parametrize("status", [400, 402, 429, 503])
+async def test_a_reranker_that_fails_is_gone_without_after_one_attempt(
+    double: SearchDouble, search: Search, status: int
+) -> None:
+    await keep(search, "d1", *TEXTS)
+    double.failures.append(Failure("search", status, times=9, only_reranked=True))
+    double.asked.clear()
+    found = await AzureSearchRetriever(search, TopicEmbedder()).search("harbour closed", ["d1"], 3)
+    assert found.steps[0].method == "hybrid"
+    assert found.steps[0].note.startswith("the reranker does not answer (dependency_")
+    assert texts(found)[0] == HARBOUR
+    assert [body.get("queryType") for body in double.searches()] == [None, "semantic", None]
+
+
+async def test_a_service_without_reranker_and_vectors_is_searched_by_words_and_says_so(
+    double: SearchDouble, search: Search
+) -> None:
+    await keep(search, "d1", *TEXTS, vectors=False)
+    double.reranker = "absent"
+    found = await AzureSearchRetriever(search).search("harbour closed", ["d1"], 3)
+    assert steps(found) == [("semantic", HIGH, 0), ("lexical", LEXICAL_THRESHOLDS[0], 1)]
+    assert "the reranker does not answer" in found.steps[0].note
+    assert texts(found) == [HARBOUR]
+
+
+@pytest.mark.parametrize("semantic", [True, False])
+@pytest.mark.parametrize(
+    ("embedder", "code"),
+    [
+        (TopicEmbedder(DependencyDown("Down.", dependency="model")), "dependency_down"),
+        (TopicEmbedder(ContentFiltered()), "content_filtered"),
+        (TopicEmbedder(answers=False), "no answer in time"),
+    ],
+    ids=["down", "filtered", "silent"],
+)
+async def test_an_embedder_that_fails_leaves_the_words_and_is_told(
+    search: Search, monkeypatch: pytest.MonkeyPatch, embedder: TopicEmbedder, code: str, semantic: bool
+) -> None:
+    monkeypatch.setattr(retriever_module, "QUERY_SECONDS", 0.05)
+    await keep(search, "d1", *TEXTS)
+    found = await AzureSearchRetriever(search, embedder, semantic=semantic).search(
+        "harbour closed", ["d1"], 3
+    )
+    assert texts(found)[0] == HARBOUR
+    assert found.steps[0].note == f"the embedder does not answer ({code}); words only"
+
+
+async def test_documents_without_vectors_of_this_embedder_are_searched_by_words(search: Search) -> None:
+    await keep(search, "d1", *TEXTS, vectors=False)
+    found = await AzureSearchRetriever(search, TopicEmbedder()).search("harbour closed", ["d1"], 3)
+    assert texts(found) == [HARBOUR]
+    assert found.steps[0].note == "these documents have no vectors of topics; words only"
+
+
+@pytest.mark.parametrize(
+    ("query", "scope", "top_k"), [("port?", [], 5), ("port?", ["d1"], 0), (" \n", ["d1"], 5)]
+)
+async def test_nothing_to_search_costs_nothing(
+    double: SearchDouble, search: Search, query: str, scope: list[str], top_k: int
+) -> None:
+    assert await AzureSearchRetriever(search, TopicEmbedder()).search(query, scope, top_k) == Retrieval()
+    assert double.searches() == []
+
+
+async def test_a_question_of_nothing_but_small_words_is_searched_by_its_vector(search: Search) -> None:
+    await keep(search, "d1", *TEXTS)
+    found = await AzureSearchRetriever(search, TopicEmbedder()).search("?!", ["d1"], 3)
+    assert found.steps[-1].method == "vector"
+    assert (await AzureSearchRetriever(search).search("?!", ["d1"], 3)).hits == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(
+    query=st.one_of(
+        st.text(min_size=1), st.sampled_from(["harbour", "*", "') or 1 eq 1", "-harbour", "port"])
+    ),
+    semantic=st.booleans(),
+    embedded=st.booleans(),
+)
+async def test_no_question_reaches_a_document_out_of_scope(
+    search: Search, query: str, semantic: bool, embedded: bool
+) -> None:
+    index = AzurePassageIndex(search)
+    if not await index.indexed(["mine"]):
+        await keep(search, "mine", LUNCH, ANCHOR)
+        await keep(search, "theirs", HARBOUR, LUNCH, ANCHOR)
+    retriever = AzureSearchRetriever(search, TopicEmbedder() if embedded else None, semantic=semantic)
+    found = await retriever.search(query, ["mine", "unknown", "' or '"], 50)
+    assert {hit.passage.document_id for hit in found.hits} <= {"mine"}
+
+
+async def test_a_service_that_is_down_is_an_error_and_no_empty_answer(
+    double: SearchDouble, search: Search
+) -> None:
+    await keep(search, "d1", *TEXTS)
+    double.down = True
+    with pytest.raises(DependencyDown):
+        await AzureSearchRetriever(search, TopicEmbedder()).search("harbour", ["d1"], 3)
+
+
+async def test_a_search_ends_in_time_whatever_the_service_does(
+    double: SearchDouble, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retriever_module, "SEARCH_SECONDS", 0.2)
+    double.delay = 0.15
+    with pytest.raises(DependencyDown, match="in time"):
+        await AzureSearchRetriever(search, TopicEmbedder()).search("harbour", ["d1"], 3)

@@ -1,0 +1,40 @@
+"""What Azure's failures amount to: passing ones are repeated, others are for whoever set things up."""
+
+from types import SimpleNamespace
+
+import pytest
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
+from azure.identity import CredentialUnavailableError
+
+from core.errors import DependencyDown
+from core.storage.azure.errors import DependencyMisconfigured, translator
+
+translate = translator("store", "Cosmos DB")
+
+
+def answered(status: int) -> SimpleNamespace:
+    return SimpleNamespace(status_code=status, reason="")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        CredentialUnavailableError(message="no response from the IMDS endpoint"),
+        ClientAuthenticationError("Authentication failed: cannot connect"),
+        ClientAuthenticationError("busy", response=answered(503)),
+        HttpResponseError("the partition has moved", response=answered(410)),
+    ],
+    ids=str,
+)
+def test_what_passes_may_be_repeated(failure: Exception) -> None:
+    ours = translate(failure)
+    assert isinstance(ours, DependencyDown)
+    assert (ours.retryable, ours.code) == (True, DependencyDown.code)
+
+
+@pytest.mark.parametrize("kind", [ClientAuthenticationError, HttpResponseError])
+@pytest.mark.parametrize("status", [400, 401, 403])
+def test_what_is_refused_is_not_repeated(kind: type[HttpResponseError], status: int) -> None:
+    ours = translate(kind("no", response=answered(status)))
+    assert isinstance(ours, DependencyMisconfigured)
+    assert not ours.retryable

@@ -1,0 +1,96 @@
+"""Documents with bytes and records, for tests of how they are handed to a provider."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from openai import AsyncOpenAI
+
+from core.documents.attachments import Attachments, SentAs
+from core.documents.names import BlobPath, Owner
+from core.infra.sqlite import Database
+from core.llm.provider import Provider
+from core.models import Document
+from core.storage.file_references import LocalProviderFiles
+from core.storage.folder import FolderBlobStore
+from core.storage.provider_files import OpenAIFiles
+from core.storage.sqlite.catalog import SCHEMA, SqliteCatalog
+
+TTL = 3600
+PDF = b"%PDF-1.4 the quay opens at seven"
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class KeptFiles:
+    """A folder of blobs and a catalog that goes by the `clock`."""
+
+    folder: Path
+    database: Database
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.blobs = FolderBlobStore(self.folder / "blobs")
+        self.catalog = SqliteCatalog(self.database, clock=self.clock)
+
+    def openai_files(self, provider: Provider) -> OpenAIFiles:
+        """The files at a provider, as a process of its own would keep them."""
+        client = AsyncOpenAI(
+            api_key=provider.key,
+            base_url=provider.endpoint.url,
+            http_client=provider.http,
+            max_retries=provider.retries,
+        )
+        return OpenAIFiles(
+            client, provider, catalog=self.catalog, blobs=self.blobs, ttl_seconds=TTL, clock=self.clock
+        )
+
+    def attachments(self, way: SentAs, provider: Provider) -> Attachments:
+        """What chooses how documents reach the model of this provider."""
+        stored = self.openai_files(provider)
+        local = LocalProviderFiles(self.catalog, ttl_seconds=TTL, clock=self.clock, replacing=stored.forget)
+        return Attachments(way, stored, local, self.blobs)
+
+    async def put(
+        self, name: str, content: bytes = PDF, *, pages: int = 1, conversation: str = "c1"
+    ) -> Document:
+        """Store these bytes and a record of them."""
+        source = self.folder / "source"
+        source.write_bytes(content)
+        path = BlobPath(Owner("acme", "ann", conversation), name)
+        blob = await self.blobs.put(path, source)
+        known = {
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "media_type": "application/pdf" if name.endswith(".pdf") else "text/plain",
+            "readable": True,
+            "pages": pages,
+        }
+        document = Document.first_seen(blob).model_copy(update=known)
+        await self.catalog.save(document)
+        return document
+
+    async def document(self, name: str) -> Document:
+        """The record of a document of the first conversation."""
+        path = BlobPath(Owner("acme", "ann", "c1"), name)
+        [document] = await self.catalog.get(path.owner, [path.document_id])
+        return document
+
+
+@asynccontextmanager
+async def open_kept_files(folder: Path) -> AsyncIterator[KeptFiles]:
+    database = Database(folder / "orc.db")
+    await database.migrate(SCHEMA)
+    yield KeptFiles(folder, database)
+    await database.close()

@@ -1,0 +1,240 @@
+"""What the folder store does besides what every blob store does."""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from core.documents.names import BlobPath, Owner
+from core.errors import DependencyDown, NotFound
+from core.storage.folder import ABANDONED_SECONDS, INCOMING, FolderBlobStore
+from devkit.blob_steps import content, source_in
+
+OWNER = Owner("acme", "ann", "c1")
+PATH = BlobPath(OWNER, "a.txt")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "blobs"
+
+
+@pytest.fixture
+def folder(root: Path) -> FolderBlobStore:
+    return FolderBlobStore(root)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[bytes], Path]:
+    return source_in(tmp_path)
+
+
+async def test_a_put_that_fails_in_mid_copy_leaves_what_was_there(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    before = await folder.put(PATH, write(b"before"))
+    large = write(b"x" * 1_000_000)
+    with files_limited_to(500_000), pytest.raises(DependencyDown) as failed:
+        await folder.put(PATH, large)
+    assert failed.value.dependency == "blobs"
+    assert await folder.head(PATH) == before
+    assert files_below(root) == [root / str(PATH)]
+
+
+async def test_a_process_killed_in_mid_copy_leaves_what_was_there(
+    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Callable[[bytes], Path]
+) -> None:
+    before = await folder.put(PATH, write(b"before"))
+    kill_a_put_in_mid_copy(root, tmp_path / "pipe")
+    assert len(names_in(root / INCOMING)) == 1
+    assert await folder.head(PATH) == before
+    assert await folder.list_in(OWNER) == [before]
+
+
+async def test_ping_and_put_say_that_the_store_is_down(
+    root: Path, folder: FolderBlobStore, write: Callable[[bytes], Path]
+) -> None:
+    write(b"a file where the folder should be").rename(root)
+    with pytest.raises(DependencyDown):
+        await folder.ping()
+    with pytest.raises(DependencyDown):
+        await folder.put(PATH, write(b"hello"))
+
+
+async def test_a_put_of_a_file_that_is_not_there_stores_nothing(
+    folder: FolderBlobStore, tmp_path: Path
+) -> None:
+    with pytest.raises(DependencyDown):
+        await folder.put(PATH, tmp_path / "missing")
+    assert await folder.head(PATH) is None
+
+
+async def test_files_that_others_put_there_are_blobs(folder: FolderBlobStore, root: Path) -> None:
+    target = root / str(PATH)
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"by hand")
+    first = await folder.head(PATH)
+    assert first is not None
+    assert await folder.list_in(OWNER) == [first]
+    target.write_bytes(b"by hand, and again")
+    second = await folder.head(PATH)
+    assert second is not None
+    assert second.etag != first.etag
+
+
+async def test_a_listing_leaves_out_folders_and_names_that_no_document_may_have(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    await folder.put(PATH, write(b"hello"))
+    put_oddities_into(root / OWNER.prefix)
+    assert [blob.path for blob in await folder.list_in(OWNER)] == [PATH]
+    assert await folder.head(BlobPath(OWNER, "folder")) is None
+
+
+async def test_a_symbolic_link_is_an_absent_blob(folder: FolderBlobStore, root: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    link = root / str(PATH)
+    link.parent.mkdir(parents=True)
+    link.symlink_to(secret)
+    assert await folder.head(PATH) is None
+    assert await folder.list_in(OWNER) == []
+    with pytest.raises(NotFound):
+        await content(folder, PATH)
+    await folder.delete(PATH)
+    assert secret.read_text() == "secret"
+
+
+async def test_a_put_replaces_a_symbolic_link_and_not_its_target(
+    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Callable[[bytes], Path]
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    (root / OWNER.prefix).mkdir(parents=True)
+    (root / str(PATH)).symlink_to(secret)
+    await folder.put(PATH, write(b"mine"))
+    assert await content(folder, PATH) == b"mine"
+    assert secret.read_text() == "secret"
+
+
+@pytest.mark.parametrize("linked", ["acme", "acme/ann", "acme/ann/c1"])
+async def test_a_folder_that_is_a_symbolic_link_is_absent(
+    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Callable[[bytes], Path], linked: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    inside = elsewhere / Path(str(PATH)).relative_to(linked)
+    inside.parent.mkdir(parents=True)
+    inside.write_text("secret")
+    (root / linked).parent.mkdir(parents=True)
+    (root / linked).symlink_to(elsewhere, target_is_directory=True)
+    assert await folder.head(PATH) is None
+    assert await folder.list_in(OWNER) == []
+    await folder.delete(PATH)
+    with pytest.raises(DependencyDown):
+        await folder.put(PATH, write(b"mine"))
+    assert inside.read_text() == "secret"
+    assert files_below(elsewhere) == [inside]
+
+
+async def test_a_delete_takes_emptied_folders_with_it(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    neighbour = BlobPath(Owner("acme", "ann", "c2"), "b.txt")
+    await folder.put(PATH, write(b"a"))
+    await folder.put(neighbour, write(b"b"))
+    await folder.delete(PATH)
+    assert names_in(root / "acme/ann") == ["c2"]
+    await folder.delete(neighbour)
+    assert names_in(root) == [INCOMING]
+
+
+async def test_a_put_clears_what_a_killed_process_left_long_ago(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    await folder.ping()
+    old, recent = root / INCOMING / "old", root / INCOMING / "recent"
+    for left in (old, recent):
+        left.write_text("half of a fi")
+    long_ago = time.time() - ABANDONED_SECONDS - 60
+    os.utime(old, (long_ago, long_ago))
+    await folder.put(PATH, write(b"hello"))
+    assert names_in(root / INCOMING) == ["recent"]
+
+
+async def test_a_put_is_stamped_more_finely_than_the_system_does(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    """Two puts within one tick of the kernel's clock could otherwise have the same ETag."""
+    source = write(b"hello")
+    for _ in range(20):
+        before = time.time_ns()
+        await folder.put(PATH, source)
+        assert before <= written_at(root / str(PATH)) <= time.time_ns()
+
+
+async def test_the_local_copy_is_the_file_itself(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    await folder.put(PATH, write(b"hello"))
+    async with folder.local_copy(PATH) as local:
+        assert local == root / str(PATH)
+
+
+def written_at(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def put_oddities_into(folder: Path) -> None:
+    (folder / "folder").mkdir()
+    for name in (
+        b"50%.txt",
+        b"cafe\xcc\x81.txt",
+        b"bidi\xe2\x80\xae.txt",
+        b"not-utf-8-\xff.txt",
+        b" space.txt",
+    ):
+        (folder / os.fsdecode(name)).write_text("x")
+
+
+@contextmanager
+def files_limited_to(size: int) -> Iterator[None]:
+    """Make every write beyond `size` bytes of a file fail, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+PUT_FROM_PIPE = """
+import asyncio, pathlib, sys
+from core.storage.folder import FolderBlobStore
+from core.documents.names import BlobPath, Owner
+root, pipe = map(pathlib.Path, sys.argv[1:])
+asyncio.run(FolderBlobStore(root).put(BlobPath(Owner("acme", "ann", "c1"), "a.txt"), pipe))
+"""
+
+
+def kill_a_put_in_mid_copy(root: Path, pipe: Path) -> None:
+    os.mkfifo(pipe)
+    with subprocess.Popen([sys.executable, "-c", PUT_FROM_PIPE, str(root), str(pipe)]) as putting:
+        with pipe.open("wb", buffering=0) as writer:
+            # More than a pipe holds: when this returns, the other side has read the first part.
+            writer.write(b"x" * 500_000)
+            putting.kill()
+        putting.wait()

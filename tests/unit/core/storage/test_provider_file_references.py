@@ -1,0 +1,158 @@
+"""What every ProviderFiles must do: references are reused until they expire or the bytes change."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.documents.ports import ProviderFiles
+from core.infra.settings import CoreSettings
+from core.llm.errors import ContextTooLong
+from core.llm.provider import Provider, open_provider
+from core.storage.file_references import LocalProviderFiles
+from core.storage.provider_files import MARGIN
+from devkit.doubles.openai_double import OpenAIDouble, serving
+from tests.unit.core.storage.kept_files import TTL, KeptFiles, open_kept_files
+
+pytestmark = pytest.mark.contract("provider files")
+
+Make = Callable[[], ProviderFiles]
+
+
+@pytest.fixture(params=["local", "openai", "base64"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def double() -> OpenAIDouble:
+    return OpenAIDouble()
+
+
+@pytest.fixture
+def base_url(double: OpenAIDouble) -> Iterator[str]:
+    with serving(double) as url:
+        yield url
+
+
+@pytest.fixture
+async def kept(tmp_path: Path) -> AsyncIterator[KeptFiles]:
+    async with open_kept_files(tmp_path) as kept:
+        yield kept
+
+
+@pytest.fixture
+async def provider(base_url: str, tmp_path: Path) -> AsyncIterator[Provider]:
+    opened = open_provider(CoreSettings(openai_base_url=base_url, data_dir=tmp_path, model_retries=0))
+    assert opened is not None
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def make(adapter: str, kept: KeptFiles, provider: Provider) -> Make:
+    """Makes the adapter anew, as the next process would."""
+
+    def make() -> ProviderFiles:
+        match adapter:
+            case "openai":
+                return kept.attachments("file", provider)
+            case "base64":
+                return kept.attachments("base64", provider)
+            case _:
+                return LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock)
+
+    return make
+
+
+@pytest.fixture
+def files(make: Make) -> ProviderFiles:
+    return make()
+
+
+@pytest.fixture
+def life(adapter: str) -> timedelta:
+    """How long a reference holds."""
+    return timedelta(seconds=TTL) - (MARGIN if adapter == "openai" else timedelta())
+
+
+async def handed_id(files: ProviderFiles, kept: KeptFiles, name: str = "a.pdf") -> str:
+    [handed] = await files.hand_over([await kept.document(name)])
+    return handed.ref.file_id
+
+
+async def test_a_reference_names_the_file_and_tells_nothing_else(
+    files: ProviderFiles, kept: KeptFiles
+) -> None:
+    document = await kept.put("a.pdf")
+    [handed] = await files.hand_over([document])
+    assert handed.document == document
+    assert handed.ref.blob_name == "a.pdf"
+    assert handed.ref.file_id.startswith("file-")
+    assert document.document_id not in handed.ref.file_id
+
+
+async def test_a_live_reference_is_reused_by_this_process_and_the_next(
+    files: ProviderFiles, make: Make, kept: KeptFiles, life: timedelta
+) -> None:
+    await kept.put("a.pdf")
+    made = await handed_id(files, kept)
+    kept.clock.now += life - timedelta(seconds=1)
+    assert await handed_id(files, kept) == made
+    assert await handed_id(make(), kept) == made
+    assert (await files.ensure(await kept.document("a.pdf"))).file_id == made
+
+
+async def test_an_expired_reference_is_made_anew(
+    files: ProviderFiles, kept: KeptFiles, life: timedelta
+) -> None:
+    await kept.put("a.pdf")
+    made = await handed_id(files, kept)
+    kept.clock.now += life
+    remade = await handed_id(files, kept)
+    assert remade != made
+    assert await handed_id(files, kept) == remade
+
+
+async def test_other_bytes_get_another_reference(files: ProviderFiles, kept: KeptFiles) -> None:
+    await kept.put("a.pdf", b"%PDF-1.4 one")
+    made = await handed_id(files, kept)
+    await kept.put("a.pdf", b"%PDF-1.4 two")
+    assert await handed_id(files, kept) != made
+
+
+async def test_documents_do_not_share_references(files: ProviderFiles, kept: KeptFiles) -> None:
+    documents = [await kept.put("a.pdf"), await kept.put("b.pdf")]
+    documents.append(await kept.put("a.pdf", conversation="c2"))
+    handed = await files.hand_over(documents)
+    assert [each.document for each in handed] == documents
+    assert len({each.ref.file_id for each in handed}) == 3
+
+
+async def test_calls_at_the_same_time_make_one_reference(files: ProviderFiles, kept: KeptFiles) -> None:
+    await kept.put("a.pdf")
+    made = await asyncio.gather(*(handed_id(files, kept) for _ in range(20)))
+    assert len(set(made)) == 1
+
+
+async def test_what_was_refused_goes_as_text_if_at_all(
+    files: ProviderFiles, kept: KeptFiles, adapter: str
+) -> None:
+    handed = await files.hand_over([await kept.put("a.pdf"), await kept.put("b.txt")])
+    assert {each.sent_as for each in handed[1:]} == {"text"}
+    again = await files.hand_over_again(handed, ContextTooLong())
+    if adapter == "local":
+        assert again is None
+    else:
+        assert again is not None
+        assert [each.sent_as for each in again] == ["text", "text"]
+        assert await files.hand_over_again(again, ContextTooLong()) is None
+
+
+async def test_forgetting_bears_that_there_is_nothing(files: ProviderFiles, kept: KeptFiles) -> None:
+    document = await kept.put("a.pdf")
+    for _ in range(2):
+        await files.forget(document.path)
+    assert await files.sweep() == 0

@@ -1,0 +1,65 @@
+"""What a message is by its wording alone."""
+
+import pytest
+
+from core.text.question_type import is_bare_answer, is_small_talk, is_statement, speaks_of_documents
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello!", "Hi Orc, how are you?", "Thanks a lot!!! 🙏", "OK, thanks", "What can you do?", "bye bye",
+        "Guten Tag", "Grüß Gott!", "Danke für deine Hilfe", "Wie geht’s dir?", "Wer bist du?",
+        "Bonjour à tous, ça va ?", "Merci beaucoup", "Qu’est-ce que tu peux faire ?",
+        "¡Hola! ¿Qué tal?", "Muchas gracias por tu ayuda", "¿Quién eres?", "Ciao",
+    ],
+)  # fmt: skip
+def test_courtesies_are_small_talk(text: str) -> None:
+    assert is_small_talk(text)
+    assert not is_bare_answer(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi, what is the fee?", "No deposit due?", "Thanks, and for families?", "What are you charging?",
+        "How can you help me with the tax return?", "Good reasons?", "Who are you and what is the fee?",
+        "Danke, und die Kinder?", "Merci de résumer le contrat", "Qui paie ?", "Hola, ¿cuánto cuesta?",
+        "Thanks " * 40,
+    ],
+)  # fmt: skip
+def test_what_asks_for_something_besides_is_neither_talk_nor_answer(text: str) -> None:
+    assert not is_small_talk(text)
+    assert not is_bare_answer(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes", "Yes, please!", "Yes, thanks", "ok", "No.", "Ja, bitte", "Oui", "Sí", "d’accord", "👍", "?"],
+)
+def test_what_only_agrees_or_declines_is_an_answer(text: str) -> None:
+    assert is_bare_answer(text)
+    assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("My name is Ada.", True), ("Bitte antworte auf Deutsch", True), ("Remember that I am in", True),
+        ("Mon budget est de 500 euros", True), ("My name is Ada. And the fee?", False), ("The fee?", False),
+    ],
+)  # fmt: skip
+def test_who_tells_something_does_not_ask(text: str, tells: bool) -> None:
+    assert is_statement(text) == tells
+
+
+@pytest.mark.parametrize(
+    ("text", "speaks"),
+    [
+        ("How long is my contract?", True), ("Was steht auf Seite 3?", True), ("dans le rapport", True),
+        ("under the lease?", True), ("nach meinem Mietvertrag", True), ("selon le propriétaire", True),
+        ("¿qué dice el informe?", True), ("What is my project called?", False), ("Is it profiled?", False),
+    ],
+)  # fmt: skip
+def test_documents_and_their_parts_are_recognised(text: str, speaks: bool) -> None:
+    assert speaks_of_documents(text) == speaks

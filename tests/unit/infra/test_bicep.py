@@ -1,0 +1,192 @@
+"""The templates fit each other, the code and the promise of no shared keys."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import mcp_server.settings
+import orc.settings
+from core.infra.settings import CoreSettings
+from core.storage.cosmos.containers import (
+    CONTAINERS,
+    EXPIRING_WHERE_ITEMS_SAY_SO,
+    OWNER_KEY,
+    ContainerDefinition,
+)
+from devkit.shared_data import ROOT
+from scripts.describe_settings import variables
+from tests.unit.infra.bicep import find, keys, outputs, parameters, parse, text, value
+
+MAIN = ROOT / "infra" / "main.bicep"
+FILES = sorted((ROOT / "infra").rglob("*.bicep"))
+MODULES = list(find(parse(MAIN), "module_declaration"))
+OF_THE_HOST = re.compile(
+    r"AzureWebJobsStorage__|ORC_QUEUE__|APPLICATIONINSIGHTS_AUTHENTICATION_STRING|AZURE_CLIENT_ID$"
+)
+ROLES = {
+    "blobContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+    "blobDelegator": "db58b8e5-c6ad-4a2a-8342-4190687cbf4a",
+    "blobOwner": "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+    "queueContributor": "974c5e8b-45b9-4653-ba55-5f855dd0fb88",
+    "queueSender": "c6a89b2d-59bc-44d0-9896-0f6e12d7b80a",
+    "indexContributor": "8ebe5a00-799e-43f5-93ac-243d3dce84a7",
+    "serviceContributor": "7ca78c08-252a-4471-8644-bb5ff32d4ba0",
+    "openAiUser": "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd",
+    "openAiContributor": "a001fd3d-188f-4b5d-821b-7da978bf7442",
+    "secretsUser": "4633458b-17de-408a-b874-0445c86b69e6",
+    "metricsPublisher": "3913510d-42f4-4e42-8a64-420c390055eb",
+    "acrPull": "7f951dda-4ed3-4680-a7ca-43fe172d538d",
+}
+GUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+KEYS = re.compile(r"listKeys|listAdminKeys|listAccountSas|connectionStrings|AccountKey|adminPassword", re.I)
+
+
+def source(module: str) -> str:
+    return (ROOT / "infra" / "modules" / f"{module}.bicep").read_text()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_file_can_be_parsed(path: Path) -> None:
+    assert not parse(path).has_error
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda node: text(node.named_children[0]))
+def test_a_module_is_given_what_it_asks_for(module) -> None:  # type: ignore[no-untyped-def]
+    file = MAIN.parent / text(module.named_children[1]).strip("'")
+    body = next(find(module, "object"))
+    given, asked = set(keys(value(body, "params"))), parameters(file)
+    assert given <= set(asked), "unknown parameters"
+    assert {name for name, required in asked.items() if required} <= given, "missing parameters"
+
+
+def test_outputs_that_are_used_are_there() -> None:
+    files = {text(m.named_children[0]): MAIN.parent / text(m.named_children[1]).strip("'") for m in MODULES}
+    used = re.findall(r"(\w+)\.outputs\.(\w+)", MAIN.read_text())
+    assert used
+    assert [(module, name) for module, name in used if name not in outputs(files[module])] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_names_that_are_used_are_declared(path: Path) -> None:
+    declarations = (
+        "parameter_declaration",
+        "variable_declaration",
+        "resource_declaration",
+        "module_declaration",
+    )
+    declared = {text(node.named_children[0]) for kind in declarations for node in find(parse(path), kind)}
+    used = set(re.findall(r"\$\{(\w+)[.}]", path.read_text()))
+    assert used - declared - {"each", "newGuid", "environment"} == set()
+
+
+def test_nothing_reads_or_allows_a_key() -> None:
+    assert [path.name for path in FILES if KEYS.search(path.read_text())] == []
+    for module, switch in (
+        ("cosmos", "disableLocalAuth: true"),
+        ("search", "disableLocalAuth: true"),
+        ("models", "disableLocalAuth: true"),
+        ("monitoring", "DisableLocalAuth: true"),
+        ("tools", "adminUserEnabled: false"),
+    ):
+        assert switch in source(module), module
+    assert source("storage").count("allowSharedKeyAccess: false") == source("storage").count(
+        "kind: 'StorageV2'"
+    )
+
+
+def test_roles_are_the_least_that_the_code_needs_and_are_what_they_are_called() -> None:
+    named: dict[str, str] = {}
+    for path in FILES:
+        named.update(re.findall(rf"var (\w+) = '({GUID.pattern})'", path.read_text()))
+    assert named == ROLES
+
+
+CONTAINER = re.compile(
+    r"name: '(\w+)', paths: (owner|\[.*?\]), expires: (\w+), indexed: (asked|\[.*?\]), unindexed: (\[.*?\]) }"
+)
+
+
+def test_the_containers_are_those_of_the_code() -> None:
+    (asked,) = re.findall(r"var asked = (.*)", source("cosmos"))
+    templates = [
+        ContainerDefinition(
+            name,
+            OWNER_KEY if paths == "owner" else _strings(paths),
+            default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO if expires == "true" else None,
+            indexed=_strings(asked if indexed == "asked" else indexed),
+            unindexed=_strings(unindexed),
+        )
+        for name, paths, expires, indexed, unindexed in CONTAINER.findall(source("cosmos"))
+    ]
+    assert tuple(templates) == CONTAINERS
+    assert _strings(re.findall(r"var owner = (.*)", source("cosmos"))[0]) == OWNER_KEY
+
+
+def _strings(literal: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"'([^']+)'", literal))
+
+
+def test_settings_that_are_given_exist() -> None:
+    known = {
+        name
+        for kind in (CoreSettings, orc.settings.Settings, mcp_server.settings.Settings)
+        for name in variables(kind)
+    }
+    given = set(
+        re.findall(r"\b((?:ORC|AZURE|APPLICATIONINSIGHTS|MCP|MAX)_\w+): ", MAIN.read_text() + source("api"))
+    )
+    given |= set(re.findall(r"name: '([A-Z_]+)', (?:value|secretRef)", source("tools")))
+    assert {"AZURE_COSMOS_ENDPOINT", "ORC_SCOPE_KEY", "ORC_MCP_PUBLIC_URL"} <= given
+    assert {name for name in given - known if not OF_THE_HOST.match(name)} == set()
+
+
+def test_both_halves_export_what_they_trace_as_the_identities_that_may() -> None:
+    (shared,) = re.findall(r"var shared = \{(.*?)\n\}", MAIN.read_text(), re.DOTALL)
+    assert "ORC_TELEMETRY_EXPORTERS: 'azure'" in shared
+    assert "APPLICATIONINSIGHTS_CONNECTION_STRING: monitoring.outputs.connectionString" in shared
+    for half in ("api", "tools"):
+        assert "'ClientId=${identityClientId};Authorization=AAD'" in source(half)
+        assert f"identities.outputs.{half}PrincipalId" in re.findall(r"publishers: (.*)", MAIN.read_text())[0]
+
+
+def test_azd_finds_what_it_deploys() -> None:
+    project = yaml.safe_load((ROOT / "azure.yaml").read_text())
+    assert set(project["services"]) == set(
+        re.findall(r"'azd-service-name': '(\w+)'", source("api") + source("tools"))
+    )
+    assert (ROOT / project["services"]["tools"]["docker"]["path"]).is_file()
+    given = json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"]
+    asked = parameters(MAIN)
+    assert set(given) <= set(asked)
+    assert {name for name, required in asked.items() if required} <= set(given)
+
+
+def test_the_key_that_names_of_sessions_hang_on_is_made_once() -> None:
+    given = json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"]
+    assert given["presentVault"]["value"] == "${AZURE_KEY_VAULT_NAME=}"
+    assert "output AZURE_KEY_VAULT_NAME string = vault.outputs.name" in MAIN.read_text()
+    [module] = [node for node in MODULES if text(node.named_children[0]) == "vault"]
+    passed = value(next(find(module, "object")), "params")
+    assert text(value(passed, "presentVault")) == "presentVault"
+
+    assert "name: vaultName\n" in source("vault")
+    assert "output name string = vault.name" in source("vault")
+    [(condition, properties)] = re.findall(
+        r"secrets@\S+' = (if .*)\{\n  parent: vault\n  name: 'scope-key'\n  properties: (.*)", source("vault")
+    )
+    assert (condition, properties) == ("if (presentVault != vaultName) ", "{ value: scopeKey }")
+
+
+def test_keys_are_no_plain_parameters() -> None:
+    for path in FILES:
+        for name in re.findall(r"^param (\w*Key)\b", path.read_text(), re.MULTILINE):
+            secure = rf"@secure\(\)\n(@.*\n)*param {name}\b"
+            assert re.search(secure, path.read_text()), (path.name, name)
+
+
+def test_the_function_app_runs_the_python_that_is_tested() -> None:
+    assert "runtime: { name: 'python', version: '3.13' }" in source("api")
+    assert "perInstanceConcurrency: concurrencyPerInstance" in source("api")

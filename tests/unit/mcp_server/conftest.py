@@ -1,0 +1,23 @@
+"""Documents in memory, and a real store for their analyses."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.infra.sqlite import Database
+from core.storage.sqlite import analyses as sqlite_analyses
+from tests.unit.mcp_server.stand_ins import Analyses, FakeLibrary
+
+
+@pytest.fixture
+def library() -> FakeLibrary:
+    return FakeLibrary()
+
+
+@pytest.fixture
+async def analyses(tmp_path: Path) -> AsyncIterator[Analyses]:
+    database = Database(tmp_path / "analyses.db")
+    await database.migrate(sqlite_analyses.SCHEMA)
+    yield Analyses(database)
+    await database.close()

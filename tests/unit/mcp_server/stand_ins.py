@@ -1,0 +1,106 @@
+"""Stand-ins behind the ports that the tools use, and the documents of somebody to put into them."""
+
+from collections.abc import Sequence
+
+from core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
+from core.documents.names import BlobPath, Owner
+from core.documents.passages import split_pages
+from core.documents.ports import Progress
+from core.documents.scope import Scope
+from core.models import Document, DocumentStatus, Hit, Page, Retrieval, RetrievalStep
+from core.storage.sqlite.analyses import SqliteAnalysisStore
+
+ANN = Owner("acme", "ann", "c-1")
+BOB = Owner("acme", "bob", "c-2")
+
+
+def unheard(done: int, total: int, what: str) -> None:
+    """Progress that nobody asked for."""
+
+
+class FakeLibrary:
+    """Documents in memory. Whoever is `unread` can be read once somebody asks; `failed` never can."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, list[Page]] = {}
+        self.documents: dict[str, Document] = {}
+
+    def add(
+        self,
+        name: str,
+        *texts: str,
+        owner: Owner = ANN,
+        status: DocumentStatus = DocumentStatus.COMPLETED,
+        readable: bool = True,
+        reason: str | None = None,
+    ) -> Document:
+        """A document with these pages."""
+        path = BlobPath(owner, name)
+        document = Document(
+            document_id=path.document_id,
+            organization_id=owner.organization_id,
+            user_id=owner.user_id,
+            conversation_id=owner.conversation_id,
+            blob_name=name,
+            etag="v1",
+            size=1,
+            status=status,
+            readable=readable,
+            reason=reason,
+            pages=len(texts),
+        )
+        self.documents[document.document_id] = document
+        self.pages[document.document_id] = [
+            Page(number=number, text=text, label=f"Part {number}") for number, text in enumerate(texts, 1)
+        ]
+        return document
+
+    async def list_documents(self, owner: Owner) -> list[Document]:
+        return [document for document in self.documents.values() if document.owner == owner]
+
+    async def readable(self, document: Document, progress: Progress | None = None) -> Document:
+        if document.status is DocumentStatus.FAILED:
+            return document
+        return document.model_copy(update={"readable": True})
+
+    async def text(self, document: Document, numbers: Sequence[int] | None = None) -> list[Page]:
+        pages = self.pages[document.document_id]
+        return [page for page in pages if numbers is None or page.number in numbers]
+
+
+class Analyses(SqliteAnalysisStore):
+    """The SQLite store, with a short way to fill it."""
+
+    async def analysed(self, document: Document, *pages: PageAnalysis, etag: str = "v1") -> None:
+        """Store a finished analysis of the document."""
+        analysis = DocumentAnalysis(
+            document_id=document.document_id,
+            etag=etag,
+            status=AnalysisStatus.DONE,
+            method="extractive",
+            summary="It is about the quay.",
+            detailed_summary="Page 1: the quay.",
+        )
+        await self.save(analysis)
+        await self.save_pages(analysis, pages)
+
+
+class WordRetriever:
+    """Scores passages by how many words of the query they hold. `asked` are the scopes of all searches."""
+
+    def __init__(self, library: FakeLibrary) -> None:
+        self._library = library
+        self.asked: list[list[str]] = []
+
+    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        self.asked.append(list(document_ids))
+        words = query.lower().split()
+        passages = [p for key in document_ids for p in split_pages(key, self._library.pages[key])]
+        hits = [Hit(passage=p, score=sum(word in p.text.lower() for word in words)) for p in passages]
+        found = sorted((hit for hit in hits if hit.score), key=lambda hit: -hit.score)[:top_k]
+        return Retrieval(hits=found, steps=[RetrievalStep(method="lexical", hits=len(found))])
+
+
+def scope_of(*documents: Document, owner: Owner = ANN) -> Scope:
+    """A scope of `owner` that names these documents, whoever they belong to."""
+    return Scope.over(owner, list(documents))

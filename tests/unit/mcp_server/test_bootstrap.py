@@ -1,0 +1,53 @@
+"""What the tools ask outside can be replaced in one place."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import SecretStr
+
+from core.errors import InvalidInput
+from core.mcp_contract import WebSearchResult
+from mcp_server.bootstrap import Outside, open_services
+from mcp_server.settings import Settings
+from mcp_server.tools.web_search import WebSearching
+from mcp_server.web.ports import WebPage
+
+
+class OnePage:
+    """A WebSearch that always finds the same page."""
+
+    name = "one page"
+
+    async def search(self, query: str, limit: int) -> list[WebPage]:
+        return [WebPage(title="Quay", url="https://quay.example/", text="It opens at seven.")]
+
+
+async def test_a_double_takes_the_place_of_what_the_settings_would_ask(tmp_path: Path) -> None:
+    def change(outside: Outside) -> Outside:
+        assert outside.web is None
+        return replace(outside, web=WebSearching(OnePage()))
+
+    async with open_services(Settings(data_dir=tmp_path), change) as services:
+        assert services.web is not None
+        found: WebSearchResult = await services.web.search("quay", 1)
+    assert [page.text for page in found.results] == ["It opens at seven."]
+
+
+@pytest.mark.parametrize(
+    ("engine", "lacks"), [("brave", "BRAVE_SEARCH_KEY"), ("google", "GOOGLE_SEARCH_ENGINE")]
+)
+async def test_a_search_engine_that_is_named_without_its_key_is_told_at_the_start(
+    tmp_path: Path, engine: Literal["brave", "google"], lacks: str
+) -> None:
+    settings = Settings(data_dir=tmp_path / "data", web_search=engine, google_search_key=SecretStr("key"))
+    with pytest.raises(InvalidInput, match=rf"ORC_WEB_SEARCH is {engine}, .*{lacks}"):
+        async with open_services(settings):
+            pass
+    assert not (tmp_path / "data").exists()
+
+
+async def test_without_a_key_nobody_searches_the_web(tmp_path: Path) -> None:
+    async with open_services(Settings(data_dir=tmp_path)) as services:
+        assert services.web is None

@@ -1,0 +1,96 @@
+"""follow_relation and get_ontology: over what has been analysed of the documents in scope, and no more."""
+
+import pytest
+
+from core.analysis.models import Entity, PageAnalysis, Relation
+from core.analysis.relations import Direction
+from core.models import Document
+from mcp_server.tools.relations import MAX_CONNECTIONS, Connections
+from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of
+
+TEXT = "Gulls are loud. Harbour Ltd owns\nthe Old Quay. The Old Quay is long."
+RELATION = Relation(
+    source="Harbour Ltd", type="owns", target="Old Quay", evidence="Harbour Ltd owns the Old Quay."
+)
+NAMES = [Entity(name="Harbour Ltd", type="organization"), Entity(name="Old Quay", type="place")]
+
+
+@pytest.fixture
+def connections(library: FakeLibrary, analyses: Analyses) -> Connections:
+    return Connections(library, analyses)
+
+
+@pytest.fixture
+async def document(library: FakeLibrary, analyses: Analyses) -> Document:
+    """Its first page states a relation, its second only names somebody."""
+    document = library.add("a.pdf", TEXT, "All is quiet. Harbour Ltd says nothing.")
+    await analyses.analysed(
+        document,
+        PageAnalysis(page=1, summary="Who owns what.", entities=NAMES, relations=[RELATION]),
+        PageAnalysis(page=2, entities=NAMES[:1]),
+    )
+    return document
+
+
+async def test_a_relation_leads_to_its_page_and_to_the_words_that_state_it(
+    connections: Connections, document: Document
+) -> None:
+    found = await connections.follow(scope_of(document), "harbour ltd", None, "both")
+    stated, named = found.pages
+    assert (stated.page_number, stated.relation, stated.summary) == (1, RELATION, "Who owns what.")
+    assert stated.text == "Harbour Ltd owns\nthe Old Quay." == TEXT[stated.start : stated.end]
+    assert (named.page_number, named.relation, named.named) == (2, None, "Harbour Ltd")
+    assert named.text == "Harbour Ltd says nothing."
+    assert (found.documents, found.documents_analysed, found.truncated) == (1, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("entity", "relation_type", "direction", "stated"),
+    [
+        ("Harbour Ltd", None, "source", True),
+        ("Harbour Ltd", None, "target", False),
+        ("Old Quay", None, "target", True),
+        ("Harbour Ltd", "owns", "both", True),
+        ("Harbour Ltd", "sells", "both", False),
+    ],
+)
+async def test_the_type_and_the_direction_narrow_the_relations(
+    entity: str,
+    relation_type: str,
+    direction: Direction,
+    stated: bool,
+    connections: Connections,
+    document: Document,
+) -> None:
+    found = await connections.follow(scope_of(document), entity, relation_type, direction)
+    assert any(page.relation == RELATION for page in found.pages) is stated
+
+
+async def test_there_is_a_limit_that_is_told(
+    connections: Connections, library: FakeLibrary, analyses: Analyses
+) -> None:
+    long = library.add("long.pdf", *[TEXT] * (MAX_CONNECTIONS + 1))
+    pages = [
+        PageAnalysis(page=n, entities=NAMES, relations=[RELATION]) for n in range(1, MAX_CONNECTIONS + 2)
+    ]
+    await analyses.analysed(long, *pages)
+    found = await connections.follow(scope_of(long), "Old Quay", None, "both")
+    assert (len(found.pages), found.truncated) == (MAX_CONNECTIONS, True)
+
+
+async def test_nothing_out_of_scope_and_nothing_of_an_earlier_version_takes_part(
+    connections: Connections, library: FakeLibrary, analyses: Analyses, document: Document
+) -> None:
+    page = PageAnalysis(page=1, entities=NAMES, relations=[RELATION])
+    unscoped, stale = library.add("b.pdf", TEXT), library.add("c.pdf", TEXT)
+    foreign = library.add("a.pdf", TEXT, owner=BOB)
+    for other in (unscoped, foreign):
+        await analyses.analysed(other, page)
+    await analyses.analysed(stale, page, etag="v0")
+    scope = scope_of(document, stale, foreign)
+    found = await connections.follow(scope, "Harbour Ltd", None, "both")
+    assert {each.document_id for each in found.pages} == {document.document_id}
+    ontology = await connections.ontology(scope)
+    assert (ontology.documents, ontology.documents_analysed) == (2, 1)
+    assert {use.type: use.count for use in ontology.entity_types} == {"organization": 2, "place": 1}
+    assert [(use.type, use.count) for use in ontology.relation_types] == [("owns", 1)]

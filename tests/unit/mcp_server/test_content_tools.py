@@ -1,0 +1,138 @@
+"""documents_list, documents_get_summary and documents_get_content: what is there, and what not yet."""
+
+import pytest
+
+from core.analysis.models import AnalysisStatus, DocumentAnalysis
+from core.errors import NoReadableDocument, NotFound, OrcError
+from core.models import Document, DocumentStatus
+from mcp_server.tools.content import NOT_READY, SUMMARY_FAILED, Contents, page_marked
+from mcp_server.tools.documents_list import list_documents
+from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of, unheard
+
+LONG = "word " * 40
+
+
+@pytest.fixture
+def contents(library: FakeLibrary, analyses: Analyses) -> Contents:
+    return Contents(library, analyses, characters=100)
+
+
+async def refusal(contents: Contents, document: Document) -> OrcError:
+    with pytest.raises(OrcError) as raised:
+        await contents.summary(scope_of(document), document.document_id)
+    return raised.value
+
+
+async def test_a_summary_is_given_once_it_is_made(
+    contents: Contents, library: FakeLibrary, analyses: Analyses
+) -> None:
+    document = library.add("a.pdf", "Text.")
+    await analyses.analysed(document)
+    found = await contents.summary(scope_of(document), document.document_id)
+    assert (found.summary, found.method, found.filename) == ("It is about the quay.", "extractive", "a.pdf")
+
+
+@pytest.mark.parametrize("status", [DocumentStatus.UPLOADED, DocumentStatus.PROCESSING])
+async def test_a_summary_is_blocked_until_the_document_is_completed(
+    status: DocumentStatus, contents: Contents, library: FakeLibrary, analyses: Analyses
+) -> None:
+    document = library.add("a.pdf", "Text.", status=status)
+    await analyses.analysed(document)
+    refused = await refusal(contents, document)
+    assert (refused.code, refused.retryable) == (NOT_READY, True)
+    assert status in refused.message
+
+
+@pytest.mark.parametrize("analysis", [None, AnalysisStatus.PENDING, AnalysisStatus.RUNNING, "earlier bytes"])
+async def test_a_summary_is_blocked_until_it_is_made(
+    analysis: AnalysisStatus | str | None, contents: Contents, library: FakeLibrary, analyses: Analyses
+) -> None:
+    document = library.add("a.pdf", "Text.")
+    if analysis == "earlier bytes":
+        await analyses.analysed(document, etag="v0")
+    elif isinstance(analysis, AnalysisStatus):
+        await analyses.save(DocumentAnalysis(document_id=document.document_id, etag="v1", status=analysis))
+    refused = await refusal(contents, document)
+    assert (refused.code, refused.retryable) == (NOT_READY, True)
+    assert "completed" in refused.message
+
+
+async def test_a_summary_that_failed_is_not_worth_waiting_for(
+    contents: Contents, library: FakeLibrary, analyses: Analyses
+) -> None:
+    document = library.add("a.pdf", "Text.")
+    await analyses.save(
+        DocumentAnalysis(document_id=document.document_id, etag="v1").failed("The model refused.")
+    )
+    refused = await refusal(contents, document)
+    assert (refused.code, refused.retryable) == (SUMMARY_FAILED, False)
+    assert "The model refused." in refused.message
+
+
+async def test_a_document_without_text_has_no_summary(contents: Contents, library: FakeLibrary) -> None:
+    scan = library.add("scan.pdf", status=DocumentStatus.FAILED, readable=False, reason="It looks scanned.")
+    refused = await refusal(contents, scan)
+    assert isinstance(refused, NoReadableDocument)
+    assert not refused.retryable
+
+
+@pytest.mark.parametrize("status", [DocumentStatus.UPLOADED, DocumentStatus.COMPLETED])
+async def test_a_short_text_comes_whole_and_page_by_page_ready_or_not(
+    status: DocumentStatus, contents: Contents, library: FakeLibrary
+) -> None:
+    document = library.add("a.pdf", "One.", "Two.", status=status, readable=False)
+    found = await contents.content(scope_of(document), document.document_id, None, unheard)
+    assert found.kind == "text"
+    assert [(page.page_number, page.text, page.end) for page in found.pages] == [
+        (1, "One.", 4),
+        (2, "Two.", 4),
+    ]
+    assert page_marked(found) == "[Page 1]\nOne.\n\n[Page 2]\nTwo."
+
+
+async def test_a_long_text_comes_as_its_detailed_summary_and_says_so(
+    contents: Contents, library: FakeLibrary, analyses: Analyses
+) -> None:
+    document = library.add("a.pdf", LONG)
+    await analyses.analysed(document)
+    found = await contents.content(scope_of(document), document.document_id, None, unheard)
+    assert (found.kind, found.detailed_summary, found.pages) == ("detailed_summary", "Page 1: the quay.", [])
+    assert "200 characters" in found.reason
+    assert page_marked(found).endswith("Page 1: the quay.")
+
+
+async def test_the_caller_may_take_more_or_less_text(contents: Contents, library: FakeLibrary) -> None:
+    document = library.add("a.pdf", LONG)
+    found = await contents.content(scope_of(document), document.document_id, 200, unheard)
+    assert found.kind == "text"
+    with pytest.raises(OrcError) as raised:
+        await contents.content(scope_of(document), document.document_id, 199, unheard)
+    assert raised.value.code == NOT_READY
+
+
+async def test_documents_that_are_absent_foreign_or_out_of_scope_are_refused_alike(
+    contents: Contents, library: FakeLibrary
+) -> None:
+    mine, unscoped = library.add("a.pdf", "Text."), library.add("b.pdf", "Text.")
+    foreign = library.add("a.pdf", "Text.", owner=BOB)
+    told = set()
+    for document_id in ("absent", unscoped.document_id, foreign.document_id):
+        with pytest.raises(NotFound) as of_summary:
+            await contents.summary(scope_of(mine, foreign), document_id)
+        with pytest.raises(NotFound) as of_content:
+            await contents.content(scope_of(mine, foreign), document_id, None, unheard)
+        told |= {of_summary.value.message, of_content.value.message}
+    assert len(told) == 1
+
+
+async def test_the_list_says_which_documents_have_a_summary(library: FakeLibrary, analyses: Analyses) -> None:
+    done, stale, new = (library.add(name, "Text.") for name in ("a.pdf", "b.pdf", "c.pdf"))
+    library.add("unscoped.pdf", "Text.")
+    await analyses.analysed(done)
+    await analyses.analysed(stale, etag="v0")
+    listed = (await list_documents(library, analyses, scope_of(done, stale, new))).documents
+    assert [(each.filename, each.summary_available) for each in listed] == [
+        ("a.pdf", True),
+        ("b.pdf", False),
+        ("c.pdf", False),
+    ]

@@ -1,0 +1,86 @@
+"""What of the documents goes to a model with a small window, and what is told of the rest."""
+
+from pathlib import Path
+
+from core.bootstrap import open_documents
+from core.documents.scope import Scope
+from core.grounding.sources import Source
+from core.llm.model_catalog import REPLY
+from devkit.fakes import WordCounter
+from mcp_server.bootstrap import open_services
+from mcp_server.settings import Settings
+from mcp_server.tools.context_fitting import AROUND_A_SOURCE, INSTRUCTIONS, fitted, room_for_text
+from mcp_server.tools.document_context import Reading
+from tests.unit.mcp_server.stand_ins import ANN
+
+QUESTION = "When does the quay open?"
+AROUND = INSTRUCTIONS + REPLY + 5
+
+
+def reading_of(*words: int) -> Reading:
+    """A document with a page of so many words for each number, read whole."""
+    texts = ["word " * number for number in words]
+    sources = [
+        Source(number=n, document_id="d", blob_name="a.txt", page=n, start=0, text=text, page_text=text)
+        for n, text in enumerate(texts, 1)
+    ]
+    return Reading(mode="inline", reason="It fits.", sources=sources, pages=len(sources))
+
+
+def test_what_does_not_fit_is_left_out_and_counted() -> None:
+    window = AROUND + 2 * (100 + AROUND_A_SOURCE)
+    reading = fitted(reading_of(100, 100, 100, 100), QUESTION, window, WordCounter(), None)
+    assert [source.page for source in reading.sources] == [1, 2]
+    assert (reading.pages, reading.left_out) == (2, 2)
+    assert "2 of 4 sources were left out or cut" in reading.reason
+
+
+def test_of_a_first_page_that_is_larger_than_the_room_the_beginning_is_read() -> None:
+    window = AROUND + AROUND_A_SOURCE + 100
+    reading = fitted(reading_of(1000, 10), QUESTION, window, WordCounter(), None)
+    [source] = reading.sources
+    assert 80 <= len(source.text.split()) <= 100
+    assert len(source.page_text.split()) == 1000
+    assert (reading.pages, reading.left_out) == (1, 2)
+
+
+def test_what_fits_is_left_alone_whatever_the_window() -> None:
+    found = reading_of(100, 100)
+    for window in (AROUND + 2 * (100 + AROUND_A_SOURCE), 10**6):
+        assert fitted(found, QUESTION, window, WordCounter(), None) is found
+
+
+def test_a_large_window_takes_no_more_than_it_takes() -> None:
+    reading = fitted(reading_of(40_000, 40_000), QUESTION, 64_000, WordCounter(), None)
+    assert reading.left_out == 1
+
+
+async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path: Path) -> None:
+    filler = " ".join(
+        f"Paragraph {n} tells of the maintenance of pump {n} in some detail." for n in range(300)
+    )
+    window = 6000
+    settings = Settings(data_dir=tmp_path, context_window=window)
+    async with open_documents(settings) as opened:
+        source = tmp_path / "source.txt"
+        source.write_text(f"{filler}\n\nThe quay opens at seven.")
+        await opened.library.upload(ANN, "guide.txt", source)
+        documents = await opened.library.resolve(ANN, ["guide.txt"])
+    async with open_services(settings) as services:
+        chat = services.document_chat
+        found = await chat.answer(
+            Scope.over(ANN, documents), QUESTION, ["guide.txt"], [], Silent(), stream=False
+        )
+    assert room_for_text(window) < documents[0].tokens <= settings.inline_token_budget
+    assert found.answer.startswith("The quay opens at seven.")
+    assert found.metadata.left_out == 0
+
+
+class Silent:
+    """Tells nobody how the work goes on."""
+
+    def working(self, done: int, total: int, message: str) -> None:
+        """Not told."""
+
+    async def text(self, delta: str) -> None:
+        """Not told."""

@@ -1,0 +1,368 @@
+"""document_chat with PDFs that the model reads itself: what is sent, what is checked, what is told."""
+
+import asyncio
+import hashlib
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+
+from core.documents.attachments import build_provider_files
+from core.documents.ports import Progress
+from core.documents.scope import Scope
+from core.errors import DependencyDown
+from core.extraction import Extraction
+from core.infra.settings import CoreSettings
+from core.infra.sqlite import Database
+from core.llm.errors import ModelMisconfigured
+from core.llm.factory import build_chat_model
+from core.llm.provider import Provider, open_provider
+from core.llm.tokens import EstimatedTokenCounter
+from core.mcp_contract import DocumentChatResult
+from core.models import FileRef, Page
+from core.storage.sqlite import analyses as sqlite_analyses
+from core.storage.sqlite import catalog as catalog_schema
+from core.storage.sqlite import pages as sqlite_pages
+from core.storage.sqlite import queue as sqlite_queue
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
+from devkit.fakes import WordCounter
+from devkit.fakes_documents import DocumentSide, FakeExtractor
+from mcp_server.bootstrap import read_prompt
+from mcp_server.tools.document_chat import USUALLY, DocumentChat, Writing
+from mcp_server.tools.document_context import Reader, ReadingLimits
+from tests.unit.core.extraction.samples import pdf
+from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
+
+QUAY = "The quay opens at seven. The harbour master keeps the key."
+CRANE = "The crane of berth 9 lifts 40 tons."
+Chat = Callable[..., DocumentChat]
+
+
+class PdfExtractor(FakeExtractor):
+    """Reads PDFs for what they are, and everything else as text."""
+
+    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
+        if not file_name.endswith(".pdf"):
+            return await super().extract(source, file_name, progress)
+        content = await asyncio.to_thread(source.read_bytes)
+        texts = [page.extract_text() for page in PdfReader(io.BytesIO(content)).pages]
+        pages = [Page(number=number, text=text) for number, text in enumerate(texts, 1)]
+        digest = hashlib.sha256(content).hexdigest()
+        return Extraction(pages=pages, media_type="application/pdf", sha256=digest)
+
+
+class Listener:
+    """Keeps what a caller is shown while it waits."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def working(self, done: int, total: int, message: str) -> None:
+        """Not kept."""
+
+    async def text(self, delta: str) -> None:
+        self.shown.append(delta)
+
+
+@pytest.fixture
+def double() -> OpenAIDouble:
+    return OpenAIDouble()
+
+
+@pytest.fixture
+def base_url(double: OpenAIDouble) -> Iterator[str]:
+    with serving(double) as url:
+        yield url
+
+
+@pytest.fixture
+async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(
+        catalog_schema.SCHEMA, sqlite_pages.SCHEMA, sqlite_queue.SCHEMA, sqlite_analyses.SCHEMA
+    )
+    yield DocumentSide(tmp_path, database, extractor=PdfExtractor())
+    await database.close()
+
+
+@pytest.fixture(params=["chat completions", "responses"])
+def settings(base_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> CoreSettings:
+    """A provider that takes files, by either of its APIs."""
+    return CoreSettings(
+        data_dir=tmp_path,
+        openai_base_url=base_url,
+        responses_api=request.param == "responses",
+        provider_files="files",
+        model_retries=0,
+    )
+
+
+@pytest.fixture
+async def provider(settings: CoreSettings) -> AsyncIterator[Provider]:
+    opened = open_provider(settings)
+    assert opened is not None
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def chat_by(side: DocumentSide, settings: CoreSettings, provider: Provider) -> Chat:
+    """Makes the tool, with documents sent by `provider_files`."""
+
+    def make(way: str = "files") -> DocumentChat:
+        limits = ReadingLimits(whole=1000, unindexed=1000, passages=5)
+        given = settings.model_copy(update={"provider_files": way})
+        return DocumentChat(
+            counter=WordCounter(),
+            window=128_000,
+            library=side.library,
+            reader=Reader(side.library, WordRetriever(FakeLibrary()), limits),
+            read_boxes=side.pages.boxes,
+            files=build_provider_files(
+                given, provider, catalog=side.catalog, blobs=side.blobs, clock=lambda: datetime.now(UTC)
+            ),
+            named=lambda _: build_chat_model(given, "writer", EstimatedTokenCounter(), provider),
+            prompt=read_prompt("document_chat"),
+            revise=read_prompt("revise"),
+        )
+
+    return make
+
+
+@pytest.fixture
+def chat(chat_by: Chat) -> DocumentChat:
+    return chat_by()
+
+
+async def put(side: DocumentSide, name: str, content: bytes) -> None:
+    source = side.folder / "source"
+    source.write_bytes(content)
+    await side.library.upload(ANN, name, source)
+
+
+async def ask(
+    side: DocumentSide,
+    chat: DocumentChat,
+    *names: str,
+    cached: list[FileRef] | None = None,
+    listener: Listener | None = None,
+    writing: Writing = USUALLY,
+) -> DocumentChatResult:
+    """A question over these documents; streamed where somebody listens."""
+    documents = await side.library.resolve(ANN, names)
+    return await chat.answer(
+        Scope.over(ANN, documents),
+        "When does the quay open?",
+        names,
+        cached or [],
+        listener or Listener(),
+        stream=listener is not None,
+        writing=writing,
+    )
+
+
+def sent(double: OpenAIDouble, number: int = -1) -> str:
+    return json.dumps(double.requests[number].body)
+
+
+def ways(result: DocumentChatResult) -> list[str | None]:
+    return [file.sent_as for file in result.metadata.files]
+
+
+@pytest.mark.parametrize("way", ["files", "base64", "text"])
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_a_citation_is_checked_against_our_own_text_whatever_was_sent(
+    way: str, listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf("Harbour rules.", QUAY))
+    double.script.replies.append(Reply(text="The quay opens at seven [S2]. The quay opens at nine [S2]."))
+    result = await ask(side, chat_by(way), "a.pdf", listener=Listener() if listens else None)
+    assert [(c.page, c.verified) for c in result.citations] == [(2, True), (2, False)]
+    assert 'nine [Page 2 of Document "a.pdf", not verified]' in result.answer
+    assert result.metadata.mode == "inline"
+    assert ways(result) == [{"files": "file"}.get(way, way)]
+    assert (QUAY in sent(double)) == (way == "text")
+    assert (f'"{result.files[0].file_id}"' in sent(double)) == (way == "files")
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_is_the_same_whether_it_is_streamed_or_not(
+    listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    double.script.replies.append(Reply(text=" \n The quay opens at seven [S1]. \n "))
+    listener = Listener()
+    result = await ask(side, chat_by("text"), "a.txt", listener=listener if listens else None)
+    assert result.answer == 'The quay opens at seven [Page 1 of Document "a.txt"].'
+    assert "".join(listener.shown) == (result.answer if listens else "")
+
+
+@pytest.mark.parametrize("said", [" \n ", "[S1]"])
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_that_shows_nothing_is_a_failure(
+    said: str, listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    double.script.replies.append(Reply(text=said))
+    with pytest.raises(DependencyDown, match="empty answer"):
+        await ask(side, chat_by("text"), "a.txt", listener=Listener() if listens else None)
+
+
+async def test_a_file_stands_behind_the_label_that_numbers_its_pages(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(CRANE, QUAY))
+    await put(side, "b.txt", CRANE.encode())
+    await put(side, 'c" sources="S1.pdf', pdf(CRANE, "", QUAY))
+    result = await ask(side, chat, "a.pdf", "b.txt", 'c" sources="S1.pdf')
+    parts = _parts(double)
+    assert [part["type"] for part in parts][:-1] == ["text", "file", "text", "file"]
+    assert parts[0]["text"] == '<file document="a.pdf" pages="1 to 2" sources="S1 to S2"/>'
+    assert 'c&quot; sources=&quot;S1.pdf" pages="1 to 3" sources="S4 to S6"/>' in parts[2]["text"]
+    assert f'<source id="3" document="b.txt" page="1">\n{CRANE}' in parts[4]["text"]
+    assert [part["file_id"] for part in parts if part["type"] == "file"] == [
+        result.files[0].file_id,
+        result.files[2].file_id,
+    ]
+    assert ways(result) == ["file", "text", "file"]
+    assert result.metadata.reason.endswith('Sent by file id: a.pdf, c" sources="S1.pdf.')
+    assert result.metadata.pages_read == 6
+
+
+def _parts(double: OpenAIDouble) -> list[dict[str, str]]:
+    """The parts of the last question, in the words of either API."""
+    body = double.requests[-1].body
+    content = (body.get("messages") or body["input"])[-1]["content"]
+    named = {"input_text": "text", "input_file": "file"}
+    return [
+        {**part, **part.get("file", {}), "type": named.get(part["type"], part["type"])} for part in content
+    ]
+
+
+async def test_a_page_whose_text_is_not_known_verifies_nothing(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY, ""))
+    double.script.replies.append(Reply(text="The quay opens at seven [S2]."))
+    result = await ask(side, chat, "a.pdf")
+    assert [(c.page, c.verified) for c in result.citations] == [(2, False)]
+    assert result.answer == 'The quay opens at seven [Page 2 of Document "a.pdf", not verified].'
+    assert not result.metadata.grounding.grounded
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_a_lost_file_is_sent_again_unseen(
+    listens: bool, side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    await put(side, "b.pdf", pdf(CRANE))
+    first = await ask(side, chat, "a.pdf", "b.pdf")
+    del double.files.files[first.files[0].file_id]
+    listener = Listener() if listens else None
+    second = await ask(side, chat, "a.pdf", "b.pdf", cached=first.files, listener=listener)
+    assert double.files.uploads == 3
+    assert [file.status for file in second.metadata.files] == ["created", "reused"]
+    assert second.answer == first.answer
+    assert second.metadata.usage.model_calls == 2
+    if listener:
+        assert "".join(listener.shown) == second.answer
+
+
+async def test_only_one_repetition_is_made(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    double.script.failures.extend([Failure(status=404)] * 3)
+    with pytest.raises(ModelMisconfigured):
+        await ask(side, chat, "a.pdf")
+    assert len(double.requests) == 2
+
+
+async def test_nothing_is_repeated_once_text_was_passed_on(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    double.script.failures.append(Failure(after_tokens=2, code="context_length_exceeded"))
+    listener = Listener()
+    with pytest.raises(Exception, match="more text than the model"):
+        await ask(side, chat, "a.pdf", listener=listener)
+    assert listener.shown
+    assert len(double.requests) == 1
+
+
+async def test_an_outage_has_nothing_to_do_with_files(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    double.script.failures.append(Failure(status=503))
+    with pytest.raises(DependencyDown):
+        await ask(side, chat, "a.pdf")
+    assert len(double.requests) == 1
+    assert "retrieve" not in double.files.log
+
+
+async def test_files_that_are_too_much_go_as_text(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    double.script.failures.append(Failure(status=400, code="context_length_exceeded"))
+    result = await ask(side, chat, "a.pdf")
+    assert ways(result) == ["text"]
+    assert "Sent as text: a.pdf. This is more text than" in result.metadata.reason
+    assert QUAY in sent(double)
+    assert result.citations[0].verified
+
+
+async def test_a_model_that_reads_no_files_gets_text_from_then_on(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    double.script.reads_files = False
+    await put(side, "a.pdf", pdf(QUAY))
+    for calls in (2, 3):
+        result = await ask(side, chat, "a.pdf")
+        assert ways(result) == ["text"]
+        assert "The model reads no files" in result.metadata.reason
+        assert result.citations[0].verified
+        assert len(double.requests) == calls
+
+
+async def test_without_a_files_api_the_file_goes_along(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    double.files.refuse = 404
+    await put(side, "a.pdf", pdf(QUAY))
+    result = await ask(side, chat, "a.pdf")
+    assert ways(result) == ["base64"]
+    assert "stores no files" in result.metadata.reason
+    assert result.citations[0].verified
+    again = await ask(side, chat, "a.pdf", cached=result.files)
+    assert [file.status for file in again.metadata.files] == ["reused"]
+
+
+async def test_a_made_up_id_is_neither_used_nor_called_reused(
+    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    made_up = FileRef(file_id="file-made-up", blob_name="a.pdf")
+    result = await ask(side, chat, "a.pdf", cached=[made_up])
+    assert [file.status for file in result.metadata.files] == ["created"]
+    assert "file-made-up" not in sent(double)
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_that_reaches_its_cap_is_kept_and_said_to_be_cut(
+    listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.pdf", pdf(QUAY))
+    double.script.replies.append(Reply(text="The quay opens at seven [S1].", finish_reason="length"))
+    listener = Listener() if listens else None
+    result = await ask(side, chat_by("text"), "a.pdf", listener=listener, writing=Writing(max_tokens=9))
+    assert result.answer.startswith("The quay opens at seven")
+    assert "The answer was cut at its limit of 9 tokens." in result.metadata.grounding.issues
+    assert not result.metadata.grounding.grounded
+    asked = double.requests[-1].body
+    assert 9 in (asked.get("max_completion_tokens"), asked.get("max_output_tokens"))

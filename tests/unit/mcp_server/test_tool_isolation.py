@@ -1,0 +1,170 @@
+"""Every tool that takes an identifier refuses one out of scope like one of nothing, and says so by code."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.server import MCPServer
+from mcp_types import CallToolResult, TextContent
+
+from core.bootstrap import open_documents
+from core.documents.names import BlobPath, Owner, page_id
+from core.documents.scope import Scope
+from core.models import Document
+from mcp_server.bootstrap import open_services
+from mcp_server.registry.registration import ERRORS_META_KEY
+from mcp_server.server import build_stdio_server
+from mcp_server.settings import Settings
+from scripts.describe_tools import live_tools
+
+ANN, BOB = Owner("acme", "ann", "c-1"), Owner("acme", "bob", "c-2")
+SECRET = "The canary sings at noon."
+IDENTIFIERS = {"document_id", "page_id"}
+HARMLESS = {
+    "query",
+    "top_k",
+    "limit",
+    "page_number",
+    "entity_value",
+    "relation_type",
+    "direction",
+    "question",
+}
+HARMLESS |= {"max_chars", "document_names", "cached_file_info", "revision"}
+Arguments = dict[str, Any]
+
+CALLS: dict[str, list[Arguments]] = {
+    "get_page": [{"document_id": "DOCUMENT", "page_number": 1}, {"page_id": "PAGE"}],
+    "documents_get_summary": [{"document_id": "DOCUMENT"}],
+    "documents_get_content": [{"document_id": "DOCUMENT"}],
+    "documents_analyze": [{"document_id": "DOCUMENT", "question": "When does the canary sing?"}],
+}
+"""How to call each tool that takes an identifier: once for each way of giving it."""
+SEARCHES: dict[str, Arguments] = {
+    "semantic_search": {"query": "canary noon"},
+    "search_pages": {"query": "canary noon"},
+    "follow_relation": {"entity_value": "canary"},
+    "get_ontology": {},
+    "documents_list": {},
+}
+
+
+@pytest.fixture
+async def own(tmp_path: Path) -> AsyncIterator[Document]:
+    """A document of Ann's; another of hers and one of Bob's of the same name lie in the same store."""
+    async with open_documents(Settings(data_dir=tmp_path)) as documents:
+        for owner, name, text in (
+            (ANN, "own.txt", "Quay."),
+            (ANN, "more.txt", SECRET),
+            (BOB, "own.txt", SECRET),
+        ):
+            source = tmp_path / "source.txt"
+            source.write_text(text)
+            await documents.library.upload(owner, name, source)
+        [document] = await documents.library.resolve(ANN, ["own.txt"])
+        yield document
+
+
+@pytest.fixture
+async def server(own: Document, tmp_path: Path) -> AsyncIterator[MCPServer[None]]:
+    """A server for Ann whose token names her own document, and Bob's, which it should not."""
+    foreign = own.model_copy(update={"document_id": BlobPath(BOB, "own.txt").document_id})
+    async with open_services(Settings(data_dir=tmp_path)) as services:
+        yield build_stdio_server(services, lambda: Scope.over(ANN, [own, foreign]))
+
+
+async def call(server: MCPServer[None], name: str, arguments: Arguments) -> CallToolResult:
+    """One call in a session of its own."""
+    async with Client(server) as client:
+        return await client.call_tool(name, arguments)
+
+
+def filled(arguments: Arguments, document_id: str) -> Arguments:
+    values = {"DOCUMENT": document_id, "PAGE": page_id(document_id, 1)}
+    return {name: values.get(value, value) for name, value in arguments.items()}
+
+
+def failure(result: CallToolResult) -> Arguments:
+    assert result.is_error
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    told: Arguments = json.loads(content.text)
+    return told
+
+
+async def test_every_argument_of_every_tool_is_known_to_these_tests() -> None:
+    for tool in await live_tools():
+        names = set(tool.input_schema["properties"])
+        assert names - IDENTIFIERS <= HARMLESS, f"{tool.name}: an argument that may name something"
+        ways = [name for arguments in CALLS.get(tool.name, []) for name in arguments]
+        assert names & IDENTIFIERS <= set(ways), f"teach CALLS about {tool.name}"
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_what_is_foreign_out_of_scope_or_absent_is_refused_alike(
+    name: str, server: MCPServer[None]
+) -> None:
+    elsewhere = [
+        BlobPath(ANN, "more.txt").document_id,
+        BlobPath(BOB, "own.txt").document_id,
+        BlobPath(ANN, "absent.txt").document_id,
+        "own.txt",
+        "../own.txt",
+    ]
+    for arguments in CALLS[name]:
+        told = [failure(await call(server, name, filled(arguments, each))) for each in elsewhere]
+        assert (told[0]["code"], told[0]["retryable"]) == ("not_found", False)
+        assert told == [told[0]] * len(elsewhere)
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_what_is_in_scope_is_not_refused_as_absent(
+    name: str, server: MCPServer[None], own: Document
+) -> None:
+    for arguments in CALLS[name]:
+        result = await call(server, name, filled(arguments, own.document_id))
+        assert not result.is_error or failure(result)["code"] == "not_ready"
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+async def test_a_search_never_leaves_the_scope(name: str, server: MCPServer[None]) -> None:
+    result = await call(server, name, SEARCHES[name])
+    assert not result.is_error
+    shown = result.model_dump_json()
+    assert "canary sings" not in shown
+    assert "more.txt" not in shown
+    assert BlobPath(BOB, "own.txt").document_id not in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("get_page", {}),
+        ("get_page", {"page_number": 1}),
+        ("semantic_search", {"query": "quay", "top_k": 51}),
+        ("semantic_search", {"query": ""}),
+        ("search_pages", {"query": "quay", "limit": 21}),
+        ("follow_relation", {"entity_value": "quay", "direction": "sideways"}),
+        ("documents_get_content", {"document_id": "x", "max_chars": 0}),
+        ("documents_analyze", {"document_id": "x"}),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_said_to_be_invalid(
+    name: str, arguments: Arguments, server: MCPServer[None]
+) -> None:
+    told = failure(await call(server, name, arguments))
+    assert (told["code"], told["retryable"]) == ("invalid_input", False)
+
+
+async def test_a_summary_that_is_not_ready_may_be_asked_for_again(
+    server: MCPServer[None], own: Document
+) -> None:
+    """Nothing works through the queue here, so the document stays as it was uploaded."""
+    told = failure(await call(server, "documents_get_summary", {"document_id": own.document_id}))
+    assert (told["code"], told["retryable"]) == ("not_ready", True)
+    assert own.status in told["message"]
+    tools = {tool.name: tool for tool in await server.list_tools()}
+    assert "not_ready" in (tools["documents_get_summary"].meta or {})[ERRORS_META_KEY]

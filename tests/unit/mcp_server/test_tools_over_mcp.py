@@ -1,0 +1,119 @@
+"""The tools through an MCP client: results fit their schemas, people get text, and progress is told."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import pytest
+from mcp import Client
+from mcp.server import MCPServer
+from mcp_types import TextContent
+
+from core.bootstrap import open_documents
+from core.documents.names import page_id
+from core.documents.scope import Scope
+from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
+from core.models import Document
+from mcp_server.bootstrap import open_services
+from mcp_server.server import build_stdio_server
+from mcp_server.settings import Settings
+from tests.unit.mcp_server.stand_ins import ANN
+
+QUAY = "The quay opens at seven. The harbour master keeps the key."
+LONG = f"{'Nothing of note happened in the harbour. ' * 4000}\n\n{QUAY}"
+CALLS: dict[str, dict[str, Any]] = {
+    "documents_list": {},
+    "documents_get_content": {"document_id": "DOCUMENT"},
+    "documents_analyze": {"document_id": "DOCUMENT", "question": "When does the quay open?"},
+    "document_chat": {"question": "When does the quay open?", "document_names": ["quay.txt"]},
+    "semantic_search": {"query": "quay opens"},
+    "search_pages": {"query": "quay opens"},
+    "get_page": {"page_id": "PAGE"},
+    "follow_relation": {"entity_value": "harbour master"},
+    "get_ontology": {},
+}
+
+
+@pytest.fixture
+async def documents(tmp_path: Path) -> list[Document]:
+    """A short document and a long one; neither is indexed, since no worker runs."""
+    async with open_documents(Settings(data_dir=tmp_path)) as opened:
+        for name, text in (("quay.txt", QUAY), ("long.txt", LONG)):
+            source = tmp_path / "source.txt"
+            source.write_text(text)
+            await opened.library.upload(ANN, name, source)
+        return await opened.library.resolve(ANN, ["quay.txt", "long.txt"])
+
+
+@pytest.fixture
+async def server(documents: list[Document], tmp_path: Path) -> AsyncIterator[MCPServer[None]]:
+    async with open_services(Settings(data_dir=tmp_path)) as services:
+        yield build_stdio_server(services, lambda: Scope.over(ANN, documents))
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_result_fits_its_schema_and_has_text_for_people(
+    name: str, server: MCPServer[None], documents: list[Document]
+) -> None:
+    document_id = documents[0].document_id
+    values = {"DOCUMENT": document_id, "PAGE": page_id(document_id, 1)}
+    arguments = {key: values.get(str(value), value) for key, value in CALLS[name].items()}
+    async with Client(server) as client:
+        result = await client.call_tool(name, arguments)
+        [schema] = [tool.output_schema for tool in (await client.list_tools()).tools if tool.name == name]
+    assert not result.is_error, result.content
+    jsonschema.validate(result.structured_content, schema or {})
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    assert content.text.strip()
+
+
+async def test_documents_that_are_not_indexed_are_searched_and_named_with_their_status(
+    server: MCPServer[None], documents: list[Document]
+) -> None:
+    async with Client(server) as client:
+        found = (await client.call_tool("semantic_search", {"query": "quay opens"})).structured_content or {}
+    assert "The quay opens at seven." in found["passages"][0]["text"]
+    told = {each["filename"]: (each["status"], each["searched"]) for each in found["documents"]}
+    assert told == {document.blob_name: (document.status, True) for document in documents}
+    assert documents[0].status != "completed"
+
+
+async def test_reading_a_long_document_is_told_as_it_goes_on(
+    server: MCPServer[None], documents: list[Document]
+) -> None:
+    heard: list[str] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message or "")
+
+    arguments = {"document_id": documents[1].document_id, "question": "When does the quay open?"}
+    async with Client(server) as client:
+        result = await client.call_tool("documents_analyze", arguments, progress_callback=hear)
+    found = result.structured_content or {}
+    assert "The quay opens at seven." in found["answer"]
+    assert found["metadata"]["chunks"] > 1
+    assert any(message.startswith("Reading the document in parts (1 of") for message in heard)
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        ({MODEL_META_KEY: "another"}, "The configured models are: extractive."),
+        ({MODEL_META_KEY: ["extractive"]}, "is a name"),
+        ({CAP_META_KEY: 0}, "a number from 1"),
+        ({MODEL_META_KEY: "extractive", CAP_META_KEY: 200}, ""),
+    ],
+    ids=["a model that is not here", "no name", "no cap", "the model that is here"],
+)
+async def test_a_caller_may_choose_among_the_models_that_are_configured(
+    meta: dict[str, Any], told: str, server: MCPServer[None]
+) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool("document_chat", CALLS["document_chat"], meta=cast(Any, meta))
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    assert result.is_error == bool(told)
+    assert told in content.text
+    assert not told or '"code":"invalid_input"' in content.text

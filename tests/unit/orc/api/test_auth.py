@@ -1,0 +1,272 @@
+"""Who is calling: the local user only locally, EasyAuth by its header, tokens by their signature."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from fastapi import Request
+
+from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated
+from devkit.system import principal_headers
+from orc.api.auth import BearerTokens, EasyAuth, LocalUser, build_authenticator
+from orc.cli.processes import free_port
+from orc.settings import AuthMode, Settings
+
+ISSUER, AUDIENCE = "https://login.example.com/t/v2.0", "api://orc"
+
+
+def request(host: str = "127.0.0.1:7071", client: str | None = "127.0.0.1", **headers: str) -> Request:
+    named = {"host": host, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    raw = [(name.encode(), value.encode()) for name, value in named.items()]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "scheme": "http"}
+    address = None if client is None else (client, 5)
+    return Request({**scope, "headers": raw, "client": address, "server": ("127.0.0.1", 7071)})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:7071", "localhost:7071", "[::1]:7071"])
+async def test_a_local_caller_is_the_local_user(host: str) -> None:
+    caller = await LocalUser(Settings()).identify(request(host))
+    assert (caller.organization_id, caller.user_id) == ("local", "me")
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        request(client="10.0.0.7"),
+        request(client=None),
+        request(client="testclient"),
+        request(host="testserver"),
+        request(host="[::1"),
+        request(host=""),
+        request(host="evil.example:7071"),
+        request(x_forwarded_host="evil.example:7071"),
+        request(x_forwarded_host="evil.example"),
+        request(x_forwarded_for="10.0.0.7"),
+        request(x_forwarded_for="127.0.0.1, 10.0.0.7:4711"),
+        request(x_forwarded_for="2001:db8::1"),
+    ],
+    ids=[
+        "address",
+        "no address",
+        "a word for an address",
+        "another name",
+        "half a name",
+        "no name",
+        "name",
+        "forwarded name",
+        "no port",
+        "forwarded address",
+        "behind another",
+        "ipv6",
+    ],
+)
+async def test_a_caller_from_elsewhere_or_by_another_name_is_nobody(foreign: Request) -> None:
+    with pytest.raises(NotAuthenticated):
+        await LocalUser(Settings()).identify(foreign)
+
+
+async def test_a_local_caller_behind_the_local_functions_host_is_the_local_user() -> None:
+    forwarded = request(x_forwarded_host="localhost:7071", x_forwarded_for="127.0.0.1:51000")
+    assert (await LocalUser(Settings()).identify(forwarded)).user_id == "me"
+    forwarded = request(x_forwarded_host="[::1]:7071", x_forwarded_for="::1, [::1]:51000")
+    assert (await LocalUser(Settings()).identify(forwarded)).user_id == "me"
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1:7071", "http://[::1]:7071"])
+async def test_a_page_of_this_machine_may_ask(origin: str) -> None:
+    assert (await LocalUser(Settings()).identify(request(origin=origin))).user_id == "me"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "http://localhost.evil.example",
+        "http://127.0.0.1@evil.example",
+        "null",
+        "",
+        "http://[",
+    ],
+)
+async def test_a_page_of_another_site_may_not(origin: str) -> None:
+    with pytest.raises(Forbidden, match="other sites"):
+        await LocalUser(Settings()).identify(request(origin=origin))
+
+
+async def test_on_azure_there_is_no_local_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBSITE_INSTANCE_ID", "abc")
+    with pytest.raises(NotAuthenticated, match="ORC_AUTH_MODE"):
+        await LocalUser(Settings()).identify(request())
+
+
+async def test_easyauth_gives_tenant_user_and_roles() -> None:
+    headers = principal_headers("contoso", "ada", "orc.admin")
+    caller = await EasyAuth().identify(request(x_ms_client_principal=headers["x-ms-client-principal"]))
+    assert (caller.organization_id, caller.user_id, caller.roles) == (
+        "contoso",
+        "ada",
+        frozenset({"orc.admin"}),
+    )
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "not base64!",
+        base64.b64encode(b"[]").decode(),
+        base64.b64encode(json.dumps({"claims": [{"typ": "oid", "val": "ada"}]}).encode()).decode(),
+        principal_headers("../contoso", "ada")["x-ms-client-principal"],
+        principal_headers("contoso", "a/b")["x-ms-client-principal"],
+    ],
+    ids=["none", "garbage", "no claims", "no tenant", "tenant that is a path", "user that is a path"],
+)
+async def test_a_principal_that_cannot_be_used_is_nobody(header: str) -> None:
+    with pytest.raises(NotAuthenticated):
+        await EasyAuth().identify(request(x_ms_client_principal=header))
+
+
+@pytest.fixture(scope="module")
+def key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture(scope="module")
+def jwks_url(key: rsa.RSAPrivateKey) -> Iterator[str]:
+    """Where the issuer publishes its key."""
+    jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key()))
+    published = json.dumps({"keys": [{**jwk, "kid": "k1", "use": "sig"}]}).encode()
+    with publishing(published) as url:
+        yield url
+
+
+@contextmanager
+def publishing(published: bytes, *, status: int = 200, promised: int = 0) -> Iterator[str]:
+    """The address of a server that always answers this, maybe after it promised more."""
+
+    class Keys(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(promised or len(published)))
+            self.end_headers()
+            self.wfile.write(published)
+
+        def log_message(self, *args: Any) -> None:
+            return None
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Keys) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/keys"
+        server.shutdown()
+
+
+@pytest.fixture
+def tokens(jwks_url: str) -> BearerTokens:
+    return verifying_with(jwks_url)
+
+
+def verifying_with(jwks_url: str) -> BearerTokens:
+    settings = Settings(
+        auth_mode=AuthMode.JWT, jwt_issuer=ISSUER, jwt_audience=AUDIENCE, jwt_jwks_url=jwks_url
+    )
+    authenticator = build_authenticator(settings)
+    assert isinstance(authenticator, BearerTokens)
+    return authenticator
+
+
+def bearer(key: Any, algorithm: str = "RS256", **claims: Any) -> Request:
+    given = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "exp": int(time.time()) + 60,
+        "tid": "contoso",
+        "oid": "ada",
+        **claims,
+    }
+    token = jwt.encode(given, key, algorithm, headers={"kid": "k1"})
+    return request(authorization=f"Bearer {token}")
+
+
+async def test_a_token_of_the_issuer_is_its_user(tokens: BearerTokens, key: rsa.RSAPrivateKey) -> None:
+    caller = await tokens.identify(bearer(key, roles=["reader"]))
+    assert (caller.organization_id, caller.user_id, caller.roles) == ("contoso", "ada", frozenset({"reader"}))
+
+
+@pytest.mark.parametrize(
+    ("given", "roles"),
+    [
+        ("reader", {"reader"}),
+        (["a", "b"], {"a", "b"}),
+        (None, set()),
+        (7, set()),
+        (["a", 7], {"a"}),
+        ({"a": 1}, set()),
+    ],
+)
+async def test_roles_come_as_a_list_or_as_one_text(
+    tokens: BearerTokens, key: rsa.RSAPrivateKey, given: Any, roles: set[str]
+) -> None:
+    assert (await tokens.identify(bearer(key, roles=given))).roles == roles
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [{"iss": "https://evil.example"}, {"aud": "api://other"}, {"exp": 1}, {"oid": None}, {"tid": "a/b"}],
+    ids=["issuer", "audience", "expired", "no user", "tenant that is a path"],
+)
+async def test_a_token_that_is_off_in_any_way_is_nobody(
+    tokens: BearerTokens, key: rsa.RSAPrivateKey, claims: dict[str, Any]
+) -> None:
+    with pytest.raises(NotAuthenticated):
+        await tokens.identify(bearer(key, **claims))
+
+
+async def test_a_token_signed_by_somebody_else_is_nobody(tokens: BearerTokens) -> None:
+    other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    with pytest.raises(NotAuthenticated):
+        await tokens.identify(bearer(other))
+    with pytest.raises(NotAuthenticated):
+        await tokens.identify(bearer("a shared secret of at least 32 bytes", algorithm="HS256"))
+    with pytest.raises(NotAuthenticated):
+        await tokens.identify(request())
+
+
+async def test_keys_that_cannot_be_fetched_are_nobodys_fault_but_the_issuers(key: rsa.RSAPrivateKey) -> None:
+    with (
+        publishing(b"down for maintenance") as no_json,
+        publishing(b'{"keys"', promised=500) as cut_short,
+        publishing(b"{}", status=500) as failing,
+    ):
+        for url in (no_json, cut_short, failing, f"http://127.0.0.1:{free_port()}/keys"):
+            with pytest.raises(DependencyDown) as down:
+                await verifying_with(url).identify(bearer(key))
+            assert down.value.dependency == "identity"
+            assert url not in down.value.message
+
+
+async def test_a_token_that_cannot_be_read_is_nobody_whatever_the_keys_do() -> None:
+    unreachable = verifying_with(f"http://127.0.0.1:{free_port()}/keys")
+    for header in ("Bearer no.token.here", "Bearer x", "Bearer", "Basic YTpi"):
+        with pytest.raises(NotAuthenticated):
+            await unreachable.identify(request(authorization=header))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"jwt_issuer": ISSUER, "jwt_audience": AUDIENCE},
+        {"jwt_issuer": ISSUER, "jwt_audience": AUDIENCE, "jwt_jwks_url": "file:///etc/keys"},
+    ],
+    ids=["no address of keys", "address that is not of the web"],
+)
+def test_settings_that_cannot_verify_any_token_are_named(settings: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match="ORC_JWT_JWKS_URL"):
+        build_authenticator(Settings(auth_mode=AuthMode.JWT).model_copy(update=settings))

@@ -1,0 +1,54 @@
+"""Sessions find the caller's own conversation, always the same, and nobody else's."""
+
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.documents.scope import ScopeTokens
+from orc.api.chat_sessions import SessionIds
+from orc.identity import Principal
+
+SESSIONS = SessionIds(ScopeTokens("k" * 48).sub_key("sessions"))
+ELSEWHERE = SessionIds(ScopeTokens("l" * 48).sub_key("sessions"))
+# Few letters, so that what differs as a whole often agrees when it is put one after the other.
+WORDS = st.text(st.sampled_from('ab",\\ é'), min_size=1, max_size=4)
+CALLERS = st.builds(Principal, WORDS, WORDS)
+KNOWN = st.tuples(CALLERS, WORDS, WORDS)
+ANN = Principal("acme", "ann")
+
+
+def conversations(known: tuple[Principal, str, str], sessions: SessionIds = SESSIONS) -> list[str]:
+    """The conversations that this knowledge leads to: by words and client, and by a name."""
+    caller, words, client = known
+    return [sessions.begun_with(caller, words, client), sessions.named(caller, words)]
+
+
+@given(KNOWN, KNOWN)
+def test_conversations_are_the_same_for_the_same_knowledge_and_apart_for_any_other(
+    one: tuple[Principal, str, str], other: tuple[Principal, str, str]
+) -> None:
+    begun, named = conversations(one)
+    assert conversations(one) == [begun, named]
+    assert begun != named
+    for conversation in (begun, named):
+        assert str(uuid.UUID(conversation)) == conversation
+    if one != other:
+        assert begun not in conversations(other)
+    if one[:2] != other[:2]:
+        assert named not in conversations(other)
+
+
+@given(KNOWN)
+def test_whoever_lacks_the_key_cannot_tell_which_conversation_it_is(
+    known: tuple[Principal, str, str],
+) -> None:
+    assert not {*conversations(known)} & {*conversations(known, ELSEWHERE)}
+
+
+def test_the_id_of_a_conversation_names_it() -> None:
+    conversation = str(uuid.uuid4())
+    assert SESSIONS.named(ANN, conversation) == conversation
+    assert SESSIONS.named(ANN, conversation.upper()) == conversation
+    for name in (conversation.replace("-", ""), f"{{{conversation}}}", f"{conversation}\n"):
+        assert SESSIONS.named(ANN, name) != conversation

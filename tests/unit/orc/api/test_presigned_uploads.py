@@ -1,0 +1,171 @@
+"""Tickets over HTTP: a file past the API into the store, what is refused, and what becomes of the bytes."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from core.documents.ingestion import Ingestion
+from core.documents.ports import BlobStore
+from core.documents.service import DocumentLibrary
+from core.documents.text_extraction import TextReader
+from core.documents.worker import Worker
+from core.storage.blob.documents import AzureBlobStore
+from devkit.azure.storage import fresh_container
+from devkit.azure.targets import Target
+from devkit.fakes_documents import DocumentSide, open_document_side
+from devkit.system import System, running
+from orc.api.app import create_app
+from orc.bootstrap import ServiceProvider, Services, open_services
+from orc.settings import Settings
+
+LIMIT = 1000
+
+
+class Opened(ServiceProvider):
+    """Services that a test has put together."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services.settings)
+        self.services = services
+
+    async def get(self) -> Services:
+        return self.services
+
+
+def services_over(side: DocumentSide, blobs: BlobStore, services: Services) -> Services:
+    stores = replace(side.stores, blobs=blobs)
+    reader = TextReader(stores, side.extractor, side.counter)
+    ingestion = Ingestion(stores, reader, max_bytes=LIMIT)
+    worker = Worker(stores, ingestion, lease_seconds=6)
+    return replace(services, library=DocumentLibrary(stores, reader, ingestion), worker=worker)
+
+
+@asynccontextmanager
+async def app_over(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+    app = create_app(services.settings)
+    app.state.services = Opened(services)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7071/api") as client:
+        yield client
+
+
+@pytest.fixture
+async def services(storage_target: Target, tmp_path: Path) -> AsyncIterator[Services]:
+    settings = Settings(data_dir=tmp_path, max_upload_bytes=LIMIT)
+    async with (
+        fresh_container(storage_target) as container,
+        open_document_side(tmp_path) as side,
+        open_services(settings) as opened,
+    ):
+        yield services_over(side, AzureBlobStore(*container), opened)
+
+
+@pytest.fixture
+async def client(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+    async with app_over(services) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[httpx.AsyncClient]:
+    """Whoever holds the ticket: without any identity of its own."""
+    async with httpx.AsyncClient() as opened:
+        yield opened
+
+
+@pytest.fixture
+def place() -> str:
+    return f"/conversations/{uuid.uuid4()}"
+
+
+async def put(browser: httpx.AsyncClient, ticket: dict[str, Any], body: bytes) -> None:
+    response = await browser.put(ticket["url"], content=body, headers=ticket["headers"])
+    assert response.status_code == 201, response.text
+
+
+async def documents(client: httpx.AsyncClient, place: str) -> list[dict[str, Any]]:
+    response = await client.get(f"{place}/documents")
+    assert response.status_code == 200
+    found: list[dict[str, Any]] = response.json()["documents"]
+    return found
+
+
+async def test_a_file_that_came_by_ticket_becomes_a_document(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, services: Services, place: str
+) -> None:
+    asked = await client.post(f"{place}/uploads", json={"file_name": "big 50%.txt", "size": 20})
+    assert asked.status_code == 201
+    ticket = asked.json()
+    assert ticket["blob_name"] == "big 50_.txt"
+    left = datetime.fromisoformat(ticket["expires_at"]) - datetime.now(UTC)
+    assert timedelta(minutes=14) < left <= timedelta(minutes=15)
+    assert await documents(client, place) == []
+    await put(browser, ticket, b"The fee is 7 euros.")
+    [seen] = await documents(client, place)
+    assert (seen["blob_name"], seen["status"], seen["size"]) == ("big 50_.txt", "uploaded", 19)
+    await services.worker.drain()
+    [read] = await documents(client, place)
+    assert (read["document_id"], read["status"]) == (seen["document_id"], "completed")
+
+
+async def test_a_file_that_is_larger_than_was_said_fails_unread(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, services: Services, place: str
+) -> None:
+    asked = await client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})
+    await put(browser, asked.json(), b"x" * (LIMIT + 1))
+    await documents(client, place)
+    await services.worker.drain()
+    [document] = await documents(client, place)
+    assert (document["status"], document["reason_code"]) == ("failed", "document_too_large")
+    assert "at most 1,000" in document["reason"]
+    await put(browser, asked.json(), b"x" * LIMIT)
+    await documents(client, place)
+    await services.worker.drain()
+    assert [document["status"] for document in await documents(client, place)] == ["completed"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"file_name": "a.txt", "size": LIMIT + 1}, 413, "document_too_large"),
+        ({"file_name": "../a.txt", "size": 1}, 400, "unsafe_name"),
+        ({"file_name": "a%2f..%2fb.txt", "size": 1}, 400, "unsafe_name"),
+        ({"file_name": "", "size": 1}, 400, "unsafe_name"),
+        ({"file_name": "a.exe", "size": 1}, 415, "unsupported_document"),
+        ({"file_name": "a.doc", "size": 1}, 415, "unsupported_document"),
+        ({"file_name": "a.txt", "size": 0}, 422, None),
+        ({"file_name": "a.txt", "size": 1, "more": 1}, 422, None),
+        ({"file_name": "a.txt"}, 422, None),
+    ],
+)
+async def test_what_an_upload_would_refuse_gets_no_ticket(
+    client: httpx.AsyncClient, place: str, body: dict[str, Any], status: int, code: str | None
+) -> None:
+    refused = await client.post(f"{place}/uploads", json=body)
+    assert refused.status_code == status
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert code is None or refused.json()["code"] == code
+    assert "sig=" not in refused.text
+    assert (await client.get(f"{place}/documents")).status_code == 404
+
+
+@pytest.fixture(scope="module")
+def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running(tmp_path_factory.mktemp("tickets")) as started:
+        yield started
+
+
+def test_a_store_on_disk_says_where_to_upload_instead(on_disk: System, place: str) -> None:
+    with on_disk.client() as client:
+        refused = client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})
+        assert refused.status_code == 409
+        assert refused.json()["code"] == "direct_upload_not_offered"
+        assert "/documents" in refused.json()["detail"]
+        assert client.get(f"{place}/documents").status_code == 404

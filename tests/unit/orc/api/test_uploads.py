@@ -1,0 +1,256 @@
+"""Uploading over HTTP: what comes in whole, what is refused with its reason, and what it costs the API."""
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from devkit.shared_data import SHARED, needs_shared
+from devkit.system import System, running, upload
+
+NASTY = SHARED / "data" / "nasty"
+MANIFEST: list[dict[str, Any]] = (
+    json.loads((NASTY / "manifest.json").read_text()) if (NASTY / "manifest.json").exists() else []
+)
+SECONDS = 20
+RSS_GROWTH_BYTES = 60 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running(tmp_path_factory.mktemp("uploads")) as started:
+        yield started
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[httpx.Client]:
+    with system.client() as opened:
+        yield opened
+
+
+@pytest.fixture
+def conversation() -> str:
+    return str(uuid.uuid4())
+
+
+def blobs_of(system: System, conversation: str) -> list[str]:
+    folder = system.data_dir / "blobs" / "local" / "me" / conversation
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def test_good_files_are_stored_and_bad_ones_named_in_one_response(
+    system: System, client: httpx.Client, conversation: str, handbook: Path
+) -> None:
+    response = upload(
+        client, conversation, handbook, ("broken.pdf", b"%PDF-1.7 nothing"), ("a.txt", b"A fee of 7.")
+    )
+    assert response.status_code == 201
+    body = response.json()
+    assert [document["blob_name"] for document in body["documents"]] == ["harbour-handbook.pdf", "a.txt"]
+    [error] = body["errors"]
+    assert error["field"] == "broken.pdf"
+    assert error["code"] == "corrupt"
+    assert blobs_of(system, conversation) == ["a.txt", "harbour-handbook.pdf"]
+
+
+def test_a_refused_file_leaves_nothing_behind(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    response = upload(client, conversation, ("broken.pdf", b"%PDF-1.7 nothing"))
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+    assert [error["field"] for error in response.json()["errors"]] == ["broken.pdf"]
+    assert blobs_of(system, conversation) == []
+    assert client.get(f"/conversations/{conversation}/documents").status_code == 404
+
+
+def test_a_file_put_into_the_folder_by_other_means_is_found_by_name(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    folder = system.data_dir / "blobs" / "local" / "me" / conversation
+    folder.mkdir(parents=True)
+    (folder / "note.txt").write_text("The mooring fee is 410 euros a day.")
+    body = {
+        "question": "What is the mooring fee?",
+        "conversation_id": conversation,
+        "blob_names": ["note.txt"],
+    }
+    answer = client.post("/orc", json=body).json()
+    assert "410 euros" in answer["answer"]
+    assert answer["citations"][0]["verified"]
+
+
+def test_a_deleted_document_is_gone_everywhere(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    place = f"/conversations/{conversation}/documents"
+    document_id = client.get(place).json()["documents"][0]["document_id"]
+    assert client.delete(f"{place}/{document_id}").status_code == 204
+    assert client.delete(f"{place}/{document_id}").status_code == 404
+    assert client.get(place).json()["documents"] == []
+    assert blobs_of(system, conversation) == []
+    body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
+    assert client.post("/orc", json=body).status_code == 404
+
+
+def test_references_to_a_deleted_document_are_not_handed_out_again(
+    client: httpx.Client, conversation: str
+) -> None:
+    upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    body = {"question": "What is the fee?", "conversation_id": conversation}
+    named = client.post("/orc", json={**body, "blob_names": ["a.txt"]}).json()
+    assert len(named["uploaded_file_refs"]) == 1
+    assert len(client.post("/orc", json=body).json()["uploaded_file_refs"]) == 1
+    [document] = client.get(f"/conversations/{conversation}/documents").json()["documents"]
+    client.delete(f"/conversations/{conversation}/documents/{document['document_id']}")
+    assert client.post("/orc", json=body).json()["uploaded_file_refs"] == []
+
+
+def test_uploading_a_name_again_replaces_what_it_says(client: httpx.Client, conversation: str) -> None:
+    body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
+    for fee in ("7 euros", "9 dollars"):
+        upload(client, conversation, ("a.txt", f"The fee is {fee}.".encode()))
+        assert fee in client.post("/orc", json=body).json()["answer"]
+
+
+def test_too_many_documents_in_one_question_are_refused(client: httpx.Client, conversation: str) -> None:
+    names = [f"{n}.txt" for n in range(4)]
+    upload(client, conversation, *[(name, b"Text.") for name in names])
+    body = {"question": "What?", "conversation_id": conversation, "blob_names": names}
+    response = client.post("/orc", json=body)
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == "blob_names"
+
+
+@needs_shared
+def test_every_odd_and_hostile_file_ends_as_its_manifest_says(system: System, client: httpx.Client) -> None:
+    assert system.process is not None
+    api = psutil.Process(system.process.pid)
+    before = 0
+    wrong: list[str] = []
+    for index, entry in enumerate(MANIFEST):
+        name = entry.get("upload_as") or entry["file"]
+        response = client.post(
+            f"/conversations/{uuid.uuid4()}/documents",
+            files=[("file", (name, (NASTY / entry["file"]).read_bytes()))],
+        )
+        if response.elapsed.total_seconds() > SECONDS:
+            wrong.append(f"{entry['file']}: {response.elapsed.total_seconds():.0f} s")
+        if problem := unexpected(entry, response, system):
+            wrong.append(f"{entry['file']} ({entry['expect']}): {problem}")
+        if index == 9:
+            before = api.memory_info().rss
+    assert not wrong, "\n".join(wrong)
+    assert api.memory_info().rss - before < RSS_GROWTH_BYTES
+    assert client.get("/ready").status_code == 200
+
+
+def unexpected(entry: dict[str, Any], response: httpx.Response, system: System) -> str | None:
+    """What is wrong with the outcome of an upload; None if it is as the manifest expects."""
+    if response.status_code >= 500:
+        return f"status {response.status_code}: {response.text[:200]}"
+    body = response.json()
+    refused = response.status_code != 201 and bool(body.get("detail"))
+    document = {} if refused else body["documents"][0]
+    failed = refused or (document["status"] == "failed" and bool(document["reason"]))
+    if (
+        not refused
+        and document["status"] == "completed"
+        and document["pages_without_text"] >= document["pages"]
+    ):
+        return "completed with no text"
+    match entry["expect"]:
+        case "reject" | "no_text":
+            return None if failed else f"was accepted: {document['status']}"
+        case "text":
+            return (
+                str(body.get("detail") or document["reason"])
+                if failed
+                else missing(entry, document["document_id"], system)
+            )
+        case _:
+            return None
+
+
+def missing(entry: dict[str, Any], document_id: str, system: System) -> str | None:
+    """Which of the words that the file is known to hold are not in the text that was kept of it."""
+    with closing(sqlite3.connect(system.data_dir / "orc.db")) as database:
+        rows = database.execute("SELECT text FROM pages WHERE document_id = ?", (document_id,)).fetchall()
+    kept = squeezed("".join(text for (text,) in rows))
+    lost = [words for words in entry.get("contains") or [] if squeezed(words) not in kept]
+    return f"lost {lost}" if lost else None
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split()).casefold()
+
+
+def test_a_turn_is_replayed_even_if_its_document_has_gone(client: httpx.Client, conversation: str) -> None:
+    upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
+    key = {"idempotency-key": "once"}
+    first = client.post("/orc", json=body, headers=key).json()
+    [document] = client.get(f"/conversations/{conversation}/documents").json()["documents"]
+    client.delete(f"/conversations/{conversation}/documents/{document['document_id']}")
+    assert client.post("/orc", json=body, headers=key).json() == first
+    assert client.post("/orc", json=body).status_code == 404
+
+
+def test_more_files_than_one_upload_may_have_are_refused_before_any_is_stored(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    response = upload(client, conversation, *[(f"{n}.txt", b"Text.") for n in range(21)])
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == "file"
+    assert blobs_of(system, conversation) == []
+
+
+def test_a_name_is_not_taken_by_a_file_that_was_refused(client: httpx.Client, conversation: str) -> None:
+    files = [
+        ("a.txt", b"\x7fELF\x00\x00"),
+        ("a.txt", b"The fee is 7 euros."),
+        ("a.txt", b"The fee is 9 euros."),
+    ]
+    body = upload(client, conversation, *files).json()
+    assert [document["blob_name"] for document in body["documents"]] == ["a.txt"]
+    assert [error["field"] for error in body["errors"]] == ["a.txt", "a.txt"]
+    assert [error["code"] == "duplicate_name" for error in body["errors"]] == [False, True]
+
+
+def test_a_form_that_a_page_of_another_site_sends_stores_nothing(
+    system: System, client: httpx.Client, conversation: str
+) -> None:
+    client.headers["origin"] = "https://evil.example"
+    response = upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
+    assert response.status_code == 403
+    assert response.json()["code"] == "forbidden"
+    assert "pages of other sites" in response.json()["detail"]
+    assert blobs_of(system, conversation) == []
+    client.headers["origin"] = system.api.removesuffix("/api")
+    assert upload(client, conversation, ("a.txt", b"The fee is 7 euros.")).status_code == 201
+
+
+def test_readiness_tells_nobody_where_things_are(system: System, client: httpx.Client) -> None:
+    response = client.get("/ready")
+    backends = {each["name"]: each["backend"] for each in response.json()["dependencies"]}
+    assert backends == {
+        "turn_log": "SQLite",
+        "blobs": "folder",
+        "mcp_server": "MCP over HTTP",
+        "model": "extractive",
+        "search": "lexical",
+        "ocr": backends["ocr"],
+        "token counts": backends["token counts"],
+    }
+    assert backends["ocr"] in {"none", "Tesseract"}
+    assert backends["token counts"] in {"exact", "estimated"}
+    for place in (str(system.data_dir), "127.0.0.1", str(system.mcp_port), "/"):
+        assert place not in response.text

@@ -1,0 +1,75 @@
+"""The seed's history list, from turns."""
+
+from datetime import UTC, datetime
+
+from core.documents.names import Owner
+from core.mcp_contract import Citation
+from core.models import FileRef
+from orc.conversations.models import Failure, Head, NewTurn, Turn, TurnOutcome, history_view
+from orc.conversations.transitions import commit_turn, fail_turn, first_head, open_turn
+
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+CITATION = Citation(
+    document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="Teeth", start=0, end=5, verified=True
+)
+HEAD = first_head(Owner("acme", "ada", "c-1"), NOW)
+
+
+def open_question(head: Head, key: str) -> tuple[Head, Turn]:
+    return open_turn(head, NewTurn(key=key, request_hash="h", question=f"{key}?"), "attempt", 60, NOW)
+
+
+def answer(head: Head, turn: Turn, outcome: TurnOutcome) -> tuple[Head, Turn]:
+    return commit_turn(head, turn, turn.attempt, outcome, NOW)
+
+
+def test_history_is_the_messages_of_committed_turns_by_seq() -> None:
+    head, first = open_question(HEAD, "k1")
+    head, failed = open_question(head, "k2")
+    head, second = open_question(head, "k3")
+    head, pending = open_question(head, "k4")
+    head, first = answer(head, first, TurnOutcome(answer="one", result={}))
+    head, second = answer(head, second, TurnOutcome(answer="two", result={}))
+    failed = fail_turn(failed, failed.attempt, Failure(code="x", message="X."), NOW)
+    view = history_view(head, [second, pending, failed, first])
+    assert [(message["role"], message["content"]) for message in view] == [
+        ("user", "k1?"),
+        ("assistant", "one"),
+        ("user", "k3?"),
+        ("assistant", "two"),
+    ]
+    assert view[0] == {"role": "user", "content": "k1?", "created_at": "2025-01-01T00:00:00Z"}
+
+
+def test_the_assistants_message_carries_what_the_next_turn_picks_up() -> None:
+    refs = [FileRef(file_id="file-1", blob_name="a.pdf")]
+    head, turn = open_question(HEAD, "k1")
+    outcome = TurnOutcome(
+        answer="one",
+        result={},
+        uploaded_file_refs=refs,
+        last_mcp_tool_used="document_chat",
+        citations=[CITATION],
+        code_thread_id="t-1",
+    )
+    head, turn = answer(head, turn, outcome)
+    assert history_view(head, [turn])[1] == {
+        "role": "assistant",
+        "content": "one",
+        "created_at": "2025-01-01T00:00:00Z",
+        "uploaded_file_refs": [{"file_id": "file-1", "blob_name": "a.pdf"}],
+        "last_mcp_tool_used": "document_chat",
+        "citations": [CITATION.model_dump()],
+        "contexts": [],
+        "code_thread_id": "t-1",
+    }
+
+
+def test_without_a_code_thread_there_is_no_code_thread_id() -> None:
+    head, turn = open_question(HEAD, "k1")
+    head, turn = answer(head, turn, TurnOutcome(answer="one", result={}))
+    assert "code_thread_id" not in history_view(head, [turn])[1]
+
+
+def test_a_conversation_without_turns_has_no_history() -> None:
+    assert history_view(HEAD, []) == []

@@ -1,0 +1,177 @@
+"""What only the SQLite adapter can get wrong: killed processes, damaged rows, plans without an index."""
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from core.documents.names import Owner
+from core.errors import DependencyDown
+from core.infra.sqlite import Database, statement
+from orc.conversations import sqlite as adapter
+from orc.conversations.models import NewTurn, Started, Turn, TurnOutcome, TurnStatus
+from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+
+ROOT = Path(__file__).resolve().parents[4]
+OWNER = Owner("acme", "ada", "c-1")
+KILLS = 5
+ANSWERS_BEFORE_KILL = (3, 7, 12, 20, 31)
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from core.documents.names import Owner
+from core.infra.sqlite import Database
+from orc.conversations.models import NewTurn, TurnOutcome
+from orc.conversations.sqlite import SqliteTurnLog
+
+async def ask_on(log, prefix):
+    owner = Owner("acme", "ada", "c-1")
+    for n in range(100_000):
+        new = NewTurn(key=f"{prefix}-{n}", request_hash="h", question="?")
+        begun = await log.begin(owner, new, lease_seconds=5, create=True)
+        outcome = TurnOutcome(answer=new.key, result={"key": new.key})
+        turn = await log.commit(owner, new.key, begun.turn.attempt, outcome)
+        sys.stdout.write(f"{turn.seq} {turn.turn_id}\\n")
+        sys.stdout.flush()
+
+async def main(path, prefix):
+    log = SqliteTurnLog(Database(Path(path)))
+    await asyncio.gather(*(ask_on(log, f"{prefix}-{worker}") for worker in range(3)))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(SCHEMA)
+    yield database
+    await database.close()
+
+
+def in_an_hour() -> datetime:
+    return datetime.now(UTC) + timedelta(hours=1)
+
+
+async def acknowledged_before_kill(path: Path, prefix: str, answers: int) -> dict[int, str]:
+    """Run the child until it has acknowledged so many commits, kill it, and give all it acknowledged."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CHILD, str(path), prefix, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+    )
+    assert child.stdout is not None
+    lines = [await asyncio.wait_for(child.stdout.readline(), 30) for _ in range(answers)]
+    child.kill()
+    lines += (await child.stdout.read()).splitlines(keepends=True)
+    assert await child.wait() != 0
+    whole = [line.decode().split() for line in lines if line.endswith(b"\n")]
+    return {int(seq): turn_id for seq, turn_id in whole}
+
+
+async def test_kill_9_loses_no_acknowledged_turn_and_leaves_no_gap(database: Database) -> None:
+    acknowledged: dict[int, str] = {}
+    for kill in range(KILLS):
+        told = await acknowledged_before_kill(database.path, f"run{kill}", ANSWERS_BEFORE_KILL[kill])
+        assert not acknowledged.keys() & told.keys()
+        acknowledged |= told
+
+    log = SqliteTurnLog(database, in_an_hour)
+    turns = await log.turns(OWNER, limit=100_000)
+    head = await log.head(OWNER)
+    assert [turn.seq for turn in turns] == list(range(1, len(turns) + 1))
+    assert head is not None
+    assert head.turn_count == len(turns)
+    committed = {turn.seq: turn.turn_id for turn in turns if turn.status is TurnStatus.COMMITTED}
+    assert acknowledged.items() <= committed.items()
+    assert all(turn.result == {"key": turn.turn_id} for turn in turns if turn.seq in committed)
+    await interrupted_turns_can_be_asked_again(log, [t for t in turns if t.seq not in committed])
+
+
+async def interrupted_turns_can_be_asked_again(log: SqliteTurnLog, interrupted: list[Turn]) -> None:
+    assert interrupted
+    for turn in interrupted:
+        assert turn.failure is not None
+        assert turn.failure.code == "interrupted"
+        new = NewTurn(key=turn.turn_id, request_hash="h", question="?")
+        begun = await log.begin(OWNER, new, lease_seconds=5, create=False)
+        assert isinstance(begun, Started)
+        assert begun.turn.seq == turn.seq
+
+
+async def ask(log: SqliteTurnLog, key: str) -> None:
+    begun = await log.begin(
+        OWNER, NewTurn(key=key, request_hash="h", question="?"), lease_seconds=60, create=True
+    )
+    await log.commit(OWNER, key, begun.turn.attempt, TurnOutcome(answer="!", result={}))
+
+
+async def test_a_head_that_cannot_be_read_is_an_error_and_stays_as_it_is(database: Database) -> None:
+    log = SqliteTurnLog(database)
+    await ask(log, "k1")
+    await database.write(statement("UPDATE conversation_heads SET item = '{'"))
+    for call in (log.head(OWNER), log.ensure_conversation(OWNER), ask(log, "k2")):
+        with pytest.raises(ValidationError):
+            await call
+    assert [turn.turn_id for turn in await log.turns(OWNER)] == ["k1"]
+
+
+async def test_a_turn_that_cannot_be_read_is_never_left_out(database: Database) -> None:
+    log = SqliteTurnLog(database)
+    await ask(log, "k1")
+    await database.write(statement("UPDATE conversation_turns SET item = '{'"))
+    for call in (log.turns(OWNER), log.turn(OWNER, "k1"), ask(log, "k2")):
+        with pytest.raises(ValidationError):
+            await call
+
+
+async def test_a_commit_that_fails_half_way_leaves_nothing(database: Database) -> None:
+    log = SqliteTurnLog(database)
+    await ask(log, "k1")
+    before = await log.turns(OWNER), await log.head(OWNER)
+
+    def refuse_turns(connection: sqlite3.Connection) -> None:
+        for event in ("INSERT", "UPDATE"):
+            connection.execute(
+                f"CREATE TRIGGER refuse_{event} BEFORE {event} ON conversation_turns "
+                "BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            )
+
+    await database.write(refuse_turns)
+    with pytest.raises(sqlite3.IntegrityError):
+        await ask(log, "k2")
+    assert (await log.turns(OWNER), await log.head(OWNER)) == before
+
+
+async def test_a_store_that_cannot_be_opened_is_down_not_empty(tmp_path: Path) -> None:
+    database = Database(tmp_path)
+    log = SqliteTurnLog(database)
+    for call in (log.head(OWNER), log.turns(OWNER), log.ping()):
+        with pytest.raises(DependencyDown):
+            await call
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (adapter._GET_HEAD, "sqlite_autoindex_conversation_heads_1"),
+        (adapter._GET_TURN, "sqlite_autoindex_conversation_turns_1"),
+        (adapter._LIST_TURNS, "conversation_turns_by_seq"),
+        (adapter._LIST_COMMITTED_BEFORE, "conversation_turns_committed"),
+        (adapter._LIST_HEADS, "conversation_heads_by_use"),
+    ],
+)
+async def test_no_read_scans_or_sorts(database: Database, statement: str, index: str) -> None:
+    parameters = [""] * statement.count("?")
+    plan: Callable[[sqlite3.Connection], list[str]] = lambda connection: [  # noqa: E731
+        row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+    ]
+    steps = await database.read(plan)
+    assert len(steps) == 1
+    assert f"USING INDEX {index} " in steps[0]

@@ -1,0 +1,168 @@
+"""What was not looked into: an answer that finds nothing there, or tells of it, is not accepted."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from core.errors import DependencyDown, ToolFailed
+from core.grounding.claims import NOT_FOUND_ANSWER
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding
+from devkit.fakes import FakeTools, Script
+from devkit.graph_turns import CHAT_TOOL, GRAPH, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
+from orc.graphs.coverage_gaps import as_looked_into
+from orc.graphs.models import ConversationState, ToolResult
+from orc.graphs.tool_context import TOO_LONG
+from orc.turns.events import Critique
+
+FOUND = {"passages": [passage("secret-id", 5, "The fee is 10.")], "steps": []}
+SEARCHED = {"filename": "a.pdf", "searched": True, "reason": None}
+UNSEARCHED = {"filename": "b.pdf", "searched": False, "reason": "It has a password."}
+NOTHING = Grounding(grounded=False, not_found=True)
+
+
+def verdict_on(turn: Turn) -> tuple[str, str]:
+    verdict = turn.of(Critique)[-1]
+    return verdict.action, " ".join(verdict.issues)
+
+
+@pytest.mark.parametrize(
+    ("found", "action", "why"),
+    [
+        (FOUND, "accept", ""),
+        ({**FOUND, "documents": [SEARCHED]}, "accept", ""),
+        (
+            {**FOUND, "documents": [SEARCHED, UNSEARCHED]},
+            "label_unverified",
+            "b.pdf was not searched: It has",
+        ),
+        (ToolFailed("It broke."), "label_unverified", "Nothing could be looked up in the documents"),
+        (
+            DependencyDown("No answer.", dependency="mcp_server"),
+            "label_unverified",
+            "Nothing could be looked up",
+        ),
+    ],
+    ids=["searched", "all searched", "one not searched", "failed", "down"],
+)
+@pytest.mark.parametrize("more", ["", " The fee is 10. [S1]"], ids=["alone", "cited"])
+async def test_nothing_found_after_a_failed_look_up_is_not_accepted(
+    found: Any, action: str, why: str, more: str
+) -> None:
+    more = more if isinstance(found, dict) else ""
+    turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(f"{NOT_FOUND_ANSWER}{more}"))
+    state = await turn.run(has_documents=True)
+    given, told = verdict_on(turn)
+    assert (given, state.grounding and state.grounding.not_found) == (action, action == "accept")
+    assert why in told
+
+
+def answered_from(files: list[FileStatus], left_out: int = 0) -> FakeTools:
+    metadata = DocumentChatMetadata(
+        mode="inline", reason="it fits", files=files, left_out=left_out, grounding=NOTHING
+    )
+    result = DocumentChatResult(answer=NOT_FOUND_ANSWER, metadata=metadata)
+    return FakeTools([CHAT_TOOL], document_chat=result.model_dump(mode="json"))
+
+
+READ = FileStatus(blob_name="a.pdf", status="created")
+UNREAD = FileStatus(blob_name="b.pdf", status="failed", reason="It has a password.")
+
+
+@pytest.mark.parametrize(
+    ("files", "left_out", "action", "why"),
+    [
+        ([READ], 0, "accept", ""),
+        ([READ, UNREAD], 0, "label_unverified", "b.pdf could not be read: It has a password."),
+        ([READ], 2, "label_unverified", "2 of the passages or pages did not fit"),
+    ],
+)
+async def test_nothing_found_in_a_part_of_what_was_named_is_not_accepted(
+    files: list[FileStatus], left_out: int, action: str, why: str
+) -> None:
+    turn = Turn(answered_from(files, left_out))
+    await turn.run(blob_names=["a.pdf", "b.pdf"])
+    given, told = verdict_on(turn)
+    assert (given, why in told) == (action, True)
+
+
+@pytest.mark.parametrize(
+    ("has_documents", "results", "accepted"),
+    [
+        (True, [ToolResult(name="web_search", content={"results": []})], False),
+        (False, [ToolResult(name="web_search", content={"results": []})], True),
+        (True, [ToolResult(name="semantic_search", content=TOO_LONG)], False),
+        (True, [ToolResult(name="documents_list", content={"documents": []})], False),
+        (True, [ToolResult(name="get_page", error="gone"), ToolResult(name="semantic_search")], True),
+    ],
+    ids=["the web alone", "the web, and no documents", "nothing shown", "the list alone", "one of two"],
+)
+def test_what_counts_as_looked_into(has_documents: bool, results: list[ToolResult], accepted: bool) -> None:
+    state = ConversationState(
+        question="q", conversation_id="c", has_documents=has_documents, tool_results=results
+    )
+    assert as_looked_into(NOTHING, state).not_found is accepted
+
+
+FEE = "The fee is 99 euros according to the contract."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_talk"),
+    [
+        ("And the fee?", FEE, False),
+        ("And the fee?", NOT_FOUND_ANSWER, False),
+        ("My landlord is strict.", FEE, False),
+        ("My landlord is strict.", "I see.", True),
+        ("My badge is 4711.", "Noted: 4711.", True),
+    ],
+)
+@pytest.mark.parametrize("off", [False, True], ids=["offered", "switched off"])
+async def test_what_was_to_be_looked_up_and_was_not_is_judged(
+    question: str, answer: str, is_talk: bool, off: bool
+) -> None:
+    switched_off = frozenset({"semantic_search"} if off else ())
+    turn = asking(FakeTools([SEARCH_TOOL, LIST_TOOL]), says(answer), tools_off=switched_off)
+    state = await asked(turn, question)
+    assert state.retrieval_reason.endswith("Nothing was looked up, though it was planned.")
+    assert [verdict.action for verdict in turn.of(Critique)] == ([] if is_talk else ["label_unverified"])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_talk"),
+    [
+        ("Which documents do I have?", "You have 1 document: lease 2024.pdf.", True),
+        ("Which documents do I have?", "You have a lease. The fee is 99 euros.", False),
+        ("And the fee?", "The lease allows dogs.", False),
+    ],
+)
+async def test_a_list_of_documents_tells_no_more_than_which_there_are(
+    question: str, answer: str, is_talk: bool
+) -> None:
+    def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        if isinstance(messages[-1], ToolMessage):
+            return AIMessage(answer)
+        return AIMessage("", tool_calls=[{"name": "documents_list", "args": {}, "id": "1"}])
+
+    listed = {"documents": [{"document_id": "secret-id", "filename": "lease 2024.pdf"}]}
+    turn = asking(FakeTools([LIST_TOOL], documents_list=listed), script)
+    await asked(turn, question)
+    assert [name for name, _ in turn.tools.calls] == ["documents_list"]
+    assert [verdict.action for verdict in turn.of(Critique)] == ([] if is_talk else ["label_unverified"])
+
+
+@pytest.mark.parametrize("said", [" \n ", "[S1]"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
+async def test_an_answer_that_shows_nothing_is_a_failure(said: str, stream: bool) -> None:
+    turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=FOUND), says(said), stream=stream)
+    with pytest.raises(DependencyDown, match="empty answer"):
+        await turn.run(has_documents=True)
+
+
+def asking(tools: FakeTools, script: Script, **how: Any) -> Turn:
+    return Turn(tools, script, intents=MODEL_CHOOSES, **how)
+
+
+async def asked(turn: Turn, question: str) -> ConversationState:
+    given = ConversationState(question=question, conversation_id="c", has_documents=True)
+    return ConversationState.model_validate(await GRAPH.ainvoke(given, context=turn.deps))

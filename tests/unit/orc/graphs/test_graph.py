@@ -1,0 +1,158 @@
+"""The graph against fake tools and scripted models: routing, reuse of files, and what is shown."""
+
+import json
+
+import pytest
+
+from core.errors import DependencyDown
+from devkit.fakes import FakeTools
+from devkit.graph_turns import (
+    CHAT_TOOL,
+    HISTORY,
+    LIST_TOOL,
+    SEARCH_TOOL,
+    Turn,
+    document_chat_result,
+    passage,
+    ref,
+    says,
+)
+from orc.graphs.models import ChatMessage
+from orc.memory.models import Memory
+from orc.turns.events import Context, Route, Tool
+
+SIX_TURNS = [
+    ChatMessage.model_validate({"role": role, "content": f"w{n} " * 5})
+    for n in range(6)
+    for role in ("user", "assistant")
+]
+
+
+async def test_a_first_upload_sends_names_only_and_keeps_the_returned_files() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("doc1.pdf"))))
+    state = await turn.run(blob_names=["doc1.pdf"])
+    assert turn.tools.calls == [
+        ("document_chat", {"question": "And the fee?", "document_names": ["doc1.pdf"]})
+    ]
+    assert state.uploaded_file_refs == [ref("doc1.pdf")]
+    assert state.last_mcp_tool_used == "document_chat"
+    assert state.context_docs == ["It is 10."]
+
+
+async def test_the_same_documents_in_another_order_reuse_their_files() -> None:
+    known = [ref("a.pdf", "file-a"), ref("b.pdf", "file-b")]
+    turn = Turn(FakeTools(document_chat=document_chat_result(*known)))
+    await turn.run(blob_names=["b.pdf", "a.pdf"], uploaded_file_refs=known)
+    assert turn.tools.calls[0][1]["cached_file_info"] == [
+        {"file_id": "file-a", "blob_name": "a.pdf"},
+        {"file_id": "file-b", "blob_name": "b.pdf"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [["doc2.pdf"], ["doc1.pdf", "doc2.pdf"], ["Doc1.pdf"], ["DOC1.PDF"]],
+    ids=["another", "one more", "a capital", "all capitals"],
+)
+async def test_any_other_set_of_documents_is_processed_afresh(asked: list[str]) -> None:
+    fresh = [ref(name, f"new-{name}") for name in asked]
+    turn = Turn(FakeTools(document_chat=document_chat_result(*fresh)))
+    state = await turn.run(blob_names=asked, uploaded_file_refs=[ref("doc1.pdf")])
+    assert "cached_file_info" not in turn.tools.calls[0][1]
+    assert state.uploaded_file_refs == fresh
+
+
+async def test_one_document_less_is_another_set() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
+    await turn.run(blob_names=["a.pdf"], uploaded_file_refs=[ref("a.pdf"), ref("b.pdf")])
+    assert "cached_file_info" not in turn.tools.calls[0][1]
+
+
+async def test_ids_that_expired_on_the_server_are_overwritten_by_the_new_ones() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("doc1.pdf", "file-new"))))
+    state = await turn.run(blob_names=["doc1.pdf"], uploaded_file_refs=[ref("doc1.pdf", "file-expired")])
+    assert turn.tools.calls[0][1]["cached_file_info"][0]["file_id"] == "file-expired"
+    assert state.uploaded_file_refs == [ref("doc1.pdf", "file-new")]
+
+
+async def test_references_survive_a_turn_without_documents() -> None:
+    turn = Turn(FakeTools())
+    state = await turn.run(uploaded_file_refs=[ref("doc1.pdf")], last_mcp_tool_used="document_chat")
+    assert state.uploaded_file_refs == [ref("doc1.pdf")]
+    assert state.last_mcp_tool_used == "document_chat"
+
+
+async def test_a_first_question_on_documents_calls_no_model_of_the_orchestrator() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
+    state = await turn.run(blob_names=["a.pdf"])
+    assert turn.model.calls == []
+    assert state.answer == turn.streamed == "It is 10."
+    assert [event.retriever for event in turn.of(Route)] == ["document_chat"]
+
+
+async def test_a_conversation_without_documents_just_talks_with_its_history() -> None:
+    turn = Turn(FakeTools())
+    state = await turn.run(history=HISTORY)
+    [(messages, options)] = turn.model.calls
+    assert [message.text for message in messages[1:]] == ["What is the fee?", "10.", "And the fee?"]
+    assert "tools" not in options
+    assert state.answer == turn.streamed
+    assert turn.tools.calls == []
+
+
+async def test_of_a_long_history_as_many_turns_are_told_as_fit_and_the_event_says_how_many() -> None:
+    turn = Turn(FakeTools(), says("It is 10."), history_tokens=25)
+    await turn.run(history=SIX_TURNS)
+    [context] = turn.of(Context)
+    assert context.history_turns == 2
+    assert len(turn.model.calls[-1][0]) == 1 + 2 * 2 + 1
+    named = Turn(FakeTools([CHAT_TOOL], document_chat=document_chat_result(ref("a.pdf"))))
+    await named.run(blob_names=["a.pdf"], history=HISTORY)
+    assert [event.history_turns for event in named.of(Context)] == [0], "document_chat reads none"
+
+
+async def test_a_turn_that_goes_without_its_memory_says_why() -> None:
+    turn = Turn(FakeTools())
+    await turn.run(memory=Memory(unread="The store is down."))
+    [context] = turn.of(Context)
+    assert context.summary_selection["reason"] == "The store is down."
+
+
+async def test_document_chat_that_is_down_fails_the_turn() -> None:
+    down = DependencyDown("no", dependency="mcp_server")
+    with pytest.raises(DependencyDown):
+        await Turn(FakeTools(document_chat=down)).run(blob_names=["a.pdf"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_the_tokens_add_up_to_the_answer_however_it_is_rendered(stream: bool) -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), stream=stream)
+    state = await turn.run(blob_names=["a.pdf"])
+    assert turn.streamed == state.answer
+
+
+async def test_events_hold_no_identifiers() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf", "file-secret"))))
+    await turn.run(blob_names=["a.pdf"])
+    assert "file-secret" not in json.dumps([event.data() for event in turn.events])
+
+
+async def test_without_the_tools_server_the_model_still_talks_and_the_failure_is_shown() -> None:
+    turn = Turn(FakeTools([LIST_TOOL]))
+    turn.tools.down = DependencyDown("The tools server does not answer.", dependency="mcp_server")
+    state = await turn.run(has_documents=True)
+    assert state.answer == turn.streamed
+    assert [event.status for event in turn.of(Tool)] == ["failed"]
+    [(_, options)] = turn.model.calls
+    assert "tools" not in options
+
+
+async def test_a_first_question_about_a_conversations_documents_calls_one_model() -> None:
+    found = {"passages": [passage("secret-id", 5, "The fee is 10.")]}
+    tools = FakeTools([LIST_TOOL, SEARCH_TOOL], semantic_search=found)
+    turn = Turn(tools, says("The fee is 10. [S1]"))
+    state = await turn.run(has_documents=True)
+    assert len(turn.model.calls) == turn.deps.meter.usage.model_calls == 1
+    assert turn.tools.calls == [("semantic_search", {"query": "And the fee?", "top_k": 8})]
+    assert state.citations[0].verified
+    assert turn.streamed == state.answer

@@ -1,0 +1,83 @@
+"""Kinds of questions: what the settings add and change, and what they may not ask for."""
+
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput
+from devkit.fakes import models_of, scripted
+from devkit.graph_turns import says
+from orc.graphs.intents import check_intents, kind_by_keyword, kinds_of
+from orc.graphs.models import Policy
+from orc.intents import Intent
+from orc.settings import load
+
+MODEL, _ = scripted(says("x"))
+
+
+def test_the_settings_add_kinds_and_change_what_they_name_of_those_that_there_are() -> None:
+    policy = Policy.model_validate(
+        {"intents": {"research": {"max_output_tokens": 900}, "legal": {"model": "m"}}}
+    )
+    kinds = kinds_of(policy)
+    assert list(kinds) == ["factual_lookup", "faq", "research", "conversational", "legal"]
+    assert (kinds["research"].max_output_tokens, kinds["research"].retriever) == (900, "tools")
+    assert kinds["research"].description == kinds_of(Policy())["research"].description
+    assert kinds["legal"] == Intent(model="m")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("What is the notice period?", "legal"),
+        ("What is the NOTICE\nperiod?", "legal"),
+        ("Which notice has a period?", None),
+        ("Is it unnoticed?", None),
+        ("Tax and notice period", "tax"),
+        ("契約期間は？", "legal"),
+        ("", None),
+    ],
+)
+def test_a_keyword_counts_as_whole_words_and_the_first_kind_wins(question: str, kind: str | None) -> None:
+    intents = {"tax": {"keywords": ["tax"]}, "legal": {"keywords": ["notice period", "契約"]}}
+    assert kind_by_keyword(question, Policy.model_validate({"intents": intents})) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "intent", "problem"),
+    [
+        (
+            "legal",
+            {"model": "gpt-9"},
+            "'legal' names the model 'gpt-9'; the configured models are: scripted, m",
+        ),
+        ("legal", {"keywords": ["tax", " ?"]}, "a keyword without a word"),
+        ("legal", {"retriever": "document_chat"}, "document_chat"),
+        (" ", {}, "no name"),
+    ],
+)
+def test_kinds_that_no_turn_could_follow_are_refused_at_the_start(
+    name: str, intent: dict[str, Any], problem: str
+) -> None:
+    models = models_of(MODEL, m=MODEL)
+    check_intents({"legal": Intent(model="m", keywords=["tax"], retriever="web")}, models)
+    with pytest.raises(InvalidInput, match="ORC_INTENTS") as caught:
+        check_intents({name: Intent.model_validate(intent)}, models)
+    assert problem in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("{legal}", "ORC_INTENTS is not JSON"),
+        ('{"legal": {"keywrods": ["tax"]}}', "ORC_INTENTS.legal.keywrods: "),
+        ('{"legal": {"retriever": "guess"}}', "ORC_INTENTS.legal.retriever: "),
+    ],
+)
+def test_a_mistake_in_the_setting_is_named_with_its_place(
+    value: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORC_INTENTS", value)
+    with pytest.raises(InvalidInput) as caught:
+        load()
+    assert problem in caught.value.message

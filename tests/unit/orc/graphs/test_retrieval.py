@@ -1,0 +1,446 @@
+"""What code looks up before a model is asked: every way, every fallback, and what a revision reads beyond."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.graph import END, START, StateGraph
+
+from core.errors import DependencyDown, NotFound
+from core.llm.chat_model import ChatModel, Meter
+from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, Revision
+from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
+from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, ref, says
+from orc.graphs.answer_writer import write_answer
+from orc.graphs.context_builder import build_context
+from orc.graphs.mcp_executor import call_tools
+from orc.graphs.models import ConversationState, Deps, PageReference, QueryPlan, RouteChoice
+from orc.intents import Retriever, Step
+from orc.tools.ports import ToolSchema
+from orc.turns.events import Tool
+
+NOTHING = {"type": "object", "properties": {}}
+SEARCH, PAGE_SEARCH, GET_PAGE, WEB = (
+    ToolSchema(name=name, description=name, input_schema=NOTHING)
+    for name in ("semantic_search", "search_pages", "get_page", "web_search")
+)
+EVERYTHING = (SEARCH, PAGE_SEARCH, GET_PAGE, WEB)
+REACHED = [{"method": "lexical", "threshold": 0.75, "hits": 1, "note": ""}]
+WIDENED = [{"method": "lexical", "threshold": 0.5, "hits": 0}, {"method": "widened_lexical", "hits": 3}]
+FEE, FAMILIES = passage("secret-id", 5, "The fee is 10."), passage("secret-id", 5, "Families pay 15.")
+PASSAGES = {"passages": [FEE], "steps": REACHED, "documents": [{"filename": "a.pdf", "searched": True}]}
+NO_PASSAGES: dict[str, Any] = {"passages": [], "steps": WIDENED, "documents": []}
+ON_THE_WEB = {"results": [{"title": "Fees", "url": "https://fees.example/a", "text": "The web says 12."}]}
+NO_RESULTS: dict[str, Any] = {"results": []}
+DOWN = DependencyDown("The tools server does not answer.", dependency="mcp_server")
+
+
+def found_page(document_id: str, page: int, *matches: str) -> dict[str, Any]:
+    text = PAGES[document_id, page]
+    place = {"page_id": f"{document_id}.p{page}", "document_id": document_id, "page_number": page}
+    about = {
+        "summary": f"Summary of {document_id}.",
+        "topics": ["fees"],
+        "matches": list(matches),
+        "score": 1,
+    }
+    return {**place, **about, "blob_name": "a.pdf", "text": text, "start": 0, "end": len(text)}
+
+
+def read_page(arguments: dict[str, Any]) -> dict[str, Any]:
+    document_id, number = arguments["document_id"], arguments["page_number"]
+    return {"pages": [{**found_page(document_id, number), "characters": 1, "analysis": {"summary": "x"}}]}
+
+
+FOUND_PAGES = {
+    "pages": [
+        found_page("secret-id", 5, "Families pay 15.", "This was replaced."),
+        found_page("other-id", 1),
+    ],
+    "steps": REACHED,
+    "documents": [],
+}
+
+
+def _dispatching() -> Any:
+    """The graph from the tools to the answer, for plans that a test decides."""
+    graph = StateGraph(ConversationState, context_schema=Deps)
+    for node in (call_tools, build_context, write_answer):
+        graph.add_node(node.__name__, node)
+    for edge in ((START, "call_tools"), ("call_tools", "build_context"), ("build_context", "write_answer")):
+        graph.add_edge(*edge)
+    graph.add_edge("write_answer", END)
+    return graph.compile()
+
+
+GRAPH = _dispatching()
+
+
+async def dispatch(turn: Turn, retriever: Retriever, *steps: Step, **state: Any) -> ConversationState:
+    given = {
+        "question": "And the fee?",
+        "conversation_id": "c",
+        "has_documents": True,
+        "route": RouteChoice(intent="x", model="scripted", retriever=retriever),
+        "plan": QueryPlan(query="the fee", steps=[*steps, "answer"], confidence=1),
+        **state,
+    }
+    ready = ConversationState.model_validate(given)
+    return ConversationState.model_validate(await GRAPH.ainvoke(ready, context=turn.deps))
+
+
+def called(turn: Turn) -> list[str]:
+    return [name for name, _ in turn.tools.calls]
+
+
+async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> None:
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), says("The fee is 10. [S1]"))
+    state = await dispatch(turn, "search", "retrieve")
+    assert turn.tools.calls == [("semantic_search", {"query": "the fee", "top_k": 8})]
+    [(messages, options)] = turn.model.calls
+    asked, told = messages[-2:]
+    assert isinstance(asked, AIMessage)
+    assert asked.tool_calls[0]["args"] == {"query": "the fee", "top_k": 8}
+    assert isinstance(told, ToolMessage)
+    assert "The fee is 10." in told.text
+    assert "secret-id" not in told.text
+    assert "searched" not in told.text
+    assert [tool["function"]["name"] for tool in options["tools"]] == [
+        "semantic_search", "search_pages", "get_page",
+    ]  # fmt: skip
+    assert state.citations[0].verified
+    assert state.retrieval_reason == "Looked up with semantic_search."
+    assert [step.method for step in state.retrieval_steps] == ["lexical"]
+
+
+async def test_after_the_search_by_code_the_model_may_look_further() -> None:
+    def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        if len([message for message in messages if isinstance(message, ToolMessage)]) > 1:
+            return AIMessage("Families pay 15. [S2]")
+        call = {"name": "semantic_search", "args": {"query": "families"}, "id": "1"}
+        return AIMessage("", tool_calls=[call])
+
+    def search(arguments: dict[str, Any]) -> Any:
+        return PASSAGES if arguments["query"] == "the fee" else {"passages": [FAMILIES], "steps": REACHED}
+
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=search), script)
+    state = await dispatch(turn, "search", "retrieve")
+    assert state.citations[0].verified
+    assert len(turn.model.calls) == 2
+    assert state.retrieval_reason.endswith("The model went on with semantic_search.")
+
+
+FALLBACKS: list[tuple[str, list[Step], dict[str, Any], list[str], str]] = [
+    (
+        "a search that fails",
+        ["retrieve"],
+        {"semantic_search": NotFound("no index"), "search_pages": FOUND_PAGES},
+        ["semantic_search", "search_pages"],
+        "semantic_search failed: no index. Looked up with search_pages.",
+    ),
+    (
+        "nothing found",
+        ["retrieve"],
+        {"semantic_search": NO_PASSAGES, "web_search": ON_THE_WEB},
+        ["semantic_search", "web_search"],
+        "Nothing in the documents fits the question. So the web was searched.",
+    ),
+    (
+        "below the thresholds",
+        ["retrieve"],
+        {"semantic_search": {**PASSAGES, "steps": WIDENED}, "web_search": ON_THE_WEB},
+        ["semantic_search", "web_search"],
+        "stayed below every threshold of the search. So the web was searched.",
+    ),
+    (
+        "nothing found anywhere",
+        ["retrieve"],
+        {"semantic_search": NO_PASSAGES, "web_search": NO_RESULTS},
+        ["semantic_search", "web_search"],
+        "The web search found nothing.",
+    ),
+    (
+        "a web that fails",
+        ["web_search"],
+        {"web_search": NotFound("over quota"), "semantic_search": PASSAGES},
+        ["web_search", "semantic_search"],
+        "web_search failed: over quota. So the documents were searched.",
+    ),
+    (
+        "a web that has nothing",
+        ["web_search"],
+        {"web_search": NO_RESULTS, "semantic_search": PASSAGES},
+        ["web_search", "semantic_search"],
+        "The web search found nothing. So the documents were searched.",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("steps", "results", "calls", "reason"), [case[1:] for case in FALLBACKS], ids=[c[0] for c in FALLBACKS]
+)
+async def test_what_fails_or_gives_too_little_has_a_fallback_that_says_why(
+    steps: list[Step], results: dict[str, Any], calls: list[str], reason: str
+) -> None:
+    turn = Turn(FakeTools(EVERYTHING, **results), says("Well."))
+    state = await dispatch(turn, "web" if steps == ["web_search"] else "search", *steps)
+    assert called(turn) == calls
+    assert reason in state.retrieval_reason
+    assert len(turn.model.calls) == 1
+    failed = [name for name, result in results.items() if isinstance(result, Exception)]
+    assert [event.name for event in turn.of(Tool) if event.status == "failed"] == failed
+    assert state.last_mcp_tool_used == calls[-1]
+
+
+async def test_what_stayed_below_the_thresholds_can_still_be_cited_beside_the_web() -> None:
+    results = {"semantic_search": {**PASSAGES, "steps": WIDENED}, "web_search": ON_THE_WEB}
+    turn = Turn(FakeTools(EVERYTHING, **results), says("The fee is 10. [S1] The web says 12. [S2]"))
+    state = await dispatch(turn, "search", "retrieve")
+    assert [(citation.url, citation.verified) for citation in state.citations] == [
+        (None, True),
+        ("https://fees.example/a", True),
+    ]
+
+
+@pytest.mark.parametrize("broken", ["semantic_search", "web_search", None])
+async def test_documents_and_web_are_searched_side_by_side_and_neither_spoils_the_other(
+    broken: str | None,
+) -> None:
+    results: dict[str, Any] = {"semantic_search": PASSAGES, "web_search": ON_THE_WEB}
+    if broken:
+        results[broken] = NotFound("broken")
+    turn = Turn(FakeTools((SEARCH, WEB), **results), says("Well."))
+    state = await dispatch(turn, "search", "both")
+    assert called(turn) == ["semantic_search", "web_search"]
+    assert [(result.name, result.error) for result in state.tool_results] == [
+        (name, "broken" if name == broken else None) for name in ("semantic_search", "web_search")
+    ]
+    assert len(state.sources) == (1 if broken else 2)
+    assert len(turn.model.calls) == 1
+
+
+async def test_a_model_that_chooses_its_tools_is_still_given_both_where_the_plan_says_both() -> None:
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), says("Well."))
+    await dispatch(turn, "tools", "both")
+    assert called(turn) == ["semantic_search", "web_search"]
+
+
+async def test_a_model_that_chooses_its_tools_is_asked_first() -> None:
+    turn = Turn(FakeTools(EVERYTHING), says("Well."))
+    state = await dispatch(turn, "tools", "retrieve")
+    assert called(turn) == []
+    assert len(turn.model.calls) == 1
+    assert state.answer == "Well."
+
+
+@pytest.mark.parametrize(("steps", "reached"), [(["retrieve"], False), (["both"], True)])
+async def test_what_documents_hold_reaches_a_search_engine_only_where_the_plan_leads_there(
+    steps: list[Step], reached: bool
+) -> None:
+    def told_to(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        if len([message for message in messages if isinstance(message, AIMessage)]) > 1:
+            return AIMessage("The fee is 10. [S1]")
+        call = {"name": "web_search", "args": {"query": "the fee is 10"}, "id": "1"}
+        return AIMessage("", tool_calls=[call])
+
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), told_to)
+    await dispatch(turn, "search", *steps)
+    [(_, options), *_] = turn.model.calls
+    assert ("web_search" in [tool["function"]["name"] for tool in options["tools"]]) == reached
+    assert (("web_search", {"query": "the fee is 10"}) in turn.tools.calls) == reached
+
+
+@pytest.mark.parametrize("steps", [["retrieve"], ["both"]])
+async def test_a_critics_own_words_go_to_the_web_only_where_the_plan_does(steps: list[Step]) -> None:
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), says("10. [S1]"))
+    first = await dispatch(turn, "search", *steps)
+    turn.tools.results |= {"semantic_search": NO_PASSAGES, "search_pages": NO_PASSAGES}
+    turn.tools.calls.clear()
+    await revise(turn, first, query="the fee is 10")
+    assert ("web_search" in called(turn)) == ("both" in steps)
+
+
+@pytest.mark.parametrize("retriever", ["search", "tools"])
+async def test_with_one_model_call_left_what_was_looked_up_is_answered_from(retriever: Retriever) -> None:
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), says("The fee is 10. [S1]"))
+    turn.deps = replace(turn.deps, meter=Meter(max_calls=1))
+    state = await dispatch(turn, retriever, "retrieve")
+    [(_, options)] = turn.model.calls
+    assert (called(turn), options.get("tools")) == (["semantic_search"], None)
+    assert state.citations[0].verified
+
+
+async def test_a_model_that_looks_on_and_on_has_one_call_left_to_answer() -> None:
+    def script(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        call = {"name": "semantic_search", "args": {"query": "x"}, "id": "1"}
+        return AIMessage("", tool_calls=[call]) if options.get("tools") else AIMessage("The fee is 10. [S1]")
+
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), script)
+    turn.deps = replace(turn.deps, meter=Meter(max_calls=2))
+    state = await dispatch(turn, "search", "retrieve")
+    assert len(turn.model.calls) == 2
+    assert state.citations[0].verified
+
+
+@pytest.mark.parametrize("off", ["semantic_search", "web_search"])
+@pytest.mark.parametrize("steps", [["retrieve"], ["web_search"], ["both"]])
+async def test_a_tool_that_is_switched_off_is_called_by_nobody(off: str, steps: list[Step]) -> None:
+    def insist(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        assert off not in [tool["function"]["name"] for tool in options.get("tools", [])]
+        if "tools" not in options:
+            return AIMessage("Well.")
+        return AIMessage("", tool_calls=[{"name": off, "args": {"query": "x"}, "id": "1"}])
+
+    results = {"semantic_search": NO_PASSAGES, "search_pages": FOUND_PAGES, "web_search": NO_RESULTS}
+    turn = Turn(FakeTools(EVERYTHING, **results), insist, tools_off=frozenset({off}), tool_rounds=2)
+    state = await dispatch(turn, "search", *steps)
+    assert off not in called(turn)
+    assert f"{off} is not available." in state.retrieval_reason or off == "web_search"
+    assert state.answer is None or off not in state.answer
+
+
+async def test_without_documents_only_the_web_is_offered() -> None:
+    turn = Turn(FakeTools(EVERYTHING, web_search=ON_THE_WEB), says("The web says 12. [S1]"))
+    state = await dispatch(turn, "web", "web_search", has_documents=False)
+    [(_, options)] = turn.model.calls
+    assert [tool["function"]["name"] for tool in options["tools"]] == ["web_search"]
+    assert state.citations[0].verified
+    assert called(turn) == ["web_search"]
+
+
+async def test_a_server_that_is_lost_in_mid_turn_leaves_an_answer_that_tells_the_failure() -> None:
+    turn = Turn(FakeTools((SEARCH, PAGE_SEARCH), semantic_search=DOWN, search_pages=DOWN), says("I cannot."))
+    state = await dispatch(turn, "search", "retrieve")
+    [(messages, options)] = turn.model.calls
+    assert "tools" not in options
+    assert "does not answer" in messages[-1].text
+    assert [event.status for event in turn.of(Tool)] == ["started", "failed"] * 2
+    assert state.grounding is not None
+    assert not state.grounding.grounded
+
+
+async def test_a_server_that_is_down_from_the_start_is_not_called_at_all() -> None:
+    turn = Turn(FakeTools(EVERYTHING), says("I cannot."))
+    turn.tools.down = DOWN
+    state = await dispatch(turn, "search", "retrieve")
+    assert called(turn) == []
+    assert state.retrieval_reason == "Nothing could be looked up: The tools server does not answer."
+    assert state.last_mcp_tool_used is None
+    assert state.grounding is not None
+
+
+async def test_named_documents_pass_on_the_model_where_it_is_not_the_usual_one_and_its_cap() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
+    other = ChatModel(ScriptedModel(script=says("x")), WordCounter(), name="large")
+    object.__setattr__(turn.deps, "models", models_of(turn.deps.models.writer, large=other))
+    route = RouteChoice(intent="x", model="large", retriever="document_chat", max_output_tokens=77)
+    given = ConversationState(question="?", conversation_id="c", blob_names=["a.pdf"], route=route)
+    await GRAPH.ainvoke(given, context=turn.deps)
+    usual = route.model_copy(update={"model": "scripted", "max_output_tokens": None})
+    await GRAPH.ainvoke(given.model_copy(update={"route": usual}), context=turn.deps)
+    assert turn.tools.metas == [{MODEL_META_KEY: "large", CAP_META_KEY: 77}, {}]
+
+
+async def test_a_revision_of_named_documents_goes_to_document_chat() -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
+    revision = Revision(answer="It is 11.", issues=["wrong"])
+    await dispatch(turn, "document_chat", "retrieve", blob_names=["a.pdf"], revision=revision)
+    assert turn.tools.calls[0][1]["revision"] == revision.model_dump()
+
+
+def lazily(script: Script, **results: Any) -> Turn:
+    found: dict[str, Any] = {"search_pages": FOUND_PAGES, "get_page": read_page, **results}
+    return Turn(FakeTools(EVERYTHING, **found), script)
+
+
+async def test_lazily_a_model_gets_summaries_and_can_cite_the_sentences_alone() -> None:
+    turn = lazily(says("Families pay 15. [S1]"))
+    state = await dispatch(turn, "summaries", "retrieve")
+    assert turn.tools.calls == [("search_pages", {"query": "the fee", "limit": 8})]
+    [(messages, options)] = turn.model.calls
+    assert "tools" not in options
+    assert "Summary of secret-id." in messages[-1].text
+    assert "The fee is 10." not in messages[-1].text
+    sources = [(source.text, source.start) for source in state.sources]
+    assert sources == [("Families pay 15.", 15), ("Dogs are welcome.", 0)]
+    assert state.citations[0].verified
+    assert state.references == [
+        PageReference(document_id="secret-id", page=5),
+        PageReference(document_id="other-id", page=1),
+    ]
+    assert state.context_budget["deferred"] == 10
+    assert "(10 tokens) is read where the critic asks for it" in state.retrieval_reason
+
+
+async def test_summaries_that_cannot_be_had_give_way_to_passages() -> None:
+    turn = lazily(says("The fee is 10. [S1]"), search_pages=NotFound("gone"), semantic_search=PASSAGES)
+    state = await dispatch(turn, "summaries", "retrieve")
+    assert called(turn) == ["search_pages", "semantic_search"]
+    assert state.citations[0].verified
+    assert state.references == []
+
+
+async def revise(turn: Turn, state: ConversationState, **how: Any) -> ConversationState:
+    """Another pass over the tools, as a critic asks for it."""
+    revision = Revision(answer=state.answer or "", issues=["too little"], read_more=True, **how)
+    again = {"revision": revision, "answer": None}
+    return ConversationState.model_validate(
+        await GRAPH.ainvoke(state.model_copy(update=again), context=turn.deps)
+    )
+
+
+async def test_a_critic_that_asks_for_more_has_the_pages_read_in_full() -> None:
+    turn = lazily(says("The fee is 10. [S3]"))
+    first = await dispatch(turn, "summaries", "retrieve")
+    turn.tools.calls.clear()
+    state = await revise(turn, first)
+    assert turn.tools.calls == [
+        ("get_page", {"document_id": "secret-id", "page_number": 5}),
+        ("get_page", {"document_id": "other-id", "page_number": 1}),
+    ]
+    # The sentences stand on pages that are told in full now; the whole page that was told keeps its number.
+    assert [(source.number, source.text) for source in state.sources] == [
+        (2, PAGES["other-id", 1]),
+        (3, PAGES["secret-id", 5]),
+    ]
+    assert "The fee is 10." in turn.model.calls[-1][0][-1].text
+    assert state.citations[0].verified
+    assert state.references == []
+    assert "2 of the pages that were found were read in full with get_page." in state.retrieval_reason
+
+
+async def test_a_page_that_cannot_be_read_keeps_its_sentences_and_can_be_asked_for_again() -> None:
+    def read(arguments: dict[str, Any]) -> Any:
+        return NotFound("gone") if arguments["document_id"] == "secret-id" else read_page(arguments)
+
+    turn = lazily(says("Families pay 15. [S1]"), get_page=read)
+    state = await revise(turn, await dispatch(turn, "summaries", "retrieve"))
+    assert state.citations[0].verified
+    assert state.references == [PageReference(document_id="secret-id", page=5)]
+    assert "get_page failed: gone." in state.retrieval_reason
+
+
+async def test_a_critic_that_asks_for_more_of_a_search_gets_a_wider_one_in_its_own_words() -> None:
+    def search(arguments: dict[str, Any]) -> Any:
+        return PASSAGES if arguments["top_k"] == 8 else {"passages": [FAMILIES], "steps": REACHED}
+
+    turn = Turn(FakeTools((SEARCH,), semantic_search=search), says("The fee is 10. [S1]"))
+    state = await revise(turn, await dispatch(turn, "search", "retrieve"), query="families")
+    assert turn.tools.calls[-1] == ("semantic_search", {"query": "families", "top_k": 24})
+    assert [source.text for source in state.sources] == ["The fee is 10.", "Families pay 15."]
+    assert state.citations[0].verified
+    assert len(state.retrieval_steps) == 2
+
+
+@pytest.mark.parametrize("down", [True, False])
+async def test_a_second_look_that_fails_leaves_what_was_found(down: bool) -> None:
+    turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"))
+    first = await dispatch(turn, "search", "retrieve")
+    turn.tools.down = DOWN if down else None
+    turn.tools.results["semantic_search"] = NotFound("gone")
+    state = await revise(turn, first)
+    assert state.sources == first.sources
+    assert state.tool_results[:1] == first.tool_results
+    assert state.citations[0].verified
+    assert ("does not answer" if down else "failed: gone") in state.retrieval_reason

@@ -1,0 +1,163 @@
+"""What tools gave, as models are shown it: within its budget, whatever it is, and citable only where told."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from core.grounding.sources import read_fenced
+from core.llm.prompt_size import message_tokens
+from devkit.fakes import FakeTools, WordCounter
+from devkit.graph_turns import MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
+from orc.graphs.models import Deps, ToolResult
+from orc.graphs.tool_context import SQUEEZED_OUT, TOO_LONG, Material
+
+
+def deps() -> Deps:
+    return Turn(FakeTools(), says("x")).deps
+
+
+def found(number: int, words: int) -> dict[str, Any]:
+    text = f"p{number} " * words
+    return {"document_id": f"id-{number}", "blob_name": "a.pdf", "page": 1, "text": text, "start": 0}
+
+
+def shown_tokens(material: Material) -> int:
+    return sum(WordCounter().count(result.material) for result in material.as_read())
+
+
+sizes = st.lists(st.integers(1, 400), max_size=12)
+results = st.lists(
+    st.builds(
+        lambda name, each, more, error: ToolResult(
+            name="t",
+            error="failed" if error else None,
+            content={
+                name: [found(n, size) for n, size in enumerate(each)],
+                "notes": [f"note {n}" for n in range(more)],
+                "summary": "s " * more,
+            },
+        ),
+        st.sampled_from(["passages", "pages"]),
+        sizes,
+        st.integers(0, 300),
+        st.booleans(),
+    ),
+    max_size=5,
+)
+
+
+@given(rounds=st.lists(results, max_size=4), tokens=st.integers(300, 3000))
+@settings(max_examples=60, deadline=None)
+async def test_whatever_tools_give_stays_within_the_budget_and_only_what_is_told_can_be_cited(
+    rounds: list[list[ToolResult]], tokens: int
+) -> None:
+    material = Material(deps())
+    for each in rounds:
+        await material.add(each, tokens)
+        material.squeeze(tokens)
+        assert shown_tokens(material) <= tokens or all(
+            r.error or len(r.content) == 1 for r in material.results
+        )
+    told = [source.number for result in material.as_read() for source in read_fenced(result.material)]
+    assert sorted(told) == [source.number for source in material.sources]
+
+
+async def test_the_best_stay_and_the_rest_is_counted() -> None:
+    material = Material(deps())
+    content = {"passages": [found(n, 40) for n in range(10)], "steps": [], "documents": []}
+    await material.add([ToolResult(name="semantic_search", content=content)], 200)
+    kept = len(material.sources)
+    assert 0 < kept < 10
+    assert material.left_out == 10 - kept
+    assert [source.document_id for source in material.sources] == [f"id-{n}" for n in range(kept)]
+
+
+async def test_one_long_page_is_told_by_its_beginning() -> None:
+    material = Material(deps())
+    page = {**found(0, 5000), "page_number": 1, "analysis": {"entities": ["e " * 100] * 50}}
+    await material.add([ToolResult(name="get_page", content={"pages": [page]})], 500)
+    [source] = material.sources
+    assert page["text"].startswith(source.text)
+    assert 150 < WordCounter().count(source.text) < 500
+
+
+async def test_what_cannot_be_made_to_fit_is_said_to_be_too_long() -> None:
+    material = Material(deps())
+    content = {f"name{n}": n for n in range(500)}
+    await material.add([ToolResult(name="t", content=content)], 100)
+    assert material.results[0].content == TOO_LONG
+
+
+async def test_older_results_make_room_for_newer_ones_and_can_no_longer_be_cited() -> None:
+    material = Material(deps())
+    for number in range(3):
+        result = ToolResult(name="semantic_search", content={"passages": [found(number, 100)]})
+        await material.add([result], 300)
+        material.squeeze(300)
+    assert [result.content == SQUEEZED_OUT for result in material.results] == [True, False, False]
+    assert [source.number for source in material.sources] == [2, 3]
+
+
+async def test_a_source_whose_first_telling_made_room_is_told_again() -> None:
+    material = Material(deps())
+    same = ToolResult(name="semantic_search", content={"passages": [found(0, 100)]})
+    for result in (same, ToolResult(name="t", content={"passages": [found(1, 100)]}), same):
+        await material.add([result], 300)
+        material.squeeze(300)
+    told = [[source.number for source in read_fenced(each.material)] for each in material.as_read()]
+    assert told == [[], [2], [1]]
+
+
+async def test_documents_that_were_searched_are_not_listed_and_the_others_are() -> None:
+    documents = [{"filename": "a.pdf", "searched": True}, {"filename": "b.pdf", "searched": False}]
+    material = Material(deps())
+    content = {"passages": [], "steps": [], "documents": documents}
+    await material.add([ToolResult(name="semantic_search", content=content)], 500)
+    assert material.results[0].content["documents"] == [{"filename": "b.pdf", "searched": False}]
+
+
+@given(words=st.lists(st.integers(1, 600), min_size=1, max_size=4), tokens=st.integers(500, 1500))
+@settings(max_examples=12, deadline=None)
+async def test_the_prompt_of_a_loop_never_grows_past_its_budgets(words: list[int], tokens: int) -> None:
+    """The budget is for all that follows the question: the calls, the frames and what the calls gave."""
+
+    def script(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        if "tools" not in options:
+            return AIMessage("Enough.")
+        query = "w " * words[len(turn.model.calls) % len(words)]
+        calls = [{"name": "semantic_search", "args": {"query": query[:200]}, "id": str(n)} for n in range(2)]
+        return AIMessage("", tool_calls=calls)
+
+    def search(_arguments: dict[str, Any]) -> Any:
+        return {"passages": [found(len(turn.tools.calls) * 10 + n, size) for n, size in enumerate(words)]}
+
+    tools = FakeTools([SEARCH_TOOL], semantic_search=search)
+    turn = Turn(tools, script, retrieval_tokens=tokens, intents=MODEL_CHOOSES, tool_rounds=4)
+    state = await turn.run(has_documents=True)
+    for messages, _options in turn.model.calls[:-1]:
+        asked = max(n for n, message in enumerate(messages) if isinstance(message, HumanMessage))
+        assert sum(message_tokens(message, WordCounter()) for message in messages[asked + 1 :]) <= tokens
+    last = turn.model.calls[-1][0][-1].text
+    assert WordCounter().count(last.partition("What the tools found:")[2]) <= tokens
+    assert {source.number for source in read_fenced(last)} == {source.number for source in state.sources}
+
+
+async def test_an_answer_cites_what_is_still_shown_and_nothing_that_made_room() -> None:
+    def script(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        if "tools" not in options or len(turn.model.calls) > 3:
+            return AIMessage("The fee is 10. [S1] It is. [S3]")
+        return AIMessage("", tool_calls=[{"name": "semantic_search", "args": {}, "id": "1"}])
+
+    def search(_arguments: dict[str, Any]) -> Any:
+        turns = len(turn.tools.calls)
+        return {"passages": [passage("secret-id", 5, "The fee is 10.") if turns == 1 else found(turns, 250)]}
+
+    tools = FakeTools([SEARCH_TOOL], semantic_search=search)
+    turn = Turn(tools, script, retrieval_tokens=500, intents=MODEL_CHOOSES, tool_rounds=4)
+    state = await turn.run(has_documents=True)
+    assert "[citation withheld: no such source]" in (state.answer or "")
+    assert 1 not in [source.number for source in state.sources]
+    assert "S1" not in json.dumps([result.content for result in state.tool_results])

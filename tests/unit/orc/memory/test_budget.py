@@ -1,0 +1,118 @@
+"""Budgets of prompts: each part within its own, all within the window, counted as a model counts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_openai_messages
+
+from core.llm.memory_message import Remembered
+from core.llm.model_catalog import REPLY
+from core.llm.prompt_size import message_tokens, sections_of, tools_tokens
+from core.llm.tokens import ExactTokenCounter, read_ranks
+from devkit.doubles.openai_window import RANKS, Window
+from devkit.fakes import WordCounter
+from orc.graphs.models import Policy
+from orc.memory.budget import INSTRUCTIONS_AND_TOOLS, LEAST, fitted
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=80)
+SEARCH: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "semantic_search",
+        "description": "Find the passages that bear on a question.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "words to look for"},
+                "order": {"type": "string", "enum": ["best", "page"]},
+            },
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def counter() -> ExactTokenCounter:
+    ranks = read_ranks(RANKS)
+    if ranks is None:
+        pytest.skip("exact counts need the ranks: make token-ranks")
+    return ExactTokenCounter(ranks)
+
+
+def conversation(system: str, known: str, said: list[str], question: str, found: str) -> list[BaseMessage]:
+    past = [HumanMessage(text) if at % 2 == 0 else AIMessage(text) for at, text in enumerate(said)]
+    call = {"name": "semantic_search", "args": {"query": question}, "id": "1", "type": "tool_call"}
+    asked = [HumanMessage(question), AIMessage("", tool_calls=[call])]
+    return [
+        SystemMessage(system),
+        Remembered(content=known),
+        *past,
+        *asked,
+        ToolMessage(found, tool_call_id="1"),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.lists(TEXTS, max_size=6), TEXTS, TEXTS)
+def test_the_parts_add_up_to_what_the_model_counts(
+    counter: ExactTokenCounter, system: str, said: list[str], question: str, found: str
+) -> None:
+    messages = conversation(system, found, said, question, found)
+    sizes = sections_of(messages, question, counter, [SEARCH])
+    body = {"messages": convert_to_openai_messages(messages), "tools": [SEARCH]}
+    counted = Window(1, counter._loaded()).size_of(body)
+    assert sum(tokens for name, tokens in sizes.items() if name != "total") == sizes["total"]
+    # Where a call's arguments end and its name begins a model may join what we count apart.
+    assert abs(sizes["total"] - counted) <= 4 + 0.01 * counted
+
+
+def test_each_text_is_counted_where_it_belongs(counter: ExactTokenCounter) -> None:
+    question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
+    messages = [
+        SystemMessage("Be brief."),
+        Remembered(content="- The tenant is Ada."),
+        HumanMessage("Hello."),
+        AIMessage("Hello to you."),
+        HumanMessage(f"{question}\n\nWhat the tools found:\n{source}"),
+    ]
+    sizes = sections_of(messages, question, counter)
+    assert sizes["question"] == counter.count(question)
+    assert sizes["memory"] == message_tokens(messages[1], counter)
+    assert sizes["history"] == sum(message_tokens(message, counter) for message in messages[2:4])
+    assert sizes["retrieval"] >= counter.count(source)
+    assert sizes["tools"] == tools_tokens([], counter) == 0
+
+
+def test_a_roomy_window_leaves_the_policy_as_it_is() -> None:
+    assert fitted(policy := Policy(), 128_000, "word " * 9000, WordCounter()) is policy
+
+
+@given(st.integers(4000, 63_999), st.integers(1, 8000), st.integers(1, 4000))
+def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
+    window: int, words: int, cap: int
+) -> None:
+    policy = fitted(Policy(), window, "word " * words, WordCounter(), cap)
+    parts = (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens)
+    assert sum(parts) <= window - words - cap - INSTRUCTIONS_AND_TOOLS or LEAST in parts
+    assert sum(parts) <= 4000 + 800 + 6000
+
+
+@pytest.mark.parametrize("name", ["retrieval_tokens", "history_tokens", "memory_tokens", "planner_tokens"])
+def test_budgets_of_the_settings_keep_to_a_roomy_window_too(name: str) -> None:
+    policy = fitted(Policy.model_validate({name: 100_000}), 64_000, "Why?", WordCounter())
+    parts = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
+    assert max(parts, policy.planner_tokens) <= 64_000 - INSTRUCTIONS_AND_TOOLS - REPLY
+
+
+def test_what_the_settings_switch_off_stays_off() -> None:
+    policy = Policy(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
+    assert fitted(policy, 4000, "word " * 9000, WordCounter()) == policy
+
+
+def test_what_gives_way_gives_way_in_proportion() -> None:
+    free = 5400
+    policy = fitted(Policy(), free + INSTRUCTIONS_AND_TOOLS + REPLY + 1, "word", WordCounter())
+    assert (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens) == (2000, 400, 3000)

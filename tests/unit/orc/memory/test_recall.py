@@ -1,0 +1,198 @@
+"""What of a memory a question is told: what bears on it, by words or by meaning, within the budget."""
+
+import time
+
+import pytest
+
+from core.errors import DependencyDown
+from core.llm.memory_message import HEADING
+from devkit.fakes import WordCounter
+from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
+from orc.memory.notes import notes_in
+from orc.memory.recall import MOST_POINTS, MOST_WISHES, Selection
+from orc.memory.rendering import remembered
+
+COUNTER = WordCounter()
+
+
+def fact(text: str, seq: int = 1) -> Note:
+    return Note(kind=NoteKind.FACT, text=text, first_seen=seq, last_seen=seq)
+
+
+def wish(text: str, seq: int = 1) -> Note:
+    return Note(kind=NoteKind.PREFERENCE, text=text, first_seen=seq, last_seen=seq)
+
+
+def point(text: str, seq: int = 1) -> SummaryPoint:
+    return SummaryPoint(text=text, first_seq=seq, last_seq=seq)
+
+
+MEMORY = Memory(
+    noted_seq=200,
+    notes=[
+        fact("My leave starts on 5 May.", 2),
+        fact("Our project is called Halberd.", 3),
+        wish("Please answer in German.", 4),
+        Note(kind=NoteKind.QUESTION, text="Who signs the lease?", first_seen=190, last_seen=190),
+        fact("We use SAP for invoices.", 198),
+    ],
+    summary=[
+        point("“What is the notice period?” It is three months.", 5),
+        point("“What is the deposit?” It is 500 euros.", 6),
+        point("“Who may keep dogs?” Everybody may keep a dog.", 7),
+    ],
+)
+
+
+async def choose(question: str, memory: Memory = MEMORY, tokens: int = 800) -> Recalled:
+    return await Selection(tokens, COUNTER).choose(question, memory)
+
+
+def texts(recalled: Recalled) -> list[str]:
+    return [*(note.text for note in recalled.notes), *(point.text for point in recalled.summary)]
+
+
+async def test_only_what_bears_on_the_question_is_told_and_wishes_always() -> None:
+    recalled = await choose("How high was the deposit?")
+    assert texts(recalled) == ["Please answer in German.", "“What is the deposit?” It is 500 euros."]
+    assert (recalled.method, recalled.left_out) == ("lexical", 6)
+    assert texts(await choose("Which colour has the car?")) == ["Please answer in German."]
+    assert "Who signs the lease?" in texts(await choose("And who has to sign the lease?"))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What is my project called?", "Our project is called Halberd."),
+        ("What's the name of our project again?", "My project's name is Halberd."),
+        ("When does my leave start?", "My leave starts on 5 May."),
+        ("What did I say the deposit was?", "Remember that the deposit is 500 euros."),
+        ("Wie heißt unser Projekt?", "Unser Projekt heißt Halberd."),
+        ("Wie heiße ich?", "Mein Name ist Ada."),
+        ("Comment s'appelle notre projet ?", "Notre projet s'appelle Halberd."),
+        ("¿Cómo se llama nuestro proyecto?", "Nuestro proyecto se llama Halberd."),
+        ("¿Cómo me llamo?", "Me llamo Ada."),
+    ],
+)
+async def test_a_question_that_a_fact_answers_is_covered(question: str, said: str) -> None:
+    recalled = await choose(question, Memory(notes=[fact(said)]))
+    assert recalled.coverage >= 0.6
+    assert texts(recalled) == [said]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("How many days of leave does the handbook give?", "My leave starts on 5 May."),
+        ("What is the deposit?", "Our deposit is due in May."),
+        ("What does my contract say about dogs?", "My dog is called Rex."),
+        ("Tell me about the deposit.", "My deposit was 500 euros."),
+    ],
+)
+async def test_a_question_about_documents_is_not(question: str, said: str) -> None:
+    assert (await choose(question, Memory(notes=[fact(said)]))).coverage < 0.6
+
+
+@pytest.mark.parametrize(("said", "lasting"), [("My name is Ada.", True), ("My deposit is 500.", False)])
+async def test_only_names_and_what_was_to_be_remembered_cover_a_question_for_good(
+    said: str, lasting: bool
+) -> None:
+    recalled = await choose(f"{said[:-1]}, is it?", Memory(notes=notes_in(said, 1)))
+    assert (recalled.coverage > 0.6, recalled.lasting_coverage > 0.6) == (True, lasting)
+
+
+async def test_a_question_that_says_nothing_by_its_words_is_told_what_is_fresh() -> None:
+    assert texts(await choose("Who am I?"))[1:] == [
+        "We use SAP for invoices.",
+        "Our project is called Halberd.",
+        "My leave starts on 5 May.",
+    ]
+
+
+async def test_of_two_that_bear_on_it_alike_the_fresher_comes_first() -> None:
+    memory = Memory(notes=[fact("We use SAP for payroll.", 1), fact("We use SAP for invoices.", 150)])
+    assert texts(await choose("What do we use SAP for?", memory)) == [
+        "We use SAP for invoices.",
+        "We use SAP for payroll.",
+    ]
+
+
+async def test_the_choice_is_bounded_in_number_and_in_tokens() -> None:
+    memory = Memory(
+        notes=[wish(f"Please answer in style {n}.", n) for n in range(1, 20)],
+        summary=[point(f"“What is the fee of item {n}?” It is {n} euros.", n) for n in range(1, 80)],
+    )
+    many = await choose("What is the fee?", memory)
+    assert len(many.notes) == MOST_WISHES
+    assert many.notes[0].text == "Please answer in style 19."
+    assert len(many.summary) == MOST_POINTS
+    assert many.summary[0].text.startswith("“What is the fee of item 79?")
+    assert many.left_out == 98 - MOST_WISHES - MOST_POINTS
+    few = await choose("What is the fee?", memory, tokens=40)
+    assert 0 < len(few.notes) + len(few.summary) < MOST_WISHES + MOST_POINTS
+    assert COUNTER.count(remembered(few, 40, COUNTER)) <= 40
+    assert texts(await choose("What is the fee?", memory, tokens=0)) == []
+
+
+async def test_choosing_from_a_full_memory_takes_hardly_any_time() -> None:
+    memory = Memory(
+        notes=[fact(f"My part number {n} is {n * 7} of the north wing.", n) for n in range(1, 257)],
+        summary=[
+            point(f"“What does section {n} say of topic {n % 9}?” It limits it.", n) for n in range(1, 81)
+        ],
+    )
+    await choose("What does section 31 say?", memory)
+    started = time.process_time()
+    for n in range(10):
+        await choose(f"Which part number belongs to section {n} of the north wing?", memory)
+    assert (time.process_time() - started) / 10 < 0.02, "some 1 ms; this leaves room for a busy machine"
+
+
+class Meaning:
+    """A Nearness that knows how near texts are, or fails."""
+
+    def __init__(self, error: Exception | None = None, **near: float) -> None:
+        self.error = error
+        self.near = near
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def compare(self, question: str, texts: list[str]) -> list[float]:
+        self.asked.append((question, list(texts)))
+        if self.error is not None:
+            raise self.error
+        return [max((n for word, n in self.near.items() if word in text), default=0.1) for text in texts]
+
+
+async def test_where_there_are_vectors_meaning_decides() -> None:
+    selection = Selection(800, COUNTER, Meaning(notice=0.8, dogs=0.5))  # type: ignore[arg-type]
+    recalled = await selection.choose("How soon can one leave the flat?", MEMORY)
+    assert recalled.method == "embeddings"
+    assert [each.text for each in recalled.summary][:2] == [
+        "“What is the notice period?” It is three months.",
+        "“Who may keep dogs?” Everybody may keep a dog.",
+    ]
+    assert "“What is the deposit?” It is 500 euros." not in texts(recalled)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [DependencyDown("The model is down.", dependency="model"), TimeoutError(), ValueError("shapes differ")],
+)
+async def test_where_vectors_fail_words_decide_and_the_reason_is_told(error: Exception) -> None:
+    selection = Selection(800, COUNTER, Meaning(error))  # type: ignore[arg-type]
+    recalled = await selection.choose("How high was the deposit?", MEMORY)
+    assert recalled.method == "lexical"
+    assert recalled.reason
+    assert recalled.summary[0].text == "“What is the deposit?” It is 500 euros."
+
+
+async def test_wishes_come_before_facts_and_points_in_the_block() -> None:
+    block = remembered(await choose("What is our project called, and what of the deposit?"), 800, COUNTER)
+    assert block.splitlines() == [
+        "<remembered>",
+        HEADING,
+        "- The user wants: Please answer in German.",
+        "- The user said: Our project is called Halberd.",
+        "- Asked and answered: “What is the deposit?” It is 500 euros.",
+        "</remembered>",
+    ]

@@ -1,0 +1,366 @@
+"""The memory of a conversation over a real turn log: kept up, caught up, raced for, and forgotten."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import tool_call
+
+from core.documents.names import Owner
+from core.errors import DependencyDown
+from core.infra.sqlite import Database
+from devkit.fakes import Script, WordCounter, scripted
+from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, keeper_of
+from orc.conversations import sqlite as turn_log_sqlite
+from orc.conversations.models import Head
+from orc.conversations.sqlite import SqliteTurnLog
+from orc.memory import sqlite
+from orc.memory.models import UNKNOWN_FORM, Memory, Recalled
+from orc.memory.notes import MAX_NOTES
+from orc.memory.service import RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryKeeper, NoMemory
+from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.summarizer import Condenser
+from orc.memory.summary import MAX_POINTS
+
+
+class Store(SqliteMemoryStore):
+    """A store that counts, and in which something else may happen before the next write."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.writes = 0
+        self.error: Exception | None = None
+        self.silent = False
+        self.before_write: list[Callable[[], Awaitable[object]]] = []
+        self.after_write: list[Callable[[], Awaitable[object]]] = []
+
+    async def read(self, owner: Owner) -> Memory | None:
+        if self.silent:
+            await asyncio.Event().wait()
+        if self.error is not None:
+            raise self.error
+        return await super().read(owner)
+
+    async def write(self, owner: Owner, memory: Memory) -> bool:
+        if self.before_write:
+            await self.before_write.pop()()
+        written = await super().write(owner, memory)
+        self.writes += written
+        if self.after_write:
+            await self.after_write.pop()()
+        return written
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = Database(tmp_path / "orc.db")
+    await opened.migrate(turn_log_sqlite.SCHEMA, sqlite.SCHEMA)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def log(database: Database) -> SqliteTurnLog:
+    return SqliteTurnLog(database)
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    return Store(database)
+
+
+@pytest.fixture
+def keeper(database: Database, log: SqliteTurnLog, store: Store) -> MemoryKeeper:
+    return keeper_of(database, log, store=store)
+
+
+async def stored(store: Store) -> Memory:
+    memory = await store.read(OWNER)
+    assert memory is not None
+    return memory
+
+
+def notes_of(memory: Memory | Recalled) -> list[str]:
+    return [note.text for note in memory.notes]
+
+
+async def test_what_a_user_says_is_recalled_in_later_turns(log: SqliteTurnLog, keeper: MemoryKeeper) -> None:
+    await keeper.update(await ask(log, "Our project is called Halberd."))
+    begun = await begin(log, "What is our project called?")
+    recalled = await keeper.recall("What is our project called?", await keeper.read(begun.head))
+    assert notes_of(recalled) == ["Our project is called Halberd."]
+
+
+async def test_turns_that_say_nothing_are_written_only_now_and_then(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+) -> None:
+    for turn in range(1, 4 * UNWRITTEN_TURNS + 1):
+        await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
+    assert store.writes == 4
+    memory = await stored(store)
+    assert memory.noted_seq == memory.summarised_seq == 4 * UNWRITTEN_TURNS
+    assert len(memory.summary) == 4 * UNWRITTEN_TURNS
+    await keeper.update(await ask(log, "My name is Ada."))
+    assert store.writes == 5
+
+
+async def test_long_answers_are_written_before_the_history_loses_them(
+    log: SqliteTurnLog, database: Database, store: Store
+) -> None:
+    keeper = keeper_of(database, log, store=store, history_tokens=100)
+    await keeper.update(await ask(log, "What does section 1 say?", f"{'It says a lot. ' * 20}{CITED}"))
+    assert store.writes == 1
+
+
+async def test_only_points_that_the_history_may_not_hold_are_read(
+    log: SqliteTurnLog, database: Database, store: Store
+) -> None:
+    heads = [await ask(log, f"What does section {turn} say?", CITED) for turn in range(1, 21)]
+    await keeper_of(database, log, store=store).update(heads[-1])
+    assert len((await stored(store)).summary) == 20
+    begun = (await begin(log, "And now?")).head
+
+    async def read(told: int | None = None, **limits: Any) -> list[int]:
+        memory = await keeper_of(database, log, **limits).read(begun, told)
+        return [point.first_seq for point in memory.summary]
+
+    assert await read(history_turns=12) == list(range(1, 9))
+    assert await read(history_turns=0) == list(range(1, 21))
+    assert await read(history_turns=50, history_tokens=2 * 3 * 15) == list(range(1, 18))
+    assert await read(told=2, history_turns=12) == list(range(1, 19))
+
+
+async def test_a_turn_that_was_never_taken_in_is_caught_up_with(
+    log: SqliteTurnLog, keeper: MemoryKeeper
+) -> None:
+    for said in ("My name is Ada.", "We use SAP."):
+        await ask(log, said)
+    head = await ask(log, "I live in Leeds.")
+    await keeper.update(head)
+    assert notes_of(await keeper.read(head)) == ["My name is Ada.", "We use SAP.", "I live in Leeds."]
+    before = await keeper.read(head)
+    await keeper.update(head)
+    assert await keeper.read(head) == before
+
+
+async def test_a_turn_that_is_still_answered_is_not_passed_over(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+) -> None:
+    slow = await begin(log, "My budget is 500 euros.")
+    late = await begin(log, "My boss is called Bo.")
+    await keeper.update(await ask(log, "My budget is 700 euros."))
+    assert notes_of(await stored(store)) == ["My budget is 700 euros."]
+    assert (await stored(store)).noted_seq == 0
+    await commit(log, slow)
+    await keeper.update(slow.head)
+    assert notes_of(await stored(store)) == ["My budget is 700 euros."]
+    await commit(log, late)
+    await keeper.update(late.head)
+    assert sorted(notes_of(await stored(store))) == ["My boss is called Bo.", "My budget is 700 euros."]
+
+
+async def test_a_turn_that_failed_may_be_asked_again_for_a_while(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+) -> None:
+    failed = await begin(log, "My name is Ada.")
+    await log.fail(OWNER, failed.turn.turn_id, failed.turn.attempt, "model", "It was down.")
+    for turn in range(2 * UNWRITTEN_TURNS):
+        await keeper.update(await ask(log, f"What does section {turn} say?"))
+    assert (await stored(store)).noted_seq >= UNWRITTEN_TURNS > 1
+    head = await ask(log, "We use SAP.")
+    await keeper.update(head)
+    assert (await stored(store)).noted_seq >= head.turn_count - RETRIED_TURNS
+
+
+async def test_two_updates_at_once_lose_nothing(log: SqliteTurnLog, database: Database, store: Store) -> None:
+    first, second = keeper_of(database, log, store=store), keeper_of(database, log)
+    one = await ask(log, "My name is Ada.")
+
+    async def meanwhile() -> None:
+        await second.update(await ask(log, "We use SAP."))
+
+    store.before_write.append(meanwhile)
+    await first.update(one)
+    assert notes_of(await stored(store)) == ["My name is Ada.", "We use SAP."]
+    heads = [await ask(log, f"My part {n} is red.") for n in range(6)]
+    await asyncio.gather(*(keeper_of(database, log).update(head) for head in heads))
+    assert len(notes_of(await stored(store))) == 8
+
+
+async def test_a_deletion_while_an_update_writes_leaves_nothing(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+) -> None:
+    async def delete() -> None:
+        await keeper.forget(OWNER)
+        await log.delete(OWNER)
+        await keeper.forget(OWNER)
+
+    async def delete_in_part() -> None:
+        # As where the process stops between the two: nobody forgets any more but the update itself.
+        await keeper.forget(OWNER)
+        await log.delete(OWNER)
+
+    for before, deletion in [
+        (True, delete),
+        (False, delete),
+        (True, delete_in_part),
+        (False, delete_in_part),
+    ]:
+        (store.before_write if before else store.after_write).append(deletion)
+        await keeper.update(await ask(log, "My name is Ada."))
+        assert await store.read(OWNER) is None
+
+
+async def test_a_conversation_made_anew_remembers_nothing_of_the_one_before(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+) -> None:
+    old = await ask(log, "My name is Ada.")
+    await keeper.update(old)
+    await log.delete(OWNER)
+    new = await ask(log, "We use SAP.")
+    assert await keeper.read(new) == Memory()
+    await keeper.update(new)
+    assert notes_of(await stored(store)) == ["We use SAP."]
+    await keeper.update(old)
+    assert notes_of(await stored(store)) == ["We use SAP."]
+    assert (await stored(store)).life == new.created_at
+
+
+async def test_a_store_that_is_down_or_silent_costs_a_turn_its_memory_and_nothing_else(
+    log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeper = keeper_of(database, log, store=store, read_seconds=0.01)
+    head = await ask(log, "My name is Ada.")
+    await keeper.update(head)
+    with caplog.at_level(logging.WARNING):
+        store.silent = True
+        assert await keeper.read(head) == Memory(unread=UNREADABLE)
+        store.silent, store.error = False, DependencyDown("The store is down.", dependency="store")
+        assert await keeper.read(head) == Memory(unread=UNREADABLE)
+        await keeper.update(head)
+    assert "without its memory: TimeoutError" in caplog.text
+    assert "remembered later: DependencyDown" in caplog.text
+    assert "Ada" not in caplog.text
+
+
+async def test_what_nobody_foresaw_is_logged_and_stops_nothing(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.error = ZeroDivisionError("unforeseen")
+    await keeper.update(await ask(log, "My name is Ada."))
+    assert "could not be updated" in caplog.text
+
+
+def condensing(text: str = "All of it.") -> Script:
+    def fill(messages: object, options: object) -> AIMessage:
+        shown = str(messages[-1].text)  # type: ignore[index]
+        numbers = [int(line.split()[1]) for line in shown.splitlines() if line.startswith("Turn ")]
+        point = {"first_turn": numbers[0], "last_turn": numbers[-1], "text": text}
+        note = {"turn": numbers[0], "kind": "fact", "quote": "What does section"}
+        arguments = {"points": [point], "notes": [note]}
+        return AIMessage("", tool_calls=[tool_call(name="CondensedTurns", args=arguments, id="1")])
+
+    return fill
+
+
+async def test_a_model_condenses_turns_that_left_the_history_once_they_are_many(
+    log: SqliteTurnLog, database: Database, store: Store
+) -> None:
+    model, calls = scripted(condensing())
+    condenser = Condenser(model, "Condense.", WordCounter())
+    keeper = keeper_of(
+        database, log, store=store, condenser=condenser, history_turns=4, summary_threshold_tokens=150
+    )
+    for turn in range(1, 33):
+        await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
+    memory = await stored(store)
+    assert (memory.summarised_seq, memory.noted_seq) == (23, 32)
+    assert [(point.first_seq, point.last_seq) for point in memory.summary[:2]] == [(1, 12), (13, 23)]
+    assert {point.text for point in memory.summary if point.last_seq <= memory.summarised_seq} == {
+        "All of it."
+    }
+    assert len(calls.calls) == 2
+    assert sum(point.tokens for point in memory.summary) == 32 * 14
+
+
+async def test_where_the_model_fails_the_sentences_of_the_answers_stand_and_it_is_not_asked_again(
+    log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, calls = scripted(lambda _messages, _options: AIMessage("I would rather talk."))
+    condenser = Condenser(model, "Condense.", WordCounter())
+    keeper = keeper_of(
+        database, log, store=store, condenser=condenser, history_turns=4, summary_threshold_tokens=100
+    )
+    for turn in range(1, 18):
+        await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
+    memory = await stored(store)
+    assert len(memory.summary) == 16
+    assert all("three months" in point.text for point in memory.summary)
+    assert len(calls.calls) == 1
+    assert "ModelOutputInvalid" in caplog.text
+
+
+async def test_after_five_hundred_turns_memory_is_bounded_and_old_names_are_known(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+) -> None:
+    head = await ask(log, "Our project is called Halberd.")
+    for n in range(2, 501):
+        # Taking in every turn as it comes is slow on a busy machine's disk, and makes no difference.
+        question = f"My part {n} is number {n * 7}." if n % 2 else f"What does section {n} say?"
+        head = await ask(log, question, CITED)
+        if n % 45 == 0:
+            await keeper.update(head)
+    await keeper.update(head)
+    await keeper.update(head)
+    memory = await stored(store)
+    assert memory.noted_seq > 490
+    assert len(memory.notes) <= MAX_NOTES
+    assert len(memory.summary) <= MAX_POINTS
+    assert len(memory.model_dump_json()) < 100_000
+    asked = "What is our project called?"
+    recalled = await keeper.recall(asked, await keeper.read(head))
+    assert notes_of(recalled) == ["Our project is called Halberd."]
+    assert recalled.coverage == 1.0
+
+
+async def test_without_a_memory_nothing_is_remembered() -> None:
+    turn = answered(1, "My name is Ada.")
+    head = Head(**OWNER_FIELDS, created_at=turn.created_at, updated_at=turn.created_at)
+    memory = NoMemory()
+    await memory.update(head)
+    assert await memory.read(head) == Memory()
+    assert await memory.recall("What is my name?", Memory()) == Recalled()
+    await memory.forget(OWNER)
+
+
+OWNER_FIELDS = {"organization_id": "acme", "user_id": "ada", "conversation_id": "c-1"}
+
+
+async def test_a_memory_of_a_form_that_is_not_known_fails_no_turn_and_is_made_anew(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, database: Database
+) -> None:
+    await keeper.update(await ask(log, "My name is Ada."))
+
+    def spoil(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE conversation_memories SET item = replace(item, '\"fact\"', '\"goal\"')")
+
+    await database.write(spoil)
+    begun = await begin(log, "What is my name?")
+    assert await keeper.read(begun.head) == Memory(unread=UNKNOWN_FORM)
+    await keeper.update(begun.head)
+    assert notes_of(await stored(store)) == ["My name is Ada."]
+    assert notes_of(await keeper.read(begun.head)) == ["My name is Ada."]
+
+
+async def test_a_store_that_fails_unexpectedly_fails_no_turn(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = await ask(log, "My name is Ada.")
+    store.error = ValueError("a bug")
+    assert await keeper.read(head) == Memory(unread=UNREADABLE)
+    assert "a turn goes without its memory" in caplog.text

@@ -1,0 +1,30 @@
+"""A tools server that resets connections as it accepts them is down, and nothing worse."""
+
+import asyncio
+
+import uvloop
+
+from core.errors import DependencyDown
+from devkit.reset_server import BACKLOG, resetting
+from orc.tools.mcp_client import McpToolGateway
+
+ROUNDS = 20
+
+
+def test_a_connection_that_is_reset_as_it_is_made_is_an_outage() -> None:
+    """On uvloop, on which Orc runs, anyio takes it for something else."""
+
+    async def ping_at_once(url: str) -> list[BaseException | None]:
+        gateway = McpToolGateway(f"{url}/mcp", timeout_seconds=5)
+        try:
+            rounds = [
+                await asyncio.gather(*(gateway.ping() for _ in range(BACKLOG)), return_exceptions=True)
+                for _ in range(ROUNDS)
+            ]
+            return [outcome for outcomes in rounds for outcome in outcomes]
+        finally:
+            await gateway.close()
+
+    with resetting() as url, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        outcomes = runner.run(ping_at_once(url))
+    assert {type(outcome) for outcome in outcomes} == {DependencyDown}

@@ -1,0 +1,201 @@
+"""The gateway to the tools server: it waits for a restart, and fails fast in an outage that lasts."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from core.errors import DependencyDown, InvalidInput
+from core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
+from core.mcp_contract import MODEL_META_KEY, STREAM_META_KEY
+from orc.cli.processes import free_port
+from orc.tools.mcp_client import RESTART_SECONDS, McpToolGateway
+
+CALL_SECONDS = 0.5
+
+
+class Unwell:
+    """ASGI middleware that answers calls in its own way while `answer` is set; health checks go through."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.answer: Callable[[Scope, Receive, Send], Any] | None = None
+        self.calls = 0
+        self.called = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/mcp":
+            self.calls += 1
+            self.called.set()
+            if self.answer is not None:
+                await self.answer(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+async def hang(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    await asyncio.sleep(60)
+
+
+def tools_app() -> Starlette:
+    server: MCPServer[None] = MCPServer("tools", log_level="WARNING")
+
+    @server.tool()
+    async def echo(text: str) -> dict[str, str]:
+        return {"text": text}
+
+    @server.tool()
+    async def tell_meta(ctx: Context[None]) -> dict[str, Any]:
+        return {"meta": dict(ctx.request_context.meta or {})}
+
+    async def health(_request: Request) -> Response:
+        return JSONResponse({})
+
+    app = server.streamable_http_app(stateless_http=True)
+    app.router.routes.append(Route("/health", health))
+    return app
+
+
+@asynccontextmanager
+async def tools(port: int) -> AsyncIterator[Unwell]:
+    """A tools server on this port."""
+    app = Unwell(tools_app())
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=0)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        serving = asyncio.create_task(server.serve([listener]))
+        try:
+            yield app
+        finally:
+            server.should_exit = True
+            await serving
+
+
+@asynccontextmanager
+async def gateway_to(
+    port: int, *, timeout_seconds: float = CALL_SECONDS, **how: float
+) -> AsyncIterator[McpToolGateway]:
+    gateway = McpToolGateway(f"http://127.0.0.1:{port}/mcp", timeout_seconds=timeout_seconds, **how)
+    try:
+        yield gateway
+    finally:
+        await gateway.close()
+
+
+async def echo(gateway: McpToolGateway) -> dict[str, Any]:
+    return await gateway.call("echo", {"text": "hello"}, "token")
+
+
+async def test_a_server_that_hangs_holds_nobody_up_who_asks_which_tools_there_are() -> None:
+    port = free_port()
+    patient = {"timeout_seconds": 60, "listing_seconds": 1, "kept_seconds": 0}
+    async with tools(port) as server, gateway_to(port, **patient) as gateway:
+        server.answer = hang
+        with pytest.raises(DependencyDown, match="within") as slow:
+            await asyncio.wait_for(gateway.list_tools("token"), 5)
+        assert slow.value.code == "tool_timeout"
+        server.answer = None
+        listed = await gateway.list_tools("token")
+        server.answer = hang
+        assert await asyncio.wait_for(gateway.list_tools("token"), 5) == listed
+        assert [tool.name for tool in listed] == ["echo", "tell_meta"]
+
+
+async def test_what_cannot_be_encoded_is_an_error_of_the_call_and_no_outage() -> None:
+    port = free_port()
+    async with tools(port), gateway_to(port) as gateway:
+        for _ in range(2 * FAILURES_IN_A_ROW):
+            with pytest.raises(InvalidInput):
+                await gateway.call("echo", {"text": "\ud800"}, "token")
+        assert await echo(gateway) == {"text": "hello"}
+
+
+async def test_what_a_caller_adds_travels_in_the_calls_meta_beside_its_wish_to_stream() -> None:
+    port = free_port()
+    async with gateway_to(port) as gateway, tools(port):
+        added = {MODEL_META_KEY: "large"}
+        plain = await gateway.call("tell_meta", {}, "token", meta=added)
+        streamed = await gateway.call("tell_meta", {}, "token", meta=added, on_progress=lambda _: None)
+    assert plain["meta"][MODEL_META_KEY] == streamed["meta"][MODEL_META_KEY] == "large"
+    assert [STREAM_META_KEY in each["meta"] for each in (plain, streamed)] == [False, True]
+
+
+async def test_calls_in_the_midst_of_a_restart_wait_for_it_however_many_they_are() -> None:
+    port = free_port()
+    async with gateway_to(port) as gateway:
+        calls = [asyncio.create_task(echo(gateway)) for _ in range(3 * FAILURES_IN_A_ROW)]
+        await asyncio.sleep(0.3)
+        async with tools(port):
+            assert await asyncio.gather(*calls) == [{"text": "hello"}] * len(calls)
+            assert await echo(gateway) == {"text": "hello"}
+
+
+async def test_in_an_outage_that_lasts_calls_fail_at_once_and_work_soon_after_it() -> None:
+    port = free_port()
+    async with gateway_to(port) as gateway:
+        began = time.monotonic()
+        with pytest.raises(DependencyDown):
+            await echo(gateway)
+        assert RESTART_SECONDS <= time.monotonic() - began < RESTART_SECONDS + 1
+        for _ in range(2 * FAILURES_IN_A_ROW):
+            began = time.monotonic()
+            with pytest.raises(DependencyDown) as down:
+                await echo(gateway)
+            assert down.value.dependency == "mcp_server"
+            assert time.monotonic() - began < 0.5
+        assert isinstance(down.value, CircuitOpen)
+        async with tools(port):
+            returned = time.monotonic()
+            while time.monotonic() < returned + 2:
+                try:
+                    assert await echo(gateway) == {"text": "hello"}
+                    break
+                except CircuitOpen:
+                    await asyncio.sleep(0.02)
+            else:
+                raise AssertionError("not within two seconds of its return")
+
+
+async def test_a_server_that_hangs_is_not_asked_twice() -> None:
+    port = free_port()
+    async with tools(port) as server, gateway_to(port) as gateway:
+        server.answer = hang
+        began = time.monotonic()
+        with pytest.raises(DependencyDown) as slow:
+            await echo(gateway)
+        assert slow.value.code == "tool_timeout"
+        assert time.monotonic() - began < 2 * CALL_SECONDS
+        assert server.calls == 1
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_a_proxy_that_finds_nobody_behind_it_is_a_server_that_restarts(status: int) -> None:
+    port = free_port()
+    async with tools(port) as server, gateway_to(port) as gateway:
+        server.answer = Response("no healthy upstream", status)
+        call = asyncio.create_task(echo(gateway))
+        await server.called.wait()
+        server.answer = None
+        assert await call == {"text": "hello"}
+
+
+async def test_what_a_tool_says_no_to_is_no_outage() -> None:
+    port = free_port()
+    async with tools(port) as server, gateway_to(port) as gateway:
+        for _ in range(2 * FAILURES_IN_A_ROW):
+            with pytest.raises(DependencyDown, match="refused"):
+                await gateway.call("nothing", {}, "token")
+        assert await echo(gateway) == {"text": "hello"}
+        assert server.calls == 2 * FAILURES_IN_A_ROW + 1

@@ -1,0 +1,100 @@
+"""Tools as a model sees them: nothing in a schema or a result names a file, user or conversation."""
+
+from typing import Any
+
+import pytest
+
+from core.errors import NotFound
+from devkit.fakes import FakeTools
+from devkit.graph_turns import CHAT_TOOL, Turn
+from orc.tools.ports import ToolSchema
+from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, Handles, available_tools, offered
+
+FILTER = {
+    "type": "object",
+    "properties": {
+        "blob_name": {"type": "string"},
+        "document_id": {"type": "string"},
+        "year": {"type": "integer"},
+    },
+    "required": ["blob_name", "document_id"],
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string"},
+        "conversation_id": {"type": "string"},
+        "page_id": {"type": "string"},
+        "filter": {"$ref": "#/$defs/Filter"},
+        "filters": {"type": "array", "items": {"anyOf": [FILTER, {"type": "null"}]}},
+    },
+    "required": ["query", "conversation_id", "page_id"],
+    "$defs": {"Filter": FILTER},
+}
+
+
+def names_in(schema: Any) -> set[str]:
+    """Every property and required name at any depth."""
+    if isinstance(schema, list):
+        return set().union(*map(names_in, schema))
+    if not isinstance(schema, dict):
+        return set()
+    found = set(schema.get("properties", {})) | set(schema.get("required", []))
+    return found.union(*map(names_in, schema.values()))
+
+
+def test_a_schema_is_stripped_of_identifiers_at_any_depth() -> None:
+    tool = ToolSchema(name="search", description="", input_schema=SCHEMA)
+    [shown] = offered([tool])
+    parameters = shown["function"]["parameters"]
+    assert names_in(parameters) == {"query", "page", "filter", "filters", "document", "year"}
+    assert not names_in(parameters) & (SUPPLIED_BY_SCOPE | HANDLED)
+    assert parameters["required"] == ["query", "page"]
+
+
+async def test_a_tool_that_is_switched_off_is_not_available_and_document_chat_is_never_offered() -> None:
+    tools = [ToolSchema(name=name, description="", input_schema=SCHEMA) for name in ("search", "other")]
+    turn = Turn(FakeTools([*tools, CHAT_TOOL]), tools_off=frozenset({"search"}))
+    available = await available_tools(turn.deps)
+    assert [tool.name for tool in available] == ["other", "document_chat"]
+    assert [tool["function"]["name"] for tool in offered(available)] == ["other"]
+
+
+def test_what_tells_a_model_nothing_is_left_out_of_a_result() -> None:
+    shown = Handles().hide(
+        {"passages": [{"score": 0.5, "start": 3, "end": 9, "heading": "Fees"}], "steps": []}
+    )
+    assert shown == {"passages": [{"heading": "Fees"}]}
+
+
+def test_a_result_shows_handles_that_lead_back_to_their_documents() -> None:
+    handles = Handles()
+    shown = handles.hide(
+        {
+            "pages": [
+                {"page_id": "id-1.p5", "file_id": "file-1", "text": "x"},
+                {"page_id": "id-2.p1", "text": "y"},
+            ]
+        }
+    )
+    assert shown == {"pages": [{"page": "d1.p5", "text": "x"}, {"page": "d2.p1", "text": "y"}]}
+    assert handles.resolve({"page": "d1.p5", "limit": 3}) == {"page_id": "id-1.p5", "limit": 3}
+    assert handles.resolve({"document": "d2"}) == {"document_id": "id-2"}
+
+
+@pytest.mark.parametrize("made_up", ["d3", "id-1", " ", "d1/../d2"])
+def test_a_handle_that_was_never_given_out_leads_nowhere(made_up: str) -> None:
+    handles = Handles()
+    handles.hide({"document_id": "id-1"})
+    with pytest.raises(NotFound):
+        handles.resolve({"document": made_up})
+
+
+@pytest.mark.parametrize("left_out", [None, ""])
+def test_a_handle_that_a_model_left_out_is_left_out(left_out: str | None) -> None:
+    assert Handles().resolve({"page": left_out, "document": left_out, "query": "fee"}) == {"query": "fee"}
+
+
+def test_identifiers_among_the_arguments_are_dropped() -> None:
+    arguments = {"document_id": "id-9", "user_id": "bob", "blob_names": ["b.pdf"], "query": "fee"}
+    assert Handles().resolve(arguments) == {"query": "fee"}

@@ -1,0 +1,68 @@
+"""Events can be followed by anybody, from anywhere, to the end, and never past it."""
+
+import asyncio
+
+from core.documents.names import Owner
+from devkit.fakes import collect
+from orc.problems import problem
+from orc.turns.event_log import KEPT_TURNS, EventLog, RecentTurns
+from orc.turns.events import Event, Failed, Token
+
+END = Failed(problem=problem(503, "no", "trace"))
+
+
+def texts(numbered: list[tuple[int, Event]]) -> list[tuple[int, str]]:
+    return [(number, event.text if isinstance(event, Token) else event.kind) for number, event in numbered]
+
+
+async def test_two_readers_see_every_event_in_order_though_one_comes_late() -> None:
+    log = EventLog()
+    early = asyncio.create_task(collect(log.follow()))
+    await asyncio.sleep(0)
+    log.publish(Token(text="a"))
+    late = asyncio.create_task(collect(log.follow()))
+    await asyncio.sleep(0)
+    log.publish(Token(text="b"))
+    log.publish(END)
+    expected = [(1, "a"), (2, "b"), (3, "error")]
+    assert texts(await early) == expected
+    assert texts(await late) == expected
+
+
+async def test_a_reader_goes_on_after_the_last_event_it_has() -> None:
+    log = EventLog([Token(text="a"), Token(text="b"), END])
+    assert texts(await collect(log.follow(after=1))) == [(2, "b"), (3, "error")]
+
+
+async def test_a_reader_that_has_everything_still_gets_the_end() -> None:
+    log = EventLog([Token(text="a"), END])
+    for after in (2, 3, 100):
+        assert texts(await asyncio.wait_for(collect(log.follow(after=after)), 1)) == [(2, "error")]
+
+
+async def test_a_reader_that_goes_away_stops_nobody() -> None:
+    log = EventLog()
+    leaving = asyncio.create_task(collect(log.follow()))
+    staying = asyncio.create_task(log.last())
+    await asyncio.sleep(0)
+    leaving.cancel()
+    log.publish(END)
+    assert await staying == END
+
+
+def test_the_oldest_logs_make_room_and_owners_are_kept_apart() -> None:
+    recent, owner = RecentTurns(), Owner("o", "u", "c")
+    for n in range(KEPT_TURNS + 1):
+        recent.add(owner, f"t{n}", "first", EventLog())
+    assert recent.find(owner, "t0", "first") is None
+    assert recent.find(owner, f"t{KEPT_TURNS}", "first") is not None
+    assert recent.find(owner, f"t{KEPT_TURNS}", "second") is None
+    assert recent.find(Owner("o", "u", "d"), f"t{KEPT_TURNS}", "first") is None
+
+
+async def test_nothing_follows_the_event_that_ends_a_turn() -> None:
+    log = EventLog([Token(text="a")])
+    log.publish(failed := Failed(problem=problem(500, "It broke.", "trace")))
+    log.publish(Token(text="late"))
+    assert log.ending is failed
+    assert [event async for _, event in log.follow()] == [Token(text="a"), failed]

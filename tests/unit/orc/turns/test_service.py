@@ -1,0 +1,361 @@
+"""One turn from begin to commit, on a real turn log, with everything around it scripted."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from core.documents.names import BlobPath, Owner
+from core.documents.scope import ScopeTokens
+from core.errors import DependencyDown, NotFound, OrcError
+from core.infra.sqlite import Database
+from core.llm.model_catalog import ModelCatalogue, ModelFacts
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from core.models import BlobProperties, Document, FileRef
+from devkit.fakes import FakeTools, WordCounter, models_of, scripted
+from orc.bootstrap import load_prompts
+from orc.conversations import sqlite
+from orc.conversations.models import Turn, TurnOutcome, TurnStatus
+from orc.conversations.sqlite import SqliteTurnLog
+from orc.graphs.graph import TurnGraph, compile_graph
+from orc.graphs.models import ConversationState, Deps, Policy
+from orc.identity import Principal
+from orc.memory.budget import INSTRUCTIONS_AND_TOOLS
+from orc.memory.service import NoMemory
+from orc.tools.ports import ToolSchema
+from orc.turns.event_log import EventLog
+from orc.turns.events import Done, Failed
+from orc.turns.requests import TurnRequest
+from orc.turns.runner import Parts, TurnLimits
+from orc.turns.service import Orchestrator
+
+CALLER = Principal("contoso", "ada")
+CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
+OWNER = CALLER.owner_of(CONVERSATION)
+LIMITS = TurnLimits(deadline_seconds=5, lease_seconds=5, max_model_calls=8, max_documents=3)
+
+
+class Shelf:
+    """The part of a document library that turns use: every name is a document, lists may take their time."""
+
+    def __init__(self) -> None:
+        self.may_list = asyncio.Event()
+        self.may_list.set()
+
+    async def resolve(self, owner: Owner, names: list[str]) -> list[Document]:
+        return [
+            Document.first_seen(BlobProperties(path=BlobPath(owner, name), etag="e", size=1))
+            for name in names
+        ]
+
+    async def list_documents(self, owner: Owner) -> list[Document]:
+        await self.may_list.wait()
+        return []
+
+    async def page_text(self, document_id: str, number: int) -> str:
+        return ""
+
+    async def page_boxes(self, document_id: str, number: int) -> bytes:
+        return b""
+
+
+class Log(SqliteTurnLog):
+    """A turn log whose writes can be made to fail, and whose confirmations can be lost."""
+
+    commit_error: Exception | None = None
+    confirmation_error: Exception | None = None
+    fail_error: Exception | None = None
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.may_commit = asyncio.Event()
+        self.may_commit.set()
+
+    async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
+        await self.may_commit.wait()
+        if self.commit_error:
+            raise self.commit_error
+        committed = await super().commit(owner, turn_id, attempt, outcome)
+        if self.confirmation_error:
+            raise self.confirmation_error
+        return committed
+
+    async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
+        if self.fail_error:
+            raise self.fail_error
+        return await super().fail(owner, turn_id, attempt, code, message)
+
+
+class SlowTools(FakeTools):
+    """document_chat that answers when it is told to."""
+
+    def __init__(self) -> None:
+        found = DocumentChatResult(
+            answer="It is 10.",
+            files=[FileRef(file_id="file-new", blob_name="a.pdf")],
+            metadata=DocumentChatMetadata(mode="inline", reason="it fits"),
+        )
+        super().__init__(document_chat=found.model_dump(mode="json"))
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def call(self, *words: Any, **options: Any) -> dict[str, Any]:
+        await self.may_answer.wait()
+        return await super().call(*words, **options)
+
+
+class SeenGraph:
+    """A graph that only notes what a turn would have been given."""
+
+    policy: Policy
+
+    async def ainvoke(self, state: ConversationState, config: Any, *, context: Deps) -> dict[str, Any]:
+        self.policy = context.policy
+        return {**dict(state), "answer": "Hello."}
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncIterator[Log]:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(sqlite.SCHEMA)
+    log = Log(database)
+    await log.ensure_conversation(OWNER)
+    yield log
+    await database.close()
+
+
+@pytest.fixture
+def tools() -> SlowTools:
+    return SlowTools()
+
+
+def orchestrator(log: Log, tools: FakeTools, shelf: Shelf | None = None, **limits: float) -> Orchestrator:
+    model, _ = scripted(lambda _messages, _options: AIMessage("Hello."))
+    parts = Parts(
+        log=log,
+        library=shelf or Shelf(),  # type: ignore[arg-type]
+        tools=tools,
+        scope_tokens=ScopeTokens("k" * 32),
+        graph=compile_graph(),
+        memory=NoMemory(),
+        models=models_of(model),
+        catalogue=ModelCatalogue(),
+        counter=WordCounter(),
+        prompts=load_prompts(),
+        policy=Policy(tool_rounds=2),
+        limits=LIMITS.model_copy(update=limits),
+    )
+    return Orchestrator(parts)
+
+
+def asking(*names: str) -> TurnRequest:
+    return TurnRequest(
+        question="What is the fee?", conversation_id=CONVERSATION, blob_names=list(names), trace_id="trace"
+    )
+
+
+async def ending(events: EventLog) -> Done | Failed:
+    last = await asyncio.wait_for(events.last(), 5)
+    assert isinstance(last, Done | Failed)
+    return last
+
+
+async def test_done_comes_only_after_the_turn_is_stored(log: Log, tools: SlowTools) -> None:
+    done = await ending(await orchestrator(log, tools).start(asking("a.pdf"), CALLER))
+    assert isinstance(done, Done)
+    turn = await log.turn(OWNER, done.result.turn_id)
+    assert turn is not None
+    assert turn.result == done.data()
+
+
+async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools: SlowTools) -> None:
+    tools.may_answer.clear()
+    events = await orchestrator(log, tools).start(asking("a.pdf"), CALLER)
+    [turn] = await log.turns(OWNER)
+    assert turn.status is TurnStatus.PENDING
+    tools.may_answer.set()
+    await ending(events)
+
+
+async def test_an_answer_that_cannot_be_stored_is_never_announced(log: Log, tools: SlowTools) -> None:
+    log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
+    failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    assert isinstance(failed, Failed)
+    assert (failed.problem.status, failed.problem.dependency) == (503, "store")
+
+
+async def test_an_answer_waits_for_a_store_that_is_briefly_down(log: Log, tools: SlowTools) -> None:
+    log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
+    events = await orchestrator(log, tools).start(asking("a.pdf"), CALLER)
+    await asyncio.sleep(0.1)
+    log.commit_error = None
+    assert isinstance(await ending(events), Done)
+    [turn] = await log.turns(OWNER)
+    assert turn.status is TurnStatus.COMMITTED
+
+
+async def test_an_answer_that_was_made_in_time_may_be_stored_after_the_deadline(
+    log: Log, tools: SlowTools
+) -> None:
+    log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
+    events = await orchestrator(log, tools, deadline_seconds=0.3).start(asking("a.pdf"), CALLER)
+    await asyncio.sleep(0.5)
+    log.commit_error = None
+    assert isinstance(await ending(events), Done)
+
+
+async def test_a_store_that_hangs_is_not_waited_for_for_ever(log: Log, tools: SlowTools) -> None:
+    log.may_commit.clear()
+    failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    assert isinstance(failed, Failed)
+    assert (failed.problem.status, failed.problem.dependency) == (503, "store")
+
+
+async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
+    class Pages(Shelf):
+        asked: list[int] = []
+
+        async def list_documents(self, owner: Owner) -> list[Document]:
+            return await self.resolve(owner, ["a.pdf"])
+
+        async def page_text(self, document_id: str, number: int) -> str:
+            self.asked.append(number)
+            return "The fee is 10."
+
+    place = {"document_id": "d", "page_id": "d.p1", "page_number": 1, "blob_name": "a.pdf"}
+    told = {"summary": "", "topics": [], "matches": ["The fee is 10."], "text": "The fee is 10.", "start": 0}
+    tools.schemas = [ToolSchema(name="search_pages", description="", input_schema={})]
+    tools.results["search_pages"] = {"pages": [{**place, **told}], "steps": []}
+    parts = orchestrator(log, tools, shelf := Pages())._parts
+    lazy = Orchestrator(replace(parts, policy=Policy(lazy_retrieval=True)))
+    assert isinstance(await ending(await lazy.start(asking(), CALLER)), Done)
+    assert shelf.asked == [1]
+
+
+DOWN = DependencyDown("The database cannot be used.", dependency="store")
+
+
+async def test_an_answer_that_was_stored_is_never_called_a_failure(log: Log, tools: SlowTools) -> None:
+    log.confirmation_error = DOWN
+    done = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    assert isinstance(done, Done)
+    [turn] = await log.turns(OWNER)
+    assert turn.result == done.data()
+
+
+async def test_whoever_comes_back_gets_the_stored_answer_not_the_failure_that_was_told(
+    log: Log, tools: SlowTools
+) -> None:
+    log.confirmation_error = log.fail_error = DOWN
+    here = orchestrator(log, tools, commit_seconds=0.1)
+    assert isinstance(await ending(await here.start(asking("a.pdf"), CALLER)), Failed)
+    [turn] = await log.turns(OWNER)
+    again = await here.events_of(OWNER, turn.turn_id, after=0, trace_id="trace")
+    assert isinstance(await ending(again), Done)
+
+
+async def test_an_answer_given_elsewhere_takes_the_place_of_a_failure_here(
+    log: Log, tools: SlowTools
+) -> None:
+    request = asking("a.pdf").model_copy(update={"idempotency_key": "key"})
+    log.commit_error = DOWN
+    here, there = orchestrator(log, tools, commit_seconds=0.1), orchestrator(log, tools)
+    assert isinstance(await ending(await here.start(request, CALLER)), Failed)
+    log.commit_error = None
+    done = await ending(await there.start(request, CALLER))
+    assert isinstance(done, Done)
+    again = await here.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
+    assert isinstance(await ending(again), Done)
+
+
+@pytest.mark.parametrize("error", [OrcError("no"), RuntimeError("a bug")], ids=["ours", "a bug"])
+async def test_a_failure_that_cannot_be_stored_still_ends_the_stream(
+    log: Log, tools: SlowTools, error: Exception
+) -> None:
+    log.commit_error = log.fail_error = error
+    assert isinstance(await ending(await orchestrator(log, tools).start(asking("a.pdf"), CALLER)), Failed)
+
+
+async def test_a_turn_past_its_deadline_fails_and_is_stored_as_such(log: Log, tools: SlowTools) -> None:
+    tools.may_answer.clear()
+    failed = await ending(
+        await orchestrator(log, tools, deadline_seconds=0.05).start(asking("a.pdf"), CALLER)
+    )
+    assert isinstance(failed, Failed)
+    assert failed.problem.status == 504
+    [turn] = await log.turns(OWNER)
+    assert turn.failure is not None
+    assert turn.failure.code == "deadline_exceeded"
+
+
+async def test_a_timeout_of_somebody_else_is_not_taken_for_the_deadline(log: Log) -> None:
+    failed = await ending(
+        await orchestrator(log, FakeTools(document_chat=TimeoutError())).start(asking("a.pdf"), CALLER)
+    )
+    assert isinstance(failed, Failed)
+    assert failed.problem.status == 500
+
+
+async def test_stopping_ends_the_stream_of_a_turn_that_still_runs(log: Log, tools: SlowTools) -> None:
+    tools.may_answer.clear()
+    running = orchestrator(log, tools)
+    events = await running.start(asking("a.pdf"), CALLER)
+    await running.close(grace_seconds=0.05)
+    failed = await ending(events)
+    assert isinstance(failed, Failed)
+    assert (failed.problem.status, failed.problem.code) == (503, "interrupted")
+
+
+async def test_a_turn_without_documents_never_brings_back_older_references(
+    log: Log, tools: SlowTools
+) -> None:
+    shelf = Shelf()
+    shelf.may_list.clear()
+    running = orchestrator(log, tools, shelf)
+    slow_talk = await running.start(asking(), CALLER)
+    await ending(await running.start(asking("a.pdf"), CALLER))
+    shelf.may_list.set()
+    assert isinstance(await ending(slow_talk), Done)
+    head = await log.head(OWNER)
+    assert head is not None
+    assert [ref.file_id for ref in head.uploaded_file_refs] == ["file-new"]
+    assert head.last_mcp_tool_used == "document_chat"
+
+
+async def test_the_events_of_a_deleted_conversation_are_gone(log: Log, tools: SlowTools) -> None:
+    running = orchestrator(log, tools)
+    done = await ending(await running.start(asking("a.pdf"), CALLER))
+    assert isinstance(done, Done)
+    await log.delete(OWNER)
+    with pytest.raises(NotFound):
+        await running.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
+
+
+async def test_budgets_leave_room_for_the_longest_answer_in_the_smallest_window(log: Log) -> None:
+    """Also in that of a model that only judges, and for a kind of question that may be answered at length."""
+    base = orchestrator(log, FakeTools())._parts
+    critic, _ = scripted(lambda _messages, _options: AIMessage("x"))
+    critic.name = "small"
+    parts = replace(
+        base,
+        models=replace(base.models, critic=critic),
+        catalogue=ModelCatalogue({"small": ModelFacts(context_window=20_000)}),
+        policy=Policy.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
+        graph=cast(TurnGraph, graph := SeenGraph()),
+    )
+    await (await Orchestrator(parts).start(asking(), CALLER)).last()
+    policy = graph.policy
+    used = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
+    assert used <= 20_000 - INSTRUCTIONS_AND_TOOLS - 9000
+
+
+async def test_a_conversation_that_is_not_there_is_not_made_by_talking_to_it(
+    log: Log, tools: SlowTools
+) -> None:
+    other = asking().model_copy(update={"conversation_id": "8c2b5a9e-0000-4000-8000-000000000000"})
+    with pytest.raises(NotFound):
+        await orchestrator(log, tools).start(other, CALLER)

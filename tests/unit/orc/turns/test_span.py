@@ -1,0 +1,62 @@
+"""A turn as a span: how it ended, and what it took."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from core.errors import DeadlineExceeded
+from core.mcp_contract import Usage
+from devkit.recorded_telemetry import Recorded
+from orc.conversations.models import Turn
+from orc.problems import problem_of
+from orc.turns.events import Done, Event, Failed, TurnMetadata, TurnResult
+from orc.turns.span import INTERRUPTED, observed
+
+TURN = Turn(
+    turn_id="t1", conversation_id="c1", seq=1, attempt="a", request_hash="h", question="Where is the quokka?",
+    created_at=datetime.now(UTC),
+)  # fmt: skip
+USAGE = Usage(model_calls=2, input_tokens=30, output_tokens=4)
+
+
+async def ending(event: Event) -> Event:
+    return event
+
+
+async def test_a_turn_is_told_by_its_ids_and_what_it_took(recorded: Recorded) -> None:
+    metadata = TurnMetadata(trace_id="t", usage=USAGE, retrieval_mode="rag")
+    done = Done(
+        result=TurnResult(conversation_id="c1", turn_id="t1", answer="The quokka.", metadata=metadata)
+    )
+    assert await observed(TURN, ending(done)) is done
+    assert recorded.attributes("invoke_agent orc") == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": "orc",
+        "gen_ai.agent.name": "orc",
+        "gen_ai.conversation.id": "c1",
+        "gen_ai.usage.input_tokens": 30,
+        "gen_ai.usage.output_tokens": 4,
+        "orc.model_calls": 2,
+        "orc.retrieval.mode": "rag",
+        "orc.turn.id": "t1",
+    }
+
+
+async def test_a_turn_that_failed_is_counted_by_its_code(recorded: Recorded) -> None:
+    before = recorded.counted("orc.turn.errors", error__type="deadline_exceeded")
+    failed = Failed(problem=problem_of(DeadlineExceeded("No quokka in time."), "t"))
+    assert await observed(TURN, ending(failed)) is failed
+    assert recorded.attributes("invoke_agent orc")["error.type"] == "deadline_exceeded"
+    assert recorded.counted("orc.turn.errors", error__type="deadline_exceeded") == before + 1
+    assert "quokka" not in recorded.span("invoke_agent orc").to_json()
+
+
+async def test_a_turn_that_was_stopped_counts_as_interrupted(recorded: Recorded) -> None:
+    before = recorded.counted("orc.turn.duration", error__type=INTERRUPTED)
+    never = asyncio.create_task(observed(TURN, asyncio.Event().wait()))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    never.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await never
+    assert recorded.counted("orc.turn.duration", error__type=INTERRUPTED) == before + 1
