@@ -1,77 +1,118 @@
-# `make run` and `make test` do all the set-up themselves; `make help` lists the rest.
-# PYTHON says which Python to use: make run PYTHON=python3.12
+# `make run` and `make test` do the whole set-up; `make help` lists the other targets.
+# The set-up needs a Python only: uv is taken from PATH, or installed into .venv-uv from PyPI.
+# PYTHON names the Python of the environment, for example: make test PYTHON=python3.12
 
-PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+UV_VENV := .venv-uv
 TOKEN_RANKS := .orc/cache/tiktoken
 NPM := $(shell command -v npm 2>/dev/null)
+UV := $(or $(shell command -v uv 2>/dev/null),$(UV_VENV)/bin/uv)
 NODE_TOOLS := node_modules/.package-lock.json
+
+export UV_PYTHON_DOWNLOADS := never
+
+# Prints the first Python of the given versions, from PATH or pyenv. Each candidate is run first: the shims of
+# pyenv answer to the name of every version, and fail if that version is not active.
+FIND_PYTHON = for version in $(1); do \
+	for python in "python$$version" "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/"$$version".*/bin/python python3; do \
+	  "$$python" -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')" >/dev/null 2>&1 \
+	    && echo "$$python" && exit; \
+	done; done
+
+# Without PYTHON: the Python that the environment already has, else the newest supported one, which is Azure's.
+# Evaluated once, and only by targets that need it.
+ifeq ($(origin PYTHON), undefined)
+PYTHON = $(eval PYTHON := $(shell { $(BIN)/python -c "" && echo $(BIN)/python; } 2>/dev/null \
+	|| { $(call FIND_PYTHON,3.13 3.12 3.11); }))$(PYTHON)
+endif
 
 RIGHT_PYTHON = import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (3, 13) else \
 "Orc needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another: make PYTHON=python3.12" \
 % sys.version_info[:2])
-COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
-	--custom-compile-command "make requirements" $(UPGRADE) pyproject.toml
+NO_VENV = This Python cannot create virtual environments: apt install python3-venv, or install uv.
+SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run test check bench provision requirements token-ranks clean
+.PHONY: help run check test-fast test campaigns bench provision lock token-ranks clean
 .PHONY: python install install-dev install-functions install-node
 
 help:
 	@echo "make run           set up, then serve the API (127.0.0.1:7071) and the MCP server (127.0.0.1:7072)"
-	@echo "make test          set up, then all checks and tests; ORC_REQUIRE_ALL=1: nothing may be left out"
-	@echo "make check         formatting, lint and types"
+	@echo "make check         formatting, lint, types, import contracts, spelling and wording"
+	@echo "make test-fast     set up, then the tests that need no other process"
+	@echo "make test          set up, then all checks and tests; ORC_REQUIRE_ALL=1: no test may be skipped"
+	@echo "make campaigns     the long campaigns: kills, faults, fuzzing, leak scans"
 	@echo "make bench         measure and print a table"
-	@echo "make provision     make what is missing in the services of Azure that the environment names"
-	@echo "make requirements  compile pyproject.toml into the pins; UPGRADE=--upgrade takes newer versions"
-	@echo "make token-ranks   obtain the file that makes token counts exact"
+	@echo "make provision     create missing containers, queues and the search index on Azure"
+	@echo "make lock          resolve the dependencies into uv.lock and requirements.txt; UPGRADE=--upgrade for newer ones"
+	@echo "make token-ranks   fetch the file that makes token counts exact"
 	@echo "make clean         remove what was installed and cached; documents and conversations stay"
 
 run: install token-ranks
-	@exec $(BIN)/orc serve
-
-test: install-dev install-functions install-node token-ranks check
-	@$(BIN)/python -m pytest
+	@exec $(BIN)/python -m orc serve
 
 check: install-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
+	@$(BIN)/python -m mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/codespell
+	@$(BIN)/python scripts/check_prose.py
+
+test-fast: install-dev token-ranks
+	@$(BIN)/python -m pytest tests/unit
+
+test: install-dev install-functions install-node token-ranks check
+	@$(BIN)/python -m pytest
+
+campaigns: install-dev install-node token-ranks
+	@$(BIN)/python -m pytest -m thorough
 
 bench: install-dev token-ranks
 	@$(BIN)/python -m bench
 
 provision: install
-	@$(BIN)/orc provision
+	@$(BIN)/python -m orc provision
 
-requirements: install-dev
-	$(COMPILE) --output-file requirements.txt
-	$(COMPILE) --extra dev --constraint requirements.txt --output-file requirements-dev.txt
+# Azure installs requirements.txt, with pip; it is exported from uv.lock.
+lock: $(UV) python
+	$(UV) lock --python "$(PYTHON)" $(UPGRADE)
+	{ echo "# Exported from uv.lock by \`make lock\`."; \
+	  $(UV) export --quiet --frozen --python "$(PYTHON)" --no-dev --no-emit-project --no-hashes --no-header; \
+	} > requirements.txt
 
 token-ranks: install
 	@$(BIN)/python -m core.llm.tokenizer_files $(TOKEN_RANKS) || echo "Token counts will be estimates."
 
 clean:
-	rm -rf $(VENV) .venv-functions node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .venv-functions $(UV_VENV) node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
-	@command -v $(PYTHON) >/dev/null || { echo "Orc needs Python 3.11, 3.12 or 3.13, and there is no $(PYTHON)." >&2; exit 1; }
-	@$(PYTHON) -c '$(RIGHT_PYTHON)'
+	@test -n "$(PYTHON)" || { echo "Orc needs Python 3.11, 3.12 or 3.13, and there is none on PATH or under pyenv." >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { echo "Orc needs Python 3.11, 3.12 or 3.13, and there is no $(PYTHON)." >&2; exit 1; }
+	@"$(PYTHON)" -c '$(RIGHT_PYTHON)'
 
-install: python
-	@$(PYTHON) scripts/environment.py $(VENV) requirements.txt
+$(UV_VENV)/bin/uv:
+	@$(MAKE) --no-print-directory python
+	@"$(PYTHON)" -c "import ensurepip" 2>/dev/null || { echo "$(NO_VENV)" >&2; exit 1; }
+	@echo "Installing uv into $(UV_VENV)"
+	@"$(PYTHON)" -m venv --clear $(UV_VENV)
+	@$(UV_VENV)/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
 
-install-dev: python
-	@$(PYTHON) scripts/environment.py $(VENV) requirements.txt requirements-dev.txt
+install: $(UV) python
+	@$(SYNC) --python "$(PYTHON)" --no-dev --inexact
 
-# Azure's own Functions runtime needs Python 3.13. Below it, one test runs tests/functions in an environment of
-# their own (tests/test_functions_part.py), so that there is one pytest run with one summary.
+install-dev: $(UV) python
+	@$(SYNC) --python "$(PYTHON)"
+
+# Azure's own Functions runtime needs Python 3.13. If the environment has an older Python, one test runs
+# tests/functions in a second environment (tests/test_functions_part.py): one pytest run, one summary.
 install-functions: install-dev
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 13))'; then :; \
-	elif found=$$(scripts/find-python 3.13); then \
-	  "$$found" scripts/environment.py .venv-functions requirements.txt requirements-dev.txt; \
+	elif found=$$($(call FIND_PYTHON,3.13)) && test -n "$$found"; then \
+	  UV_PROJECT_ENVIRONMENT=.venv-functions $(SYNC) --python "$$found"; \
 	else \
 	  echo "There is no Python 3.13: the Azure Functions part is left out."; test "$$ORC_REQUIRE_ALL" != 1; \
 	fi

@@ -1,8 +1,11 @@
-"""The set-up commands say in one line what is missing."""
+"""The set-up commands report in one line what is missing, and install only what is."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from devkit.shared_data import ROOT
 
@@ -10,27 +13,49 @@ OTHER_VERSION = """#!/bin/sh
 shift
 exec "{python}" -c 'import sys; sys.version_info = {version}; exec(sys.argv[1])' "$@"
 """
+UV = """#!/bin/sh
+echo "uv $@"
+"""
 
 
-def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = ["make", "--no-print-directory", *arguments]
+    settings = {**os.environ, **environment}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=settings)
+
+
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 def python_that_claims(version: tuple[int, int, int], folder: Path) -> Path:
-    script = folder / "python"
-    script.write_text(OTHER_VERSION.format(python=sys.executable, version=version))
-    script.chmod(0o755)
-    return script
+    return executable(folder / "python", OTHER_VERSION.format(python=sys.executable, version=version))
 
 
-def test_help_names_the_two_commands_that_matter() -> None:
-    assert {"make run", "make test"} <= {line[:9].strip() for line in make("help").stdout.splitlines()}
+@pytest.fixture
+def path_with_uv(tmp_path: Path) -> str:
+    """A PATH whose uv prints its arguments."""
+    executable(tmp_path / "uv", UV)
+    return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_help_lists_every_target_of_the_readme_and_the_contributing_guide() -> None:
+    listed = {line.split()[1] for line in make("help").stdout.splitlines()}
+    assert {"run", "check", "test-fast", "test", "campaigns", "bench", "provision", "lock", "clean"} <= listed
 
 
 def test_a_missing_python_is_named() -> None:
     run = make("python", "PYTHON=no-such-python")
     assert run.returncode != 0
     assert run.stderr.startswith("Orc needs Python 3.11, 3.12 or 3.13, and there is no no-such-python.\n")
+
+
+def test_a_machine_without_any_supported_python_is_reported() -> None:
+    run = make("python", "PYTHON=")
+    assert run.returncode != 0
+    assert run.stderr.startswith("Orc needs Python 3.11, 3.12 or 3.13, and there is none on PATH")
 
 
 def test_a_python_outside_the_range_is_named_with_its_version(tmp_path: Path) -> None:
@@ -47,9 +72,43 @@ def test_a_python_inside_the_range_is_taken(tmp_path: Path) -> None:
         assert make("python", f"PYTHON={python_that_claims((3, minor, 0), tmp_path)}").returncode == 0
 
 
-def test_finding_a_python_runs_it_first() -> None:
-    """A shim for a version that is not active answers to its name and then fails."""
-    found = subprocess.run(
-        [ROOT / "scripts" / "find-python", "3.99"], capture_output=True, text=True, check=False
+def test_a_python_that_answers_to_its_name_and_fails_is_passed_over(tmp_path: Path) -> None:
+    """pyenv's shims do so for versions that are not active."""
+    for name in ("python3", "python3.13", "python3.12"):
+        executable(tmp_path / name, "#!/bin/sh\nexit 127\n")
+    executable(tmp_path / "python3.11", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    version = "{}.{}".format(*sys.version_info[:2])
+    executable(tmp_path / f"python{version}", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    run = make("python", "VENV=absent", "--trace", PATH=f"{tmp_path}:/usr/bin:/bin", PYENV_ROOT="absent")
+    assert run.returncode == 0, run.stderr
+    assert f'"python{version}" -c' in run.stdout
+
+
+def test_uv_from_path_installs_exactly_the_lock(path_with_uv: str) -> None:
+    run = make("install-dev", f"PYTHON={sys.executable}", PATH=path_with_uv)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("uv sync --frozen")
+    assert f"--python {sys.executable}" in run.stdout
+
+
+def test_running_after_testing_keeps_what_the_tests_need(path_with_uv: str) -> None:
+    run = make("install", f"PYTHON={sys.executable}", PATH=path_with_uv)
+    assert run.stdout.strip().endswith("--no-dev --inexact")
+
+
+def test_without_uv_on_path_it_is_installed_from_the_package_index(tmp_path: Path) -> None:
+    run = make(
+        "--dry-run",
+        "install",
+        f"UV_VENV={tmp_path}/tools",
+        f"UV={tmp_path}/tools/bin/uv",
+        f"PYTHON={sys.executable}",
     )
-    assert (found.returncode, found.stdout) == (1, "")
+    assert run.returncode == 0, run.stderr
+    assert f"{tmp_path}/tools/bin/python -m pip install" in run.stdout
+    assert run.stdout.index("pip install") < run.stdout.index("uv sync")
+
+
+def test_a_missing_npm_stops_only_a_run_that_may_leave_nothing_out() -> None:
+    assert "There is no npm" in make("install-node", "NPM=").stdout
+    assert make("install-node", "NPM=", ORC_REQUIRE_ALL="1").returncode != 0

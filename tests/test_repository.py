@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -90,54 +89,62 @@ def test_the_patterns_catch_what_they_are_for(pattern: re.Pattern[str], text: st
     assert pattern.search(text)
 
 
-def direct_dependencies(*extras: str) -> list[Requirement]:
+def direct_dependencies() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = [
-        *project["dependencies"],
-        *(line for e in extras for line in project["optional-dependencies"][e]),
-    ]
-    return [Requirement(line) for line in lines]
+    return [Requirement(line) for line in project["dependencies"]]
 
 
-def pins(file: str, python: str) -> dict[str, str]:
-    """The versions that the file pins for this Python on Linux, by package."""
+def exported_requirements() -> str:
+    """What `make lock` writes: the product's dependencies as uv.lock pins them."""
+    command = [sys.executable, "-m", "uv", "export", "--quiet", "--frozen", "--python", sys.executable]
+    options = ["--no-dev", "--no-emit-project", "--no-hashes", "--no-header"]
+    return subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def pins(python: str) -> dict[str, str]:
+    """The versions in requirements.txt for this Python on Linux, by package."""
     environment = default_environment() | {
         "python_version": python,
         "python_full_version": f"{python}.9",
         "sys_platform": "linux",
     }
-    lines = (line for line in (ROOT / file).read_text().splitlines() if line and line.lstrip()[0] != "#")
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
     found: dict[str, str] = {}
-    for requirement in map(Requirement, lines):
+    for requirement in map(Requirement, (line for line in lines if line and line.lstrip()[0] != "#")):
         if requirement.marker is None or requirement.marker.evaluate(
             {k: str(v) for k, v in environment.items()}
         ):
             (specifier,) = requirement.specifier
-            assert specifier.operator == "==", f"{file} does not pin {requirement}"
+            assert specifier.operator == "==", f"requirements.txt does not pin {requirement}"
             found[canonicalize_name(requirement.name)] = specifier.version
     return found
 
 
-def out_of_step(file: str, python: str, *extras: str) -> Iterator[str]:
-    pinned = pins(file, python)
-    for wanted in direct_dependencies(*extras):
-        version = pinned.get(canonicalize_name(wanted.name), "none")
-        needed = wanted.marker is None or wanted.marker.evaluate({"python_version": python})
-        if needed and version not in wanted.specifier:
-            yield f"{wanted} is pinned to {version}"
+def test_requirements_are_exported_from_the_lock() -> None:
+    """Azure installs what the tests run on; `make lock` writes both files."""
+    written = (ROOT / "requirements.txt").read_text()
+    assert written.partition("\n")[2] == exported_requirements()
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_pins_are_in_step_with_pyproject(python: str) -> None:
-    """`make requirements` brings them there."""
-    assert list(out_of_step("requirements.txt", python)) == []
-    assert list(out_of_step("requirements-dev.txt", python, "dev")) == []
+def test_the_lock_satisfies_pyproject(python: str) -> None:
+    pinned = pins(python)
+    for wanted in direct_dependencies():
+        if wanted.marker is None or wanted.marker.evaluate({"python_version": python}):
+            assert pinned.get(canonicalize_name(wanted.name), "none") in wanted.specifier, wanted
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-def test_tests_run_on_the_versions_that_azure_installs(python: str) -> None:
-    deployed, tested = pins("requirements.txt", python), pins("requirements-dev.txt", python)
-    assert deployed.items() <= tested.items()
+def test_the_lock_names_only_the_public_index() -> None:
+    packages = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    sources = {tuple(package["source"].items()) for package in packages}
+    assert sources == {(("registry", "https://pypi.org/simple"),), (("editable", "."),)}
+    files = [file for package in packages for file in package.get("wheels", [])]
+    assert {file["url"].split("/")[2] for file in files} == {"files.pythonhosted.org"}
+
+
+def test_the_preferred_python_is_the_one_that_azure_runs() -> None:
+    version = (ROOT / ".python-version").read_text().strip()
+    assert f"version: '{version}'" in (ROOT / "infra" / "modules" / "api.bicep").read_text()
 
 
 def page_texts(file: Path) -> list[str]:

@@ -1,0 +1,72 @@
+"""`make check` catches a planted violation of each rule that ruff and mypy do not know."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devkit.shared_data import ROOT
+
+TOOLS = Path(sys.executable).parent
+PACKAGES = ("core", "mcp_server", "orc")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The product's modules with the configuration of the checks."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for package in PACKAGES:
+        modules = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=modules)
+    return tmp_path
+
+
+def run(command: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    settings = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [str(TOOLS / command), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=settings,
+    )
+
+
+def test_an_import_against_the_layers_is_refused(copy: Path) -> None:
+    assert run("lint-imports", copy, "--no-cache").returncode == 0
+    with (copy / "core" / "__init__.py").open("a") as module:
+        module.write("import orc.settings\n")
+    refused = run("lint-imports", copy, "--no-cache")
+    assert refused.returncode == 1
+    assert "core -> orc.settings" in refused.stdout
+
+
+def test_an_import_between_the_orchestrator_and_the_tools_is_refused(copy: Path) -> None:
+    with (copy / "mcp_server" / "__init__.py").open("a") as module:
+        module.write("import orc.settings\n")
+    assert "mcp_server -> orc.settings" in run("lint-imports", copy, "--no-cache").stdout
+
+
+def test_a_misspelt_word_is_refused(copy: Path) -> None:
+    (copy / "note.md").write_text("We recie" + "ved it.\n")
+    refused = run("codespell", copy)
+    assert refused.returncode != 0
+    assert "./note.md:1" in refused.stdout
+
+
+def test_make_check_runs_them_all() -> None:
+    command = ["make", "--dry-run", "check"]
+    planned = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for part in (
+        "ruff format --check",
+        "ruff check",
+        "-m mypy",
+        "lint-imports",
+        "codespell",
+        "check_prose.py",
+    ):
+        assert part in planned
