@@ -209,7 +209,9 @@ async def test_refusing_many_keeps_nothing_of_them(guard: Guard) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [RefusedError, lambda: NotFound("No."), lambda: ValueError("a bug of ours")], ids=str
+    "make",
+    [RefusedError, lambda: NotFound("No."), lambda: ValueError("a bug of ours")],
+    ids=["refusal", "not found", "bug"],
 )
 async def test_an_answer_that_nobody_likes_is_no_failure(guard: Guard, make: Callable[[], Exception]) -> None:
     for _ in range(2 * FAILURES_IN_A_ROW):
