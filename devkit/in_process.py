@@ -35,9 +35,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class InProcess:
-    """What is running: the addresses of the APIs by the variant's name, and the documents that they share."""
+    """What is running: the addresses of the APIs by the variant's name, and what they share."""
 
     addresses: Mapping[str, str]
+    mcp_url: str
     documents: Documents
     portal: BlockingPortal
 
@@ -60,15 +61,15 @@ def running_here(
     opened = _opened(variants, shared, tools)
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(opened) as (addresses, documents),
+        portal.wrap_async_context_manager(opened) as (addresses, mcp_url, documents),
     ):
-        yield InProcess(addresses, documents, portal)
+        yield InProcess(addresses, mcp_url, documents, portal)
 
 
 @asynccontextmanager
 async def _opened(
     variants: Mapping[str, Variant], shared: Values, tools: Values
-) -> AsyncIterator[tuple[dict[str, str], Documents]]:
+) -> AsyncIterator[tuple[dict[str, str], str, Documents]]:
     async with AsyncExitStack() as stack:
         tools_at = _listener()
         settings = ToolSettings(**shared, **tools, mcp_port=_port_of(tools_at))
@@ -81,7 +82,7 @@ async def _opened(
             app, listener = create_app(Settings(**shared, **values), variant.change), _listener()
             await stack.enter_async_context(_serving(app, listener))
             addresses[name] = f"http://127.0.0.1:{_port_of(listener)}/api"
-        yield addresses, documents
+        yield addresses, settings.mcp_url, documents
 
 
 @asynccontextmanager

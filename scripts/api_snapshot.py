@@ -16,7 +16,7 @@ from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from scripts.describe_tools import live_tools
 
-FOLDER = Path(__file__).resolve().parents[1] / "tests" / "api_snapshot"
+FOLDER = Path(__file__).resolve().parents[1] / "tests" / "unit" / "scripts" / "api_snapshot"
 OPENAPI = "openapi.json"
 TOOLS = "mcp_tools.json"
 PROSE = {"description", "summary", "title", "example", "examples"}

@@ -1,4 +1,4 @@
-"""The HTTP API and the tools have the same interface as in the snapshot beside this file, except for prose.
+"""The HTTP API and the tools have the same interface as in `api_snapshot`, except for prose.
 
 `python -m scripts.api_snapshot` writes the snapshot. An interface that changes on purpose needs a line in
 CHANGELOG.md and a new snapshot in the same commit.
