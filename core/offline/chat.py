@@ -7,6 +7,7 @@ from typing import Any
 
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.offline.ranking import Candidate, Question, Ranking
+from core.text.question_type import RECALL_COVERAGE
 from core.text.sentences import split_pieces
 
 INTRODUCTION = (
@@ -15,19 +16,9 @@ INTRODUCTION = (
     "OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT for a model that writes."
 )
 
-RECALL_COVERAGE = 0.6
-
 FEW_TERMS = 5
 """A question with more terms than this stands alone, whatever its pronouns."""
 
-_LISTING = re.compile(
-    r"\b(?:which|what|list|show|how many|any)\b[^.?!]{0,30}"
-    r"\b(?:documents?|files?|attachments?|uploads?|pdfs?)\b",
-    re.I,
-)
-_ABOUT_CONTENT = re.compile(
-    r"\b(?:says?|said|about|contains?|mentions?|according|in (?:the|this|that))\b", re.I
-)
 _ELLIPTIC = re.compile(r"\s*(?:and|but|or|also|then|what about|how about|what else|why not|same for)\b", re.I)
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|the same|which one)\b", re.I)
 _DEMONSTRATIVE = re.compile(
@@ -77,11 +68,6 @@ def rewrite_question(question: str, earlier: Sequence[str]) -> str:
             if len(subject) > 1 or (subject and "?" in previous):
                 return f"{question.rstrip(' ?.!')} ({' '.join(subject)})?"
     return question
-
-
-def asks_for_listing(question: str) -> bool:
-    """Whether the question is which documents there are, and not what they say."""
-    return _LISTING.search(question) is not None and _ABOUT_CONTENT.search(question) is None
 
 
 def leans_on_history(question: str) -> bool:

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from core.offline.chat import asks_for_listing, leans_on_history, rewrite_question
-from core.offline.quotes import asks_for_overview
+from core.offline.chat import leans_on_history, rewrite_question
 from core.offline.tools import needs_looking_up
-from core.text.question_type import speaks_of_documents
+from core.text.question_type import asks_for_listing, asks_for_overview, speaks_of_documents
 
 SURE, LIKELY, UNSURE = 0.9, 0.6, 0.4
 """How confident it is: told by the wording, guessed, or not knowing what is meant."""

@@ -10,6 +10,7 @@ from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sentence_facts import says_something
 from core.grounding.sources import FencedSource
 from core.offline.ranking import Candidate, Question, Ranking, Scored
+from core.text.question_type import asks_for_overview
 from core.text.sentences import Kind, Piece, sentences, split_pieces
 from core.text.terms import has_digit
 
@@ -29,12 +30,6 @@ SHARE_OF_BEST = 0.6
 SAME = 0.6
 """Two quotes that share this much of their words say the same."""
 
-_ASKS_OVERVIEW = re.compile(
-    r"\b(?:summar(?:y|i[sz]e)|overview|main (?:points|topics)|tl;?dr"
-    r"|what (?:is|are|does) (?:this|these|the|it)(?: (?:document|file|pdf|report|paper)s?)? (?:all )?"
-    r"(?:about|cover)\b\s*\??$)",
-    re.I,
-)
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
 _BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 
@@ -46,11 +41,6 @@ class _Place:
     source: int
     first: int
     last: int
-
-
-def asks_for_overview(question: str) -> bool:
-    """Whether the question is what documents are about, rather than something that they say."""
-    return _ASKS_OVERVIEW.search(question) is not None
 
 
 def answer_from(question: str, sources: Sequence[FencedSource]) -> str:

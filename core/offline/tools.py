@@ -4,10 +4,16 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from core.offline.chat import asks_for_listing, recall, rewrite_question
-from core.offline.quotes import asks_for_overview
+from core.offline.chat import recall, rewrite_question
 from core.offline.ranking import Question
-from core.text.question_type import is_bare_answer, is_small_talk, is_statement, speaks_of_documents
+from core.text.question_type import (
+    asks_for_listing,
+    asks_for_overview,
+    is_bare_answer,
+    is_small_talk,
+    is_statement,
+    speaks_of_documents,
+)
 
 LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
 PASSAGES = 8

@@ -1,10 +1,17 @@
-"""What a message is by its wording alone: small talk, an answer, a statement. In en, de, fr and es."""
+"""The type of a message by its wording alone: small talk, an answer, a statement, a kind of question.
+
+Small talk, statements and mentions of documents: English, German, French and Spanish. Listings and overviews:
+English.
+"""
 
 import re
 import unicodedata
 
 LONGEST_SMALL_TALK = 100
 """In characters; what is longer says something."""
+
+RECALL_COVERAGE = 0.6
+"""The share of a question's terms that an earlier message has to contain to count as its answer."""
 
 _POLITE = """
 hi|hello|hey|hiya|good (?:morning|afternoon|evening|night|day)|how are you(?: doing)?(?: today)?
@@ -64,6 +71,21 @@ _DOCUMENTS = re.compile(
     re.I,
 )
 
+_LISTING = re.compile(
+    r"\b(?:which|what|list|show|how many|any)\b[^.?!]{0,30}"
+    r"\b(?:documents?|files?|attachments?|uploads?|pdfs?)\b",
+    re.I,
+)
+_ABOUT_CONTENT = re.compile(
+    r"\b(?:says?|said|about|contains?|mentions?|according|in (?:the|this|that))\b", re.I
+)
+_ASKS_OVERVIEW = re.compile(
+    r"\b(?:summar(?:y|i[sz]e)|overview|main (?:points|topics)|tl;?dr"
+    r"|what (?:is|are|does) (?:this|these|the|it)(?: (?:document|file|pdf|report|paper)s?)? (?:all )?"
+    r"(?:about|cover)\b\s*\??$)",
+    re.I,
+)
+
 
 def is_small_talk(text: str) -> bool:
     """Whether it is a greeting, thanks or the like and nothing else, whatever was said before."""
@@ -85,6 +107,16 @@ def is_statement(text: str) -> bool:
 def speaks_of_documents(text: str) -> bool:
     """Whether it names documents or a part of one."""
     return _DOCUMENTS.search(text) is not None
+
+
+def asks_for_listing(question: str) -> bool:
+    """Whether the question asks which documents there are, and not what they say."""
+    return _LISTING.search(question) is not None and _ABOUT_CONTENT.search(question) is None
+
+
+def asks_for_overview(question: str) -> bool:
+    """Whether the question asks what documents are about, rather than for one statement in them."""
+    return _ASKS_OVERVIEW.search(question) is not None
 
 
 def _courtesies(text: str) -> list[str]:

@@ -9,8 +9,7 @@ from core.grounding.citations import CitationWriter, cut_at
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
 from core.mcp_contract import Grounding
-from core.offline.chat import asks_for_listing
-from core.text.question_type import is_statement
+from core.text.question_type import asks_for_listing, is_statement
 from core.text.strip_stream import Trimmed
 from orc.graphs.models import LISTING, ConversationState, ToolResult
 from orc.turns.events import Event, Token

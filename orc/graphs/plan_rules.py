@@ -3,9 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.offline.chat import RECALL_COVERAGE, asks_for_listing
-from core.offline.quotes import asks_for_overview
-from core.text.question_type import is_bare_answer, is_small_talk, is_statement, speaks_of_documents
+from core.text.question_type import (
+    RECALL_COVERAGE,
+    asks_for_listing,
+    asks_for_overview,
+    is_bare_answer,
+    is_small_talk,
+    is_statement,
+    speaks_of_documents,
+)
 from orc.graphs.intents import (
     CONVERSATIONAL,
     FACTUAL,

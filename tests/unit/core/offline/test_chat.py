@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.offline.chat import asks_for_listing, recall, rewrite_question, tell_tool_result
+from core.offline.chat import recall, rewrite_question, tell_tool_result
 
 EARLIER = ["What is the deductible of the Standard plan?", "Thanks!"]
 
@@ -47,21 +47,6 @@ def test_a_follow_up_to_a_follow_up_goes_back_to_the_subject() -> None:
 
 def test_without_history_there_is_nothing_to_add() -> None:
     assert rewrite_question("and for families?", []) == "and for families?"
-
-
-@pytest.mark.parametrize(
-    "question", ["Which documents do I have?", "list my files", "What files are attached?"]
-)
-def test_asking_which_documents_there_are_is_recognised(question: str) -> None:
-    assert asks_for_listing(question)
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["What does the document say about fees?", "Which file mentions dental care?", "What is a deductible?"],
-)
-def test_asking_what_documents_say_is_something_else(question: str) -> None:
-    assert not asks_for_listing(question)
 
 
 def test_documents_are_told_by_name_and_status() -> None:

@@ -2,7 +2,13 @@
 
 import pytest
 
-from core.text.question_type import is_bare_answer, is_small_talk, is_statement, speaks_of_documents
+from core.text.question_type import (
+    asks_for_listing,
+    is_bare_answer,
+    is_small_talk,
+    is_statement,
+    speaks_of_documents,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +69,18 @@ def test_who_tells_something_does_not_ask(text: str, tells: bool) -> None:
 )  # fmt: skip
 def test_documents_and_their_parts_are_recognised(text: str, speaks: bool) -> None:
     assert speaks_of_documents(text) == speaks
+
+
+@pytest.mark.parametrize(
+    "question", ["Which documents do I have?", "list my files", "What files are attached?"]
+)
+def test_a_question_for_the_list_of_documents_is_recognised(question: str) -> None:
+    assert asks_for_listing(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What does the document say about fees?", "Which file mentions dental care?", "What is a deductible?"],
+)
+def test_a_question_about_the_content_of_documents_is_no_listing(question: str) -> None:
+    assert not asks_for_listing(question)
