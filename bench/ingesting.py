@@ -13,8 +13,8 @@ from bench.deployment import HANDBOOK, ROOT, Stage
 from bench.plan import Plan
 from bench.statistics import Figure, Target, summary
 from core.bootstrap import Documents, open_documents
-from core.documents.names import Owner
 from core.infra.settings import CoreSettings
+from core.names import Owner
 
 REAL_DOCUMENTS = ROOT.parent / "shared" / "data" / "open" / "docs"
 AT_ONCE = 4

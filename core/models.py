@@ -1,13 +1,17 @@
 """The nouns of the document side: document, page, passage, file reference."""
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from core.documents.names import BlobPath, Owner
+from core.names import BlobPath, Owner
+
+Progress = Callable[[int, int, str], None]
+"""Called with (done, total, description of the work); `total` is 0 while it is unknown."""
 
 
 class Record(BaseModel):

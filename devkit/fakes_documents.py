@@ -11,7 +11,6 @@ from weakref import WeakValueDictionary
 
 from core.analysis.service import Analyser
 from core.documents.ingestion import Ingestion
-from core.documents.ports import Progress
 from core.documents.service import DocumentLibrary
 from core.documents.stores import Stores
 from core.documents.text_extraction import TextReader
@@ -19,7 +18,7 @@ from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
 from core.extraction import Extraction
 from core.infra.sqlite import Database
-from core.models import Document, Hit, Page, Passage
+from core.models import Document, Hit, Page, Passage, Progress
 from core.storage.folder import FolderBlobStore
 from core.storage.sqlite import analyses as sqlite_analyses
 from core.storage.sqlite import catalog as sqlite_catalog

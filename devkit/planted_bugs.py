@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.documents.names import Owner
+from core.names import Owner
 from core.storage.blob.json_records import JsonBlobs
 from core.storage.cosmos import client as items
 from core.storage.cosmos.client import Container, Item, Operation

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.documents.names import Owner
+from core.names import Owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,7 @@ import httpx
 
 from devkit.system import Event, System
 from resilience.checks import Tally
-from resilience.clients import (
-    Departure,
-    Left,
-    Refused,
-    ask_and_leave,
-    open_client,
-    outcome,
-    whole_events,
-)
+from resilience.clients import Departure, Left, Refused, ask_and_leave, open_client, outcome, whole_events
 from resilience.deployment import (
     INSTANCE,
     Instance,

@@ -14,11 +14,10 @@ from core.analysis.llm_summary import Summariser
 from core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
 from core.analysis.ports import AnalysisStore
 from core.analysis.summaries import Overview, overview
-from core.documents.ports import Progress
 from core.errors import BudgetExceeded, OrcError, Unavailable
 from core.llm.chat_model import ChatModel, Meter
 from core.mcp_contract import Usage
-from core.models import Document, Page
+from core.models import Document, Page, Progress
 
 PAGES_PER_SAVE = 25
 CONCURRENCY = 4

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal
 
-from core.documents.names import BlobPath
 from core.documents.ports import BlobStore, Catalog, Handed, ProviderFiles
 from core.errors import OrcError
 from core.infra.settings import MIB, CoreSettings
 from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
 from core.llm.provider import Endpoint, Provider
 from core.models import Document, FileRef
+from core.names import BlobPath
 from core.storage.file_references import LocalProviderFiles, Locks
 from core.storage.provider_files import PDF, OpenAIFiles, read_pdf
 

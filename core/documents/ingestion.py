@@ -9,14 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from core.analysis.models import DocumentAnalysis
-from core.documents.names import BlobPath, missing_document
 from core.documents.passages import split_pages
-from core.documents.ports import Progress
 from core.documents.stores import Stores
 from core.documents.text_extraction import UNREAD, Reading, TextReader, failure
 from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
 from core.infra.lease import held
-from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage
+from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage, Progress
+from core.names import BlobPath, missing_document
 
 if TYPE_CHECKING:
     from core.analysis.service import Analyser

@@ -3,8 +3,8 @@
 import hashlib
 from typing import Self
 
-from core.documents.names import BlobPath
 from core.models import Document, Job, JobKind, JobProgress, Record
+from core.names import BlobPath
 
 JOBS = "jobs/"
 SILENT_SECONDS = 300.0

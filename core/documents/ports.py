@@ -1,11 +1,10 @@
 """The ports of the document side. Adapters: a folder and SQLite here, Azure's services elsewhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from core.documents.names import BlobPath, Owner
 from core.errors import OrcError
 from core.models import (
     BlobProperties,
@@ -21,9 +20,7 @@ from core.models import (
     StoredFile,
     UploadTicket,
 )
-
-Progress = Callable[[int, int, str], None]
-"""Called with (done, total, what is being done); total is 0 while it is not known."""
+from core.names import BlobPath, Owner
 
 
 class BlobStore(Protocol):

@@ -12,9 +12,9 @@ from pathlib import Path
 import jwt
 from pydantic import ConfigDict, Field, ValidationError
 
-from core.documents.names import Owner
 from core.errors import InvalidInput, NotAuthenticated, UnsafeName
 from core.models import Document, Record
+from core.names import Owner
 
 ALGORITHM = "HS256"
 AUDIENCE = "mcp"

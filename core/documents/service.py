@@ -7,13 +7,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from core.documents.ingestion import Ingestion
-from core.documents.names import BlobPath, Owner, missing_document, resolve_blob_name
-from core.documents.ports import Progress
 from core.documents.stores import Stores
 from core.documents.text_extraction import Reading, TextReader
 from core.errors import NotFound
 from core.extraction.sniffing import named_format
-from core.models import BlobProperties, Document, DocumentStatus, JobKind, JobProgress, Page, UploadTicket
+from core.models import (
+    BlobProperties,
+    Document,
+    DocumentStatus,
+    JobKind,
+    JobProgress,
+    Page,
+    Progress,
+    UploadTicket,
+)
+from core.names import BlobPath, Owner, missing_document, resolve_blob_name
 
 Result = TypeVar("Result")
 

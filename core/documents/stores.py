@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from core.analysis.ports import AnalysisStore
-from core.documents.names import BlobPath
 from core.documents.ports import (
     BlobStore,
     Catalog,
@@ -16,6 +15,7 @@ from core.documents.ports import (
     VectorIndex,
 )
 from core.models import BlobProperties, Document, JobKind
+from core.names import BlobPath
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Protocol
 
-from core.documents.names import BlobPath
-from core.documents.ports import Progress
 from core.documents.stores import Stores
 from core.errors import DependencyDown
-from core.models import BlobProperties, Document, DocumentStatus, Page
+from core.models import BlobProperties, Document, DocumentStatus, Page, Progress
+from core.names import BlobPath
 from core.ocr.ports import Ocr
 from core.ocr.service import OcrOutcome, add_ocr
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from opentelemetry.trace import SpanKind
 
 from core.documents.ingestion import Ingestion
-from core.documents.names import BlobPath
 from core.documents.stores import Stores
 from core.errors import LeaseLost, NotFound, OrcError, Unavailable
 from core.infra.telemetry.spans import span
 from core.models import Job, JobKind, JobProgress
+from core.names import BlobPath
 
 RETRY_SECONDS = 5.0
 REPAIR_SECONDS = 300.0

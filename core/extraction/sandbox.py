@@ -9,14 +9,13 @@ from asyncio.subprocess import Process
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.documents.ports import Progress
 from core.errors import DocumentRejected
 from core.extraction.errors import unreadable
 from core.extraction.models import Extraction
 from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
 from core.extraction.subprocesses import MODULE, Children, send
 from core.extraction.word_boxes import BOX_BYTES
-from core.models import Page
+from core.models import Page, Progress
 
 MAX_CHARACTERS = 20_000_000
 MAX_PAGES = 50_000

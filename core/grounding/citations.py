@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from core.documents.names import page_id
 from core.grounding.citation_brackets import OPENING, bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.claims import Claim, Claims
 from core.grounding.evidence import SourceEvidence
@@ -10,6 +9,7 @@ from core.grounding.number_conflicts import Contradictions
 from core.grounding.quotes import Span
 from core.grounding.sources import Source
 from core.mcp_contract import Citation, Grounding
+from core.names import page_id
 
 
 def cut_at(grounding: Grounding, tokens: int) -> Grounding:

@@ -3,8 +3,8 @@
 from array import array
 from collections.abc import Sequence
 
-from core.documents.ports import Embedder, Progress, VectorIndex
-from core.models import Passage
+from core.documents.ports import Embedder, VectorIndex
+from core.models import Passage, Progress
 
 GROUP = 512
 """Passages between two reports of progress; the embedder cuts them into requests of its own."""

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
-from core.documents.names import BlobPath
 from core.documents.ports import Catalog, Handed
 from core.errors import OrcError
 from core.models import Document, FileRef, StoredFile
+from core.names import BlobPath
 
 
 class Locks:

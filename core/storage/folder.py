@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from core.documents.names import BlobPath, Owner, missing_document
 from core.errors import DependencyDown, UnsafeName
 from core.models import BlobProperties
+from core.names import BlobPath, Owner, missing_document
 
 INCOMING = ".incoming"
 ABANDONED_SECONDS = 24 * 3600

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from core.documents.names import BlobPath, missing_document
 from core.documents.ports import BlobStore, Catalog
 from core.errors import NotFound, OrcError
 from core.llm.provider import Provider
 from core.models import Document, FileRef, StoredFile
+from core.names import BlobPath, missing_document
 from core.storage.file_references import Locks, stored_file
 
 if TYPE_CHECKING:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from core.analysis.models import AnalysisStatus, DocumentAnalysis
 from core.analysis.ports import AnalysisStore
-from core.documents.ports import Progress
 from core.documents.scope import Scope
 from core.errors import ToolFailed, Unavailable
 from core.mcp_contract import ContentResult, SummaryResult
-from core.models import Document, DocumentStatus, Page
+from core.models import Document, DocumentStatus, Page, Progress
 from mcp_server.tools.scope_filter import (
     Library,
     document_in_reach,

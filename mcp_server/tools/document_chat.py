@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field
 
-from core.documents.names import missing_document, resolve_blob_name
 from core.documents.ports import Handed, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentLibrary
@@ -24,6 +23,7 @@ from core.llm.prompt_size import measured
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding, Revision
 from core.models import Document, DocumentStatus, FileRef, Record
+from core.names import missing_document, resolve_blob_name
 from core.storage.provider_files import PDF, plain_name
 from core.text.strip_stream import Trimmed
 from mcp_server.tools.context_fitting import fitted

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from core.documents.names import page_id
-from core.documents.ports import Progress, Retriever
+from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.errors import OrcError
 from core.grounding.citations import CitationWriter
@@ -24,7 +23,8 @@ from core.mcp_contract import (
     Grounding,
     QuotedPassage,
 )
-from core.models import Document, Hit, Page, Record
+from core.models import Document, Hit, Page, Progress, Record
+from core.names import page_id
 from mcp_server.tools.chunks import Part, Plan, Sized, Stretch, cut, join, pack, plan_parts, thin_out, total
 from mcp_server.tools.part_readers import PartReader
 from mcp_server.tools.scope_filter import Library, document_in_reach, read_document, unreadable

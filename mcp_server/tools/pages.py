@@ -1,12 +1,11 @@
 """get_page: one page's text and analysis."""
 
 from core.analysis.ports import AnalysisStore
-from core.documents.names import page_id
-from core.documents.ports import Progress
 from core.documents.scope import Scope
 from core.errors import InvalidInput, NotFound
 from core.mcp_contract import GetPageResult, ReadPage
-from core.models import Document, Page
+from core.models import Document, Page, Progress
+from core.names import page_id
 from mcp_server.tools.scope_filter import (
     Library,
     document_in_reach,

@@ -6,12 +6,11 @@ from typing import Protocol
 
 from core.analysis.models import DocumentAnalysis
 from core.analysis.ports import AnalysisStore
-from core.documents.names import Owner, page_id
-from core.documents.ports import Progress
 from core.documents.scope import Scope
 from core.errors import NoReadableDocument, NotFound, Unavailable
 from core.mcp_contract import PageText, SearchedDocument
-from core.models import Document, Page
+from core.models import Document, Page, Progress
+from core.names import Owner, page_id
 
 
 class Library(Protocol):

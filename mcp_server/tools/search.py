@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from core.analysis.models import PageAnalysis
 from core.analysis.ports import AnalysisStore
-from core.documents.names import page_id
-from core.documents.ports import Progress, Retriever
+from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.grounding.evidence import page_sentences
 from core.mcp_contract import FoundPage, FoundPassage, SearchPagesResult, SemanticSearchResult
-from core.models import Document, Hit, Retrieval
+from core.models import Document, Hit, Progress, Retrieval
+from core.names import page_id
 from core.offline.ranking import Candidate, Question, Ranking
 from mcp_server.tools.scope_filter import Library, as_searched, present_analyses, read_in_reach
 

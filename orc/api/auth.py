@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import jwt
 from fastapi import Request
 
-from core.documents.names import check_segment
 from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, UnsafeName
+from core.names import check_segment
 from orc.identity import Principal
 from orc.settings import AuthMode, Settings
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
-from core.documents.names import Owner
 from core.errors import InvalidInput
+from core.names import Owner
 from orc.api.auth_middleware import PRINCIPAL
 from orc.bootstrap import ServiceProvider, Services
 from orc.identity import Principal

@@ -11,10 +11,10 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import typer
 from rich.console import Console
 
-from core.documents.names import Owner
 from core.documents.scope import Scope
 from core.errors import NotFound, OrcError
 from core.infra.log_redaction import keep_content_out
+from core.names import Owner
 from orc.settings import Settings, child_environment, load
 
 app = typer.Typer(

@@ -10,12 +10,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from core.documents.names import Owner, name_for_upload
-from core.documents.ports import Progress as ReadingProgress
 from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
 from core.infra.telemetry.exporters import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
+from core.models import Progress as ReadingProgress
+from core.names import Owner, name_for_upload
 from orc.bootstrap import Services, open_services
 from orc.cli.processes import free_port, tools_server
 from orc.identity import Principal

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from core.documents.names import Owner
+from core.names import Owner
 from core.storage.cosmos.client import ETAG, Container, Item, Operation, create, delete, replace, unraced
 from orc.conversations.listing import place_of, read_cursor, utc_now, write_cursor
 from orc.conversations.models import (

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from core.documents.names import Owner
 from core.mcp_contract import Citation
 from core.models import FileRef, Record
+from core.names import Owner
 
 KEY_CHARACTERS = 128
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from core.documents.names import Owner
+from core.names import Owner
 from orc.conversations.models import Begun, Head, NewTurn, Turn, TurnOutcome
 
 HISTORY_TURNS = 12

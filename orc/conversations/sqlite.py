@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Callable
 from datetime import datetime
 
-from core.documents.names import Owner
 from core.infra.sqlite import Database
+from core.names import Owner
 from orc.conversations.listing import place_of, read_cursor, utc_now, write_cursor
 from orc.conversations.models import (
     Begun,

@@ -3,8 +3,8 @@
 import uuid
 from datetime import datetime, timedelta
 
-from core.documents.names import Owner
 from core.errors import KeyReused, NotFound, TurnInFlight
+from core.names import Owner
 from orc.conversations.models import Failure, Head, Message, NewTurn, Turn, TurnOutcome, TurnStatus
 
 TITLE_CHARACTERS = 80

@@ -1,6 +1,6 @@
 """Memories in Cosmos DB: one item per conversation, in the partition of its owner."""
 
-from core.documents.names import Owner
+from core.names import Owner
 from core.storage.cosmos.client import ETAG, Container, Item, unraced
 from orc.memory.models import Memory, memory_from
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from core.documents.names import Owner
+from core.names import Owner
 from orc.conversations.models import Head
 from orc.memory.models import Memory, Recalled
 

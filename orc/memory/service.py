@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from core.documents.names import Owner
 from core.errors import OrcError
 from core.llm.tokens import TokenCounter
 from core.models import Record
+from core.names import Owner
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.memory.models import Memory, Recalled, SummaryPoint

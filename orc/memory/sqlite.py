@@ -3,8 +3,8 @@
 import json
 import sqlite3
 
-from core.documents.names import Owner
 from core.infra.sqlite import Database
+from core.names import Owner
 from orc.memory.models import Memory, memory_from
 
 SCHEMA = """

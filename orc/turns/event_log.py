@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 
-from core.documents.names import Owner
+from core.names import Owner
 from orc.turns.events import Event
 
 KEPT_TURNS = 200

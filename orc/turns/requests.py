@@ -4,8 +4,8 @@ import hashlib
 import json
 import uuid
 
-from core.documents.names import Owner
 from core.models import Record
+from core.names import Owner
 from orc.graphs.models import ChatMessage
 
 _TURN_NAMESPACE = uuid.UUID("0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4")

@@ -8,7 +8,6 @@ from functools import partial
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
-from core.documents.names import Owner
 from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentLibrary
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
@@ -18,6 +17,7 @@ from core.llm.factory import ChatModels
 from core.llm.model_catalog import REPLY, ModelCatalogue
 from core.llm.tokens import TokenCounter
 from core.models import Document, Record
+from core.names import Owner
 from orc.conversations.models import Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from core.documents.names import Owner, resolve_blob_name
 from core.errors import InvalidInput, NotFound
 from core.models import Document
+from core.names import Owner, resolve_blob_name
 from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
 from orc.graphs.models import DOCUMENT_CHAT
 from orc.identity import Principal

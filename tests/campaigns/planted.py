@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 from zlib import crc32
 
-from core.documents.names import Owner
 from core.errors import DependencyDown
+from core.names import Owner
 from orc.conversations import sqlite
 from orc.conversations.models import Begun, NewTurn, Started, Turn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog

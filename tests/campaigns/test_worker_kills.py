@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from core.bootstrap import Documents, open_documents
-from core.documents.names import BlobPath, Owner
 from core.infra.settings import CoreSettings
 from core.models import Document, DocumentStatus
+from core.names import BlobPath, Owner
 from devkit.shared_data import HANDBOOK
 
 KILLS = 50

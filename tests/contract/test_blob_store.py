@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.documents.ports import BlobStore
 from core.errors import NotFound
+from core.names import BlobPath, Owner
 from core.storage.blob.documents import AzureBlobStore
 from core.storage.folder import FolderBlobStore
 from devkit.azure.storage import fresh_container

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.documents.ports import Catalog
 from core.errors import DependencyDown
 from core.infra.sqlite import Database
 from core.models import BlobProperties, Document, DocumentStatus, StoredFile
+from core.names import BlobPath, Owner
 from core.storage.cosmos.catalog import CosmosCatalog
 from core.storage.sqlite.catalog import SCHEMA, SqliteCatalog
 from devkit.azure.targets import Target

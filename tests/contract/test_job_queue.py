@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.documents.ports import JobQueue
 from core.errors import LeaseLost
 from core.infra.sqlite import Database
 from core.models import BlobProperties, Document, Job, JobKind, JobProgress
+from core.names import BlobPath, Owner
 from core.storage.sqlite import queue as sqlite_queue
 from core.storage.sqlite.queue import SqliteJobQueue
 from devkit.azure.queues import fresh_place

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.names import Owner
 from core.infra.sqlite import Database
+from core.names import Owner
 from devkit.azure.cosmos import Wire, database
 from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER

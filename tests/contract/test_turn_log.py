@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from core.documents.names import Owner
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from core.infra.sqlite import Database
 from core.mcp_contract import Citation
 from core.models import FileRef
+from core.names import Owner
 from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from orc.conversations.cosmos import CosmosTurnLog

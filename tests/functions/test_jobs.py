@@ -16,9 +16,9 @@ from azure.storage.queue import QueueClient
 
 from core.bootstrap import Documents, open_documents
 from core.documents.jobs import Notice
-from core.documents.names import BlobPath, Owner
 from core.infra.settings import CoreSettings
 from core.models import Job, JobKind
+from core.names import BlobPath, Owner
 from core.storage.azure.account import queue_address
 from core.storage.queue.jobs import queue_names
 from devkit.azure.targets import Target

@@ -13,8 +13,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from core.documents.names import BlobPath, Owner
 from core.documents.scope import Scope, ScopedDocument, ScopeTokens
+from core.names import BlobPath, Owner
 from devkit.system import Event, System, read_events, upload
 
 QUAY = "The quay opens at seven. The harbour master keeps the key."

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from core.documents.names import BlobPath, Owner
+from core.names import BlobPath, Owner
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall
 from devkit.system import Event, System, ask_streaming
 from orc.tools.mcp_client import McpToolGateway

@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from core.documents.names import BlobPath, Owner, page_id
 from core.mcp_contract import DocumentChatResult, DocumentsListResult
+from core.names import BlobPath, Owner, page_id
 from devkit.doubles.openai_double import OpenAIDouble
 from devkit.shared_data import ROOT
 from devkit.system import System

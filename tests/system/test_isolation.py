@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from core.documents.names import BlobPath, Owner
+from core.names import BlobPath, Owner
 from devkit.system import System, principal_headers, upload
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings

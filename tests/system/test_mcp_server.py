@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from core.documents.names import BlobPath, Owner
 from core.documents.scope import Scope
 from core.mcp_contract import (
     STREAM_META_KEY,
@@ -15,6 +14,7 @@ from core.mcp_contract import (
     TextDelta,
     tool_progress,
 )
+from core.names import BlobPath, Owner
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.system import System
 from tests.system.conftest import MakeClient

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from core.documents.names import Owner
 from core.documents.service import DocumentLibrary
 from core.documents.stores import Stores
 from core.errors import NotFound, UnsafeName
+from core.names import Owner
 from devkit.doubles.openai_double import OpenAIDouble
 from devkit.system import System
 from tests.system.conftest import MakeClient

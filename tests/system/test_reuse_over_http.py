@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from core.documents.names import Owner
+from core.names import Owner
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.system import System, upload
 from tests.system.conftest import MakeClient

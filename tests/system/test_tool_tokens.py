@@ -8,8 +8,8 @@ import httpx
 import jwt
 import pytest
 
-from core.documents.names import Owner
 from core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope
+from core.names import Owner
 from devkit.system import System
 from tests.system.steps import new_id, scope_over, scope_tokens
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from core.documents.names import BlobPath, Owner, missing_document
 from core.errors import UnsafeName
 from core.models import BlobProperties, UploadTicket
+from core.names import BlobPath, Owner, missing_document
 from core.storage.azure.account import Storage
 from core.storage.blob.client import Blobs, Found
 

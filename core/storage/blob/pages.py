@@ -23,8 +23,8 @@ from io import BytesIO
 from itertools import pairwise
 from typing import NamedTuple
 
-from core.documents.names import check_segment
 from core.models import Page
+from core.names import check_segment
 from core.storage.azure.account import Storage
 from core.storage.blob.client import ATTEMPTS, Blobs, Changed, busy
 

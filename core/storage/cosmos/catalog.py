@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from core.documents.names import BlobPath, Owner
 from core.models import Document, StoredFile
+from core.names import BlobPath, Owner
 from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, unraced, upsert
 
 MOST_POINT_READS = 8

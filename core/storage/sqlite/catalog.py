@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from core.documents.names import BlobPath, Owner
 from core.infra.sqlite import Database, statement
 from core.models import Document, StoredFile
+from core.names import BlobPath, Owner
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (

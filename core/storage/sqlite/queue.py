@@ -6,10 +6,10 @@ import time
 import uuid
 from collections.abc import Callable
 
-from core.documents.names import BlobPath, Owner
 from core.errors import LeaseLost
 from core.infra.sqlite import Database, statement
 from core.models import Document, Job, JobKind, JobProgress
+from core.names import BlobPath, Owner
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, File, Response, UploadFile
 
-from core.documents.names import Owner, name_for_upload
 from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
 from core.models import Document
+from core.names import Owner, name_for_upload
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
 from orc.api.document_events import follow_document
 from orc.api.errors import render

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
-from core.documents.names import BlobPath, Owner
 from core.documents.passages import split_pages
-from core.documents.ports import Progress
 from core.documents.scope import Scope
-from core.models import Document, DocumentStatus, Hit, Page, Retrieval, RetrievalStep
+from core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
+from core.names import BlobPath, Owner
 from core.storage.sqlite.analyses import SqliteAnalysisStore
 
 ANN = Owner("acme", "ann", "c-1")

@@ -3,9 +3,9 @@
 import pytest
 
 from core.analysis.models import PageAnalysis
-from core.documents.names import page_id
 from core.errors import InvalidInput, NoReadableDocument, NotFound
 from core.models import Document, DocumentStatus
+from core.names import page_id
 from mcp_server.tools.pages import Pages, named_page
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of, unheard
 

@@ -3,8 +3,8 @@
 import pytest
 
 from core.analysis.models import PageAnalysis
-from core.documents.names import page_id
 from core.models import Document, DocumentStatus
+from core.names import page_id
 from mcp_server.tools.search import MATCHES_PER_PAGE, Searching
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, WordRetriever, scope_of, unheard
 

@@ -11,9 +11,9 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent
 
 from core.bootstrap import open_documents
-from core.documents.names import BlobPath, Owner, page_id
 from core.documents.scope import Scope
 from core.models import Document
+from core.names import BlobPath, Owner, page_id
 from mcp_server.bootstrap import open_services
 from mcp_server.registry.registration import ERRORS_META_KEY
 from mcp_server.server import build_stdio_server

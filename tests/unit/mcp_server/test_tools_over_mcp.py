@@ -11,10 +11,10 @@ from mcp.server import MCPServer
 from mcp_types import TextContent
 
 from core.bootstrap import open_documents
-from core.documents.names import page_id
 from core.documents.scope import Scope
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
 from core.models import Document
+from core.names import page_id
 from mcp_server.bootstrap import open_services
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings

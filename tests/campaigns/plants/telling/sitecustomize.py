@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from core.documents.names import Owner
+from core.names import Owner
 from orc.conversations.models import NewTurn
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.settings import load

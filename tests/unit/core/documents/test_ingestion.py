@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.analysis.service import Analyser
-from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, Unavailable
 from core.models import Document, DocumentStatus, JobKind, JobProgress, Passage
+from core.names import BlobPath, Owner
 from devkit.fakes_documents import LEASE_SECONDS, DocumentSide, Gate, break_down, open_document_side, pass_by
 
 OWNER = Owner("acme", "ann", "c1")

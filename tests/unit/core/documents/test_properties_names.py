@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.documents.names import BlobPath, Owner, name_for_upload, page_id, resolve_blob_name
 from core.errors import OrcError, UnsafeName
+from core.names import BlobPath, Owner, name_for_upload, page_id, resolve_blob_name
 from core.storage.folder import FolderBlobStore
 
 OWNER = Owner("acme", "ann", "c1")

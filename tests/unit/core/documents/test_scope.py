@@ -12,10 +12,10 @@ from typing import Any
 import jwt
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens, load_or_create_key
 from core.errors import InvalidInput, NotAuthenticated
 from core.models import BlobProperties, Document
+from core.names import BlobPath, Owner
 
 KEY = "k" * 64
 OWNER = Owner("acme", "ann", "c1")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, UnreadableDocument, UnsafeName
 from core.models import Document, DocumentStatus
+from core.names import BlobPath, Owner
 from devkit.fakes_documents import DocumentSide, Gate, break_down, open_document_side, pass_by
 
 OWNER = Owner("acme", "ann", "c1")

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.documents.ports import ProviderFiles
 from core.documents.worker import LOCAL, REPAIR_SECONDS, Pace, Worker
 from core.errors import DependencyDown
 from core.llm.errors import ModelMisconfigured
 from core.models import Document, DocumentStatus, Job, JobKind, JobProgress
+from core.names import BlobPath, Owner
 from core.storage.sqlite.queue import SqliteJobQueue
 from devkit.fakes_documents import LEASE_SECONDS, DocumentSide, break_down, open_document_side, pass_by
 

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from core.documents.names import page_id
 from core.errors import DependencyDown, NotFound, Unavailable
 from core.extraction.word_boxes import SCALE, Box, pack
 from core.grounding.highlights import rectangles, with_rectangles
 from core.grounding.sources import Source
 from core.mcp_contract import Citation, Rectangle
+from core.names import page_id
 
 TEXT = "one two"
 BOXES = pack([[Box(0, 0, 13107, 6553)], [Box(19660, 0, 32767, 6553)]])

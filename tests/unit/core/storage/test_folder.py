@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound
+from core.names import BlobPath, Owner
 from core.storage.folder import ABANDONED_SECONDS, INCOMING, FolderBlobStore
 from devkit.blob_steps import content, source_in
 
@@ -224,7 +224,7 @@ def files_limited_to(size: int) -> Iterator[None]:
 PUT_FROM_PIPE = """
 import asyncio, pathlib, sys
 from core.storage.folder import FolderBlobStore
-from core.documents.names import BlobPath, Owner
+from core.names import BlobPath, Owner
 root, pipe = map(pathlib.Path, sys.argv[1:])
 asyncio.run(FolderBlobStore(root).put(BlobPath(Owner("acme", "ann", "c1"), "a.txt"), pipe))
 """

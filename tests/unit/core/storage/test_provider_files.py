@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.documents.attachments import build_provider_files
-from core.documents.names import BlobPath, Owner
 from core.documents.stores import Stores
 from core.errors import DependencyDown, NotFound
 from core.llm.errors import FilesNotStored
 from core.llm.provider import Provider, open_provider
+from core.names import BlobPath, Owner
 from core.storage.provider_files import MARGIN, OpenAIFiles, plain_name
 from core.storage.sqlite import analyses as sqlite_analyses
 from core.storage.sqlite import pages as sqlite_pages

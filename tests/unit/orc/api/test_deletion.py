@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from core.documents.names import Owner
 from core.errors import NotFound
 from core.infra.sqlite import Database
+from core.names import Owner
 from devkit.remembered_turns import OWNER, ask, keeper_of
 from orc.api.routes.conversations import delete_conversation
 from orc.conversations import sqlite as turn_log_sqlite

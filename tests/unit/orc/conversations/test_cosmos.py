@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.documents.names import Owner
 from core.errors import DependencyDown, NotFound, OrcError, TurnInFlight
 from core.infra.resilience import ATTEMPTS
 from core.mcp_contract import Citation, Rectangle
 from core.models import FileRef
+from core.names import Owner
 from core.storage.cosmos.client import Container
 from devkit.azure.cosmos import Request, Wire, database
 from devkit.azure.targets import Target

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from core.documents.names import Owner
 from core.mcp_contract import Citation
 from core.models import FileRef
+from core.names import Owner
 from orc.conversations.models import Failure, Head, NewTurn, Turn, TurnOutcome, history_view
 from orc.conversations.transitions import commit_turn, fail_turn, first_head, open_turn
 

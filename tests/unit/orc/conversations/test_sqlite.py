@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from core.documents.names import Owner
 from core.errors import DependencyDown
 from core.infra.sqlite import Database, statement
+from core.names import Owner
 from orc.conversations import sqlite as adapter
 from orc.conversations.models import NewTurn, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
@@ -25,7 +25,7 @@ ANSWERS_BEFORE_KILL = (3, 7, 12, 20, 31)
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from core.documents.names import Owner
+from core.names import Owner
 from core.infra.sqlite import Database
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog

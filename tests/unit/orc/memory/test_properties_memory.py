@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.documents.names import Owner
 from core.infra.sqlite import Database
+from core.names import Owner
 from devkit.fakes import WordCounter
 from devkit.remembered_turns import CITED, answered, ask, begin, commit, keeper_of
 from orc.conversations import sqlite as turn_log_sqlite

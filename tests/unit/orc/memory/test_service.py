@@ -11,9 +11,9 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import tool_call
 
-from core.documents.names import Owner
 from core.errors import DependencyDown
 from core.infra.sqlite import Database
+from core.names import Owner
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, keeper_of
 from orc.conversations import sqlite as turn_log_sqlite

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from core.documents.names import Owner
+from core.names import Owner
 from devkit.fakes import collect
 from orc.problems import problem
 from orc.turns.event_log import KEPT_TURNS, EventLog, RecentTurns

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 from langchain_core.messages import AIMessage
 
-from core.documents.names import BlobPath, Owner
 from core.documents.scope import ScopeTokens
 from core.errors import DependencyDown, NotFound, OrcError
 from core.infra.sqlite import Database
 from core.llm.model_catalog import ModelCatalogue, ModelFacts
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import BlobProperties, Document, FileRef
+from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
 from orc.conversations import sqlite

@@ -10,9 +10,9 @@ import pytest
 from azure.storage.blob import ContentSettings
 from azure.storage.blob.aio import BlobLeaseClient
 
-from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown, NotFound, Unavailable
 from core.models import UploadTicket
+from core.names import BlobPath, Owner
 from core.storage.azure.account import BLOCK_BYTES
 from core.storage.azure.errors import DependencyMisconfigured
 from core.storage.blob.documents import AzureBlobStore

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown
 from core.models import BlobProperties, Document, StoredFile
+from core.names import BlobPath, Owner
 from core.storage.cosmos.catalog import CosmosCatalog
 from tests.unit.core.storage.cosmos_containers import Way, pass_by, refusal
 

@@ -15,9 +15,9 @@ from typing import TypeVar
 import pytest
 
 from core.documents.jobs import SILENT_SECONDS
-from core.documents.names import BlobPath, Owner
 from core.errors import DependencyDown
 from core.models import BlobProperties, Document, Job, JobKind, JobProgress
+from core.names import BlobPath, Owner
 from core.storage.queue.jobs import StorageJobQueue
 from devkit.azure.queues import Place, fresh_place
 from devkit.azure.storage import opened

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from core.documents.names import (
+from core.errors import NotFound, OrcError, UnsafeName
+from core.names import (
     MAX_SEGMENT_BYTES,
     BlobPath,
     Owner,
@@ -18,7 +19,6 @@ from core.documents.names import (
     page_id,
     resolve_blob_name,
 )
-from core.errors import NotFound, OrcError, UnsafeName
 
 OWNER = Owner("acme", "ann", "c1")
 ANYTHING = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
