@@ -86,7 +86,7 @@ token-ranks: install
 	@$(BIN)/python -m core.llm.tokenizer_files $(TOKEN_RANKS) || echo "Token counts will be estimates."
 
 clean:
-	rm -rf $(VENV) .venv-functions $(UV_VENV) node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .venv-functions $(UV_VENV) node_modules .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:

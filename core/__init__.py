@@ -1,3 +1,3 @@
 """What both deployables share: documents, grounding, models and the signed scope."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

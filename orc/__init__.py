@@ -1,3 +1,3 @@
 """The orchestrator: it takes a question, has it answered and keeps the turn."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

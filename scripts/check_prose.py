@@ -19,7 +19,7 @@ WORDS = Path("scripts/dialect.txt")
 BASELINE = Path("scripts/dialect-baseline.txt")
 CHECKED_SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".html", ".bicep", ".sh", ""}
 ALLOWED = "# prose: data"
-SAMPLE_TEXTS = "examples/"
+FOREIGN_TEXTS = ("examples/", "LICENSE")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def repository_files(root: Path) -> list[str]:
 
 def is_checked(name: str, root: Path) -> bool:
     path = Path(name)
-    is_prose = path.suffix in CHECKED_SUFFIXES and not name.startswith(SAMPLE_TEXTS)
+    is_prose = path.suffix in CHECKED_SUFFIXES and not name.startswith(FOREIGN_TEXTS)
     return is_prose and path not in (WORDS, BASELINE) and (root / path).is_file()
 
 

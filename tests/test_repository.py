@@ -9,13 +9,22 @@ from pathlib import Path
 
 import pypdfium2
 import pytest
+import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import core
+import orc
 from devkit.shared_data import HANDBOOK, ROOT
 
 FIXED_PLACES = (
+    "LICENSE",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    ".editorconfig",
+    ".github/PULL_REQUEST_TEMPLATE.md",
     "function_app.py",
     "host.json",
     "local.settings.json.example",
@@ -165,3 +174,43 @@ def test_the_sample_document_is_what_its_script_writes(tmp_path: Path) -> None:
 def test_the_sample_document_is_long_enough_and_small() -> None:
     assert len(page_texts(HANDBOOK)) >= 12
     assert HANDBOOK.stat().st_size < 200_000
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+
+
+@pytest.mark.parametrize(
+    "file", [".github/workflows/ci.yml", ".github/workflows/nightly.yml", ".devcontainer/devcontainer.json"]
+)
+def test_ci_and_the_dev_container_call_targets_that_exist(file: str) -> None:
+    lines = [line for line in (ROOT / file).read_text().splitlines() if "make " in line]
+    called = {
+        word
+        for line in lines
+        for word in re.findall(r"[a-z-]+", line.partition("make ")[2])
+        if "=" not in word
+    }
+    assert lines or ".ci/run" in (ROOT / file).read_text()
+    assert called - {"python", "matrix"} <= make_targets()
+
+
+def test_ci_tests_every_supported_python() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    assert workflow["jobs"]["fast"]["strategy"]["matrix"]["python"] == list(PYTHONS)
+
+
+def test_pre_commit_runs_the_tools_of_make_check() -> None:
+    configuration = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    entries = " ".join(hook["entry"] for repo in configuration["repos"] for hook in repo["hooks"])
+    for tool in ("ruff format", "ruff check", "mypy", "lint-imports", "codespell", "check_prose.py"):
+        assert tool in entries
+
+
+def test_the_version_has_a_section_in_the_changelog() -> None:
+    headings = re.findall(
+        r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )
+    assert headings[0] == ("Unreleased", "")
+    assert headings[1][0] == orc.__version__ == core.__version__
+    assert all(date for _, date in headings[1:])
