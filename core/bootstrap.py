@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from core.analysis.service import Analyser
-from core.documents.attachments import build_provider_files
+from core.analysis.ports import AnalysisStore
+from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
 from core.documents.ports import ProviderFiles, Retriever
 from core.documents.scope import ScopeTokens, load_or_create_key
@@ -25,6 +25,7 @@ from core.llm.tokens import TokenCounter, load_token_counter
 from core.ocr.ports import Ocr
 from core.ocr.service import build_ocr
 from core.search.embedding import PassageEmbedder
+from core.storage.attachments import build_provider_files
 from core.storage.clients import Backends, open_backends
 from core.storage.factory import (
     SCHEMAS,
@@ -56,6 +57,7 @@ class Documents:
     stores: Stores
     retriever: Retriever
     files: ProviderFiles
+    analyses: AnalysisStore
     worker: Worker
     engines: Engines
     tokens: ScopeTokens
@@ -115,7 +117,8 @@ def _open_engines(
 def _assemble(
     settings: CoreSettings, backends: Backends, counter: TokenCounter, engines: Engines, *, analyser: bool
 ) -> Documents:
-    stores, retriever, files = _open_stores(settings, backends, engines)
+    analysis_store = build_analyses(backends)
+    stores, retriever, files = _open_stores(settings, backends, engines, analysis_store)
     reader = TextReader(stores, engines.extractor, counter, engines.ocr)
     analyses = analyser and settings.page_analysis != "off"
     embedder = engines.embedder
@@ -123,7 +126,7 @@ def _assemble(
         stores,
         reader,
         embedder=PassageEmbedder(embedder, stores.vectors) if embedder and stores.vectors else None,
-        analyser=Analyser(stores.analyses, engines.analyst) if analyses else None,
+        analyser=Analyser(analysis_store, engines.analyst) if analyses else None,
         lease_seconds=settings.ingestion_lease_seconds,
         max_bytes=settings.max_upload_bytes,
     )
@@ -139,6 +142,7 @@ def _assemble(
         stores=stores,
         retriever=retriever,
         files=files,
+        analyses=analysis_store,
         worker=worker,
         engines=engines,
         tokens=ScopeTokens(_scope_key(settings)),
@@ -148,7 +152,7 @@ def _assemble(
 
 
 def _open_stores(
-    settings: CoreSettings, backends: Backends, engines: Engines
+    settings: CoreSettings, backends: Backends, engines: Engines, analyses: AnalysisStore
 ) -> tuple[Stores, Retriever, ProviderFiles]:
     catalog, blobs = build_catalog(backends), build_blobs(settings, backends)
     files = build_provider_files(
@@ -161,7 +165,7 @@ def _open_stores(
         catalog=catalog,
         pages=pages,
         index=index,
-        analyses=build_analyses(backends),
+        analyses=DocumentAnalyses(analyses),
         queue=build_queue(settings, backends),
         vectors=vectors,
         files=files,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from core.analysis.service import Analyser
+from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
 from core.documents.service import DocumentLibrary
 from core.documents.stores import Stores
@@ -181,7 +181,7 @@ class DocumentSide:
             catalog=self.catalog,
             pages=self.pages,
             index=self.index,
-            analyses=self.analyses,
+            analyses=DocumentAnalyses(self.analyses),
             queue=self.queue,
         )
         self.library, self.worker = self.another_process()

@@ -88,7 +88,7 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
 
 
 def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Services:
-    library, analyses = documents.library, documents.stores.analyses
+    library, analyses = documents.library, documents.analyses
     window = _window(settings, outside.models)
     return Services(
         library=library,

@@ -196,6 +196,44 @@ class Analyser:
             await self._store.save_pages(failed, [])
 
 
+class DocumentAnalyses:
+    """Implements the port of core.documents over an analysis store."""
+
+    def __init__(self, store: AnalysisStore) -> None:
+        self._store = store
+
+    async def finished(self, documents: Sequence[Document]) -> set[str]:
+        etags = {document.document_id: document.etag for document in documents}
+        analyses = await self._store.get(list(etags))
+        return {key for key, found in analyses.items() if found.is_done and found.etag == etags[key]}
+
+    async def copy(self, source: Document, target: Document) -> bool:
+        found = await self._of_present_bytes(source)
+        if found is None or not found.is_done:
+            return False
+        await self._store.copy(found.document_id, found.taken_over_by(target))
+        return True
+
+    async def keep_for(self, document: Document) -> None:
+        known = await self._get(document)
+        if known is not None:
+            await self._store.save(known.model_copy(update={"etag": document.etag}))
+
+    async def fail(self, document: Document, reason: str) -> None:
+        blank = DocumentAnalysis(document_id=document.document_id, etag=document.etag)
+        await self._store.save((await self._of_present_bytes(document) or blank).failed(reason))
+
+    async def delete(self, document_id: str) -> None:
+        await self._store.delete(document_id)
+
+    async def _get(self, document: Document) -> DocumentAnalysis | None:
+        return (await self._store.get([document.document_id])).get(document.document_id)
+
+    async def _of_present_bytes(self, document: Document) -> DocumentAnalysis | None:
+        found = await self._get(document)
+        return found if found and found.etag == document.etag else None
+
+
 def _analyse_all(pages: Sequence[Page], context: DocumentContext) -> list[PageAnalysis]:
     return [analyse_page(page, context) for page in pages]
 

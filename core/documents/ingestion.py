@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from core.analysis.models import DocumentAnalysis
 from core.documents.passages import split_pages
+from core.documents.ports import DocumentAnalyser
 from core.documents.stores import Stores
 from core.documents.text_extraction import UNREAD, Reading, TextReader, failure
 from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
@@ -18,7 +18,6 @@ from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, 
 from core.names import BlobPath, missing_document
 
 if TYPE_CHECKING:
-    from core.analysis.service import Analyser
     from core.search.embedding import PassageEmbedder
 
 LEASE_SECONDS = 6.0
@@ -42,7 +41,7 @@ class Ingestion:
         reader: TextReader,
         *,
         embedder: "PassageEmbedder | None" = None,
-        analyser: "Analyser | None" = None,
+        analyser: DocumentAnalyser | None = None,
         lease_seconds: float = LEASE_SECONDS,
         max_bytes: int | None = None,
     ) -> None:
@@ -100,7 +99,7 @@ class Ingestion:
         if document is None or document.etag != job.etag:
             return
         if job.kind is JobKind.ANALYSE:
-            await self._fail_analysis(document, reason)
+            await self._stores.analyses.fail(document, reason)
         elif job.kind is JobKind.INGEST:
             await self._stores.catalog.advance(
                 document.model_copy(update=failure("processing_failed", reason))
@@ -242,31 +241,18 @@ class Ingestion:
     async def _copy_analysis(self, document: Document) -> bool:
         """Take over the analysis of the same bytes, if there is one that stays while it is copied."""
         twin = await self._finished_twin(document)
-        found = await self._analysis_of(twin) if twin else None
-        if twin is None or found is None or not found.is_done:
+        if twin is None or not await self._stores.analyses.copy(twin, document):
             return False
-        await self._stores.analyses.copy(found.document_id, found.taken_over_by(document))
         if await self._stores.is_current(twin):
             return True
         await self._stores.analyses.delete(document.document_id)
         return False
 
-    async def _analysis_of(self, document: Document) -> DocumentAnalysis | None:
-        found = (await self._stores.analyses.get([document.document_id])).get(document.document_id)
-        return found if found and found.etag == document.etag else None
-
-    async def _fail_analysis(self, document: Document, reason: str) -> None:
-        blank = DocumentAnalysis(document_id=document.document_id, etag=document.etag)
-        analysis = await self._analysis_of(document) or blank
-        await self._stores.analyses.save(analysis.failed(reason))
-
     async def _carry_on(self, document: Document) -> None:
         """The same bytes were uploaded again: what was made of them, or waits to be, holds for them still."""
         if JobKind.EMBED in await self._stores.queue.progress(document.document_id):
             await self._stores.queue.enqueue(document, JobKind.EMBED)
-        known = (await self._stores.analyses.get([document.document_id])).get(document.document_id)
-        if known is not None:
-            await self._stores.analyses.save(known.model_copy(update={"etag": document.etag}))
+        await self._stores.analyses.keep_for(document)
 
     async def _finished_twin(self, document: Document) -> Document | None:
         """Another document of the same bytes, of which everything has been made."""

@@ -16,6 +16,7 @@ from core.models import (
     JobProgress,
     Page,
     Passage,
+    Progress,
     Retrieval,
     StoredFile,
     UploadTicket,
@@ -114,6 +115,32 @@ class PageStore(Protocol):
 
     async def delete(self, document_id: str) -> None:
         """Remove all pages of a document."""
+
+
+class DocumentAnalyses(Protocol):
+    """Page analyses, as far as storing and removing documents concerns them."""
+
+    async def finished(self, documents: Sequence[Document]) -> set[str]:
+        """The ids of the documents whose present bytes have been analysed."""
+
+    async def copy(self, source: Document, target: Document) -> bool:
+        """Copy a finished analysis of the same bytes; False if there is none."""
+
+    async def keep_for(self, document: Document) -> None:
+        """Keep the analysis of a document whose same bytes were stored again, under a new ETag."""
+
+    async def fail(self, document: Document, reason: str) -> None:
+        """Mark the analysis of this document as failed, for a reason shown to people."""
+
+    async def delete(self, document_id: str) -> None:
+        """Remove the analysis of a document and of its pages."""
+
+
+class DocumentAnalyser(Protocol):
+    """Analyses the pages of a document and stores the result."""
+
+    async def analyse(self, document: Document, pages: Sequence[Page], progress: Progress) -> object:
+        """Complete the analysis. Raises Unavailable or BudgetExceeded if another attempt may succeed."""
 
 
 class PassageIndex(Protocol):

@@ -119,9 +119,7 @@ class DocumentLibrary:
 
     async def summarised(self, documents: Sequence[Document]) -> set[str]:
         """The ids of those among these documents whose present bytes have been analysed."""
-        etags = {document.document_id: document.etag for document in documents}
-        analyses = await self._stores.analyses.get(list(etags))
-        return {key for key, found in analyses.items() if found.is_done and found.etag == etags[key]}
+        return await self._stores.analyses.finished(documents)
 
     async def page_text(self, document_id: str, number: int) -> str:
         """The text of one page; empty where there is none. For ids that a scope has given out only."""

@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from core.analysis.ports import AnalysisStore
 from core.documents.ports import (
     BlobStore,
     Catalog,
+    DocumentAnalyses,
     JobQueue,
     PageStore,
     PassageIndex,
@@ -26,7 +26,7 @@ class Stores:
     catalog: Catalog
     pages: PageStore
     index: PassageIndex
-    analyses: AnalysisStore
+    analyses: DocumentAnalyses
     queue: JobQueue
     vectors: VectorIndex | None = None
     files: ProviderFiles | None = None

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 
-from core.documents.attachments import build_provider_files
 from core.documents.scope import Scope
 from core.errors import DependencyDown
 from core.extraction import Extraction
@@ -23,6 +22,7 @@ from core.llm.provider import Provider, open_provider
 from core.llm.tokens import EstimatedTokenCounter
 from core.mcp_contract import DocumentChatResult
 from core.models import FileRef, Page, Progress
+from core.storage.attachments import build_provider_files
 from core.storage.sqlite import analyses as sqlite_analyses
 from core.storage.sqlite import catalog as catalog_schema
 from core.storage.sqlite import pages as sqlite_pages

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from openai import AsyncOpenAI
 
-from core.documents.attachments import Attachments, SentAs
 from core.infra.sqlite import Database
 from core.llm.provider import Provider
 from core.models import Document
 from core.names import BlobPath, Owner
+from core.storage.attachments import Attachments, SentAs
 from core.storage.file_references import LocalProviderFiles
 from core.storage.folder import FolderBlobStore
 from core.storage.provider_files import OpenAIFiles

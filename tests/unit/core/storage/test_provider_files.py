@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.attachments import build_provider_files
+from core.analysis.service import DocumentAnalyses
 from core.documents.stores import Stores
 from core.errors import DependencyDown, NotFound
 from core.llm.errors import FilesNotStored
 from core.llm.provider import Provider, open_provider
 from core.names import BlobPath, Owner
+from core.storage.attachments import build_provider_files
 from core.storage.provider_files import MARGIN, OpenAIFiles, plain_name
 from core.storage.sqlite import analyses as sqlite_analyses
 from core.storage.sqlite import pages as sqlite_pages
@@ -200,7 +201,7 @@ async def test_a_deletion_never_fails_for_the_provider(
         catalog=kept.catalog,
         pages=SqlitePageStore(kept.database),
         index=FakeIndex(),
-        analyses=SqliteAnalysisStore(kept.database),
+        analyses=DocumentAnalyses(SqliteAnalysisStore(kept.database)),
         queue=SqliteJobQueue(kept.database),
         files=files,
     )
