@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter
 
 from core.analysis.models import Ontology, PageAnalysis, Relation
-from core.models import FileRef, Record, RetrievalStep
+from core.grounding.models import Citation, Grounding
+from core.models import FileRef, Record, RetrievalStep, Usage
 
 TOOLS = frozenset(
     {
@@ -25,61 +26,6 @@ CAP_META_KEY = "orc/max_output_tokens"
 """In a call's `_meta`: how long the answer may become, in tokens."""
 
 
-class Rectangle(Record):
-    """A part of a page, in shares of its width and height as it is shown, from the top left."""
-
-    left: float = Field(ge=0, le=1)
-    top: float = Field(ge=0, le=1)
-    right: float = Field(ge=0, le=1)
-    bottom: float = Field(ge=0, le=1)
-
-
-class Citation(Record):
-    """A claim's source.
-
-    `verified`: code found that the sentences `quote`, at characters `start` to `end` of that page's text,
-    bear out the claim before the marker: they hold it word for word and negate as often, or have its names,
-    numbers, units, opposites and negations and most of its other words. It is no proof that they mean the
-    same. Where it is false, `quote` is the claim itself.
-    """
-
-    document_id: str
-    blob_name: str
-    page: int = Field(ge=1)
-    page_id: str
-    quote: str
-    start: int = Field(ge=0, description="characters from the start of the page's text")
-    end: int = Field(ge=0)
-    verified: bool
-    url: str | None = Field(
-        default=None,
-        description="of a page of the web, whose text is what the search engine quotes of it; null for a"
-        " document's page",
-    )
-    rectangles: list[Rectangle] = Field(
-        default=[],
-        description="where the quote stands on a PDF's page, for each of its lines; empty for other files,"
-        " for what is not verified, and where it is not known",
-    )
-
-
-class Usage(Record):
-    """What the models were given and gave back, in tokens. `estimated`: counted by us, not by them."""
-
-    model_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    estimated: bool = False
-
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            model_calls=self.model_calls + other.model_calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            estimated=self.estimated or other.estimated,
-        )
-
-
 class FileStatus(Record):
     """What became of one of the documents that a call asked for. `reused`: under the id that it brought."""
 
@@ -93,26 +39,6 @@ class FileStatus(Record):
     reason: str | None = None
     pages: int = 0
     pages_without_text: int = 0
-
-
-class Grounding(Record):
-    """What the code checks found: every citation, and how much of the answer they cover."""
-
-    grounded: bool = Field(description="every sentence cited, every citation verified")
-    citations: int = 0
-    verified: int = 0
-    coverage: float = Field(
-        default=0.0, ge=0, le=1, description="share of the answer's sentences with a verified citation"
-    )
-    not_found: bool = Field(
-        default=False, description="the answer says that what was looked into does not hold it"
-    )
-    issues: list[str] = []
-    contradicted: list[str] = Field(
-        default=[],
-        description="of the issues, those that tell of a number which no source has, where a source has"
-        " another one for the same thing",
-    )
 
 
 class DocumentChatMetadata(Record):
@@ -147,18 +73,6 @@ class DocumentChatResult(BaseModel):
     files: list[FileRef] = []
     citations: list[Citation] = []
     metadata: DocumentChatMetadata
-
-
-class Revision(Record):
-    """What an earlier answer to the same question got wrong, for the next attempt at it.
-
-    The earlier answer is material, and never a source.
-    """
-
-    answer: str = Field(max_length=100_000, description="the earlier answer, which is withdrawn")
-    issues: list[str] = Field(max_length=50, description="what is wrong with it")
-    read_more: bool = Field(default=False, description="look at more of the documents than before")
-    query: str = Field(default="", max_length=1000, description="what to look for, if not the question alone")
 
 
 class ListedDocument(Record):

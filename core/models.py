@@ -201,3 +201,20 @@ class StoredFile(FileRef):
     sha256: str = Field(default="", description="of the bytes that were sent")
     provider: str = Field(default="", description="who holds the file; empty: nobody, the id is our own")
     expires_at: datetime
+
+
+class Usage(Record):
+    """Tokens that the models read and wrote. `estimated`: counted here, not reported by the provider."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            estimated=self.estimated or other.estimated,
+        )

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.models import Citation
 from core.infra.sqlite import Database
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import Citation
 from core.names import Owner
 from devkit.fakes import WordCounter
 from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnOutcome, TurnStatus

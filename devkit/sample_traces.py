@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.mcp_contract import Usage
+from core.models import Usage
 from orc.traces.models import (
     CallTrace,
     GroundingTrace,

@@ -14,7 +14,7 @@ import httpx
 
 from bench.deployment import clean_surroundings
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.mcp_contract import Citation
+from core.grounding.models import Citation
 from core.models import DocumentStatus
 from devkit.system import System, running, upload
 from evals.corpus import Question, UnusableInput

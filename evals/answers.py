@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.statistics import Target
-from core.mcp_contract import Citation
+from core.grounding.models import Citation
 from evals.answering import Answered, ask_all, product
 from evals.bar_plot import Bar, bar_plot
 from evals.corpus import Question, UnusableInput, console, find_documents, read_questions

@@ -16,8 +16,7 @@ from core.analysis.ports import AnalysisStore
 from core.analysis.summaries import Overview, overview
 from core.errors import BudgetExceeded, OrcError, Unavailable
 from core.llm.chat_model import ChatModel, Meter
-from core.mcp_contract import Usage
-from core.models import Document, Page, Progress
+from core.models import Document, Page, Progress, Usage
 
 PAGES_PER_SAVE = 25
 CONCURRENCY = 4

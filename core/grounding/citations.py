@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from core.grounding.citation_brackets import OPENING, bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.claims import Claim, Claims
 from core.grounding.evidence import SourceEvidence
+from core.grounding.models import Citation, Grounding
 from core.grounding.number_conflicts import Contradictions
 from core.grounding.quotes import Span
 from core.grounding.sources import Source
-from core.mcp_contract import Citation, Grounding
 from core.names import page_id
 
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from core.extraction.word_boxes import SCALE, Box, boxes_between
+from core.grounding.models import Citation, Rectangle
 from core.grounding.sources import Source
-from core.mcp_contract import Citation, Rectangle
 
 ReadBoxes = Callable[[str, int], Awaitable[bytes]]
 """The boxes of a document's page by its number, as PageStore.boxes gives them."""

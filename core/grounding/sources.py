@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, unescape
 
-from core.mcp_contract import Revision
+from core.grounding.models import Revision
 from core.models import Record
 
 _QUOTES = {'"': "&quot;"}

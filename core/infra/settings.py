@@ -8,11 +8,20 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from core.errors import InvalidInput
-from core.llm.model_catalog import ModelFacts
+from core.models import Record
 
 MIB = 1024 * 1024
 PREFIX = "ORC_"
 DAY_SECONDS = 24 * 3600
+
+
+class ModelFacts(Record):
+    """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown."""
+
+    context_window: int = Field(default=128_000, ge=1000, description="tokens of prompt and answer together")
+    input_usd: float | None = Field(default=None, ge=0)
+    output_usd: float | None = Field(default=None, ge=0)
+    encoding: Literal["o200k_base", "other"] = "o200k_base"
 
 
 class CoreSettings(BaseSettings):

@@ -15,8 +15,7 @@ from core.infra.telemetry.model_calls import Call, Model
 from core.llm.errors import ContentFiltered, ModelOutputInvalid, ReplyCut, model_down
 from core.llm.provider_replies import answering_model, reasons_in, said_in, whole, why_it_ends
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import Usage
-from core.models import Record
+from core.models import Record, Usage
 
 Form = TypeVar("Form", bound=BaseModel)
 Prompt = Sequence[BaseMessage]

@@ -5,13 +5,13 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from core.infra.azure import Credentials
 from core.infra.resilience import Guard
 from core.infra.settings import CoreSettings
 from core.infra.telemetry.model_calls import Model
 from core.llm.errors import ModelOutputInvalid
 from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TokenCounter
-from core.storage.azure.credentials import Credentials
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings

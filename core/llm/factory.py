@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.errors import InvalidInput
+from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
 from core.llm.provider import Provider, endpoint_of, open_provider
 from core.llm.tokens import TokenCounter
 from core.offline.model import ExtractiveChatModel
-from core.storage.azure.credentials import Credentials
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI

@@ -4,27 +4,17 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
-from core.mcp_contract import Usage
-from core.models import Record
+from core.infra.settings import ModelFacts
+from core.models import Usage
 
 _FILE = Path(__file__).parent / "models.toml"
 _MILLION = 1_000_000
 
 REPLY = 1500
 """Tokens that are left free for an answer without a cap of its own."""
-
-
-class ModelFacts(Record):
-    """One model. `input_usd` and `output_usd` are prices of a million tokens; None: not known."""
-
-    context_window: int = Field(default=128_000, ge=1000, description="tokens of prompt and answer together")
-    input_usd: float | None = Field(default=None, ge=0)
-    output_usd: float | None = Field(default=None, ge=0)
-    encoding: Literal["o200k_base", "other"] = "o200k_base"
 
 
 _FACTS: TypeAdapter[dict[str, ModelFacts]] = TypeAdapter(dict[str, ModelFacts])

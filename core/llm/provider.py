@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from core.errors import OrcError
+from core.infra.azure import Credentials
 from core.infra.resilience import Guard
 from core.infra.settings import CoreSettings
 from core.llm.errors import MODEL, ModelMisconfigured, key_refused, model_down
-from core.storage.azure.credentials import Credentials
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -134,10 +134,10 @@ def _entra_token(credentials: Credentials) -> Key:
     """Tokens of this process's identity, kept until shortly before they expire."""
     from azure.identity.aio import get_bearer_token_provider
 
-    from core.storage.azure.errors import translator
+    from core.infra.azure import error_translator
 
     bearer = get_bearer_token_provider(credentials.default, ENTRA_SCOPE)
-    translate = translator(MODEL, "Azure OpenAI")
+    translate = error_translator(MODEL, "Azure OpenAI")
 
     async def token() -> str:
         try:

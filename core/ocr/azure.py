@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from core.errors import DeadlineExceeded, DependencyDown, DocumentRejected, OrcError, UnsupportedDocument
 from core.extraction.subprocesses import Children
+from core.infra.azure import Credentials
 from core.ocr.ports import DAMAGED, Found, OcrPage
 from core.ocr.rasterize import Renderer
-from core.storage.azure.credentials import Credentials
 
 if TYPE_CHECKING:
     from azure.ai.documentintelligence.aio import DocumentIntelligenceClient

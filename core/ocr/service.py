@@ -10,12 +10,12 @@ from pydantic import Field
 from core.errors import InvalidInput, OrcError
 from core.extraction.models import Extraction
 from core.extraction.pages import clean, count_letters
+from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.models import Page, Progress, Record
 from core.ocr.azure import AzureDocumentIntelligence
 from core.ocr.ports import MEDIA_TYPES, Ocr, OcrPage
 from core.ocr.tesseract import Tesseract
-from core.storage.azure.credentials import Credentials
 
 PROGRAM = "tesseract"
 

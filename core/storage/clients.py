@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from core.errors import InvalidInput
+from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
-from core.storage.azure.credentials import Credentials
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
 
     from core.storage.ai_search.client import Search
-    from core.storage.azure.account import Storage
     from core.storage.cosmos.client import Cosmos
+    from core.storage.storage_account import Storage
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _open_cosmos(settings: CoreSettings, credentials: Credentials) -> "Cosmos | 
 def _open_storage(settings: CoreSettings, credentials: Credentials) -> "Storage | None":
     if not settings.azure_storage_account_url:
         return None
-    from core.storage.azure.account import open_storage
+    from core.storage.storage_account import open_storage
 
     credential = credential_for(settings.azure_storage_key, credentials)
     try:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.embeddings import build_embedder
 from core.llm.tokens import load_token_counter
-from core.storage.azure.credentials import Credentials
 from core.storage.clients import credential_for, open_backends
 
 if TYPE_CHECKING:
-    from core.storage.azure.account import Storage
+    from core.storage.storage_account import Storage
 
 Tell = Callable[[str], object]
 

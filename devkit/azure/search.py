@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 from azure.core.credentials_async import AsyncTokenCredential
 
+from core.infra.azure import Credentials
 from core.storage.ai_search.client import Search, open_index_client, open_search
 from core.storage.ai_search.index import Embedding, create_index
-from core.storage.azure.credentials import Credentials
 from devkit.azure.targets import Target
 
 

@@ -8,13 +8,13 @@ from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from core.errors import InvalidInput, NoReadableDocument, NotFound, UnsafeName
+from core.grounding.models import Revision
 from core.mcp_contract import (
     CAP_META_KEY,
     MAX_QUESTION_CHARACTERS,
     MODEL_META_KEY,
     DocumentChatResult,
     DocumentsAnalyzeResult,
-    Revision,
 )
 from core.models import FileRef
 from mcp_server.bootstrap import Services

@@ -16,12 +16,13 @@ from core.documents.service import DocumentLibrary
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
 from core.grounding.citations import CitationWriter, cut_at
 from core.grounding.highlights import ReadBoxes, with_rectangles
+from core.grounding.models import Grounding, Revision
 from core.grounding.sources import fence, label, withdrawn
 from core.llm.chat_model import ChatModel, Meter, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.prompt_size import measured
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding, Revision
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
 from core.storage.provider_files import PDF, plain_name

@@ -13,16 +13,11 @@ from core.errors import OrcError
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.highlights import ReadBoxes, with_rectangles
+from core.grounding.models import Citation, Grounding
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import (
-    Citation,
-    DocumentsAnalyzeMetadata,
-    DocumentsAnalyzeResult,
-    Grounding,
-    QuotedPassage,
-)
+from core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
 from core.models import Document, Hit, Page, Progress, Record
 from core.names import page_id
 from mcp_server.tools.chunks import Part, Plan, Sized, Stretch, cut, join, pack, plan_parts, thin_out, total

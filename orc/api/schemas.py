@@ -5,8 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from core.mcp_contract import Usage
-from core.models import Document, DocumentStatus
+from core.models import Document, DocumentStatus, Usage
 from orc.conversations.models import Failure, Head, Turn, TurnStatus
 from orc.intents import Retriever
 from orc.readiness import DependencyState

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from core.mcp_contract import Citation
+from core.grounding.models import Citation
 from core.models import FileRef, Record
 from core.names import Owner
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from core.grounding.citations import CitationWriter, cut_at
+from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
-from core.mcp_contract import Grounding
 from core.text.question_type import asks_for_listing, is_statement
 from core.text.strip_stream import Trimmed
 from orc.graphs.models import LISTING, ConversationState, ToolResult

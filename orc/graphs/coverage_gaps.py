@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from core.mcp_contract import Grounding
+from core.grounding.models import Grounding
 from orc.graphs.models import DOCUMENT_CHAT, LISTING, WEB_SEARCH, ConversationState
 from orc.graphs.tool_context import TOO_LONG
 

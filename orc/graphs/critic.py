@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from core.errors import OrcError
-from core.mcp_contract import Grounding
+from core.grounding.models import Grounding
 from core.models import Record
 from orc.graphs.coverage_gaps import as_looked_into
 from orc.graphs.critic_model import LONGEST_QUERY, Judgement, judge, seconds_left

@@ -11,10 +11,10 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from core.errors import DeadlineExceeded, OrcError
+from core.grounding.models import Citation
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import Citation
 from orc.graphs.models import ConversationState, Deps
 
 logger = logging.getLogger(__name__)

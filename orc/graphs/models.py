@@ -7,11 +7,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from core.grounding.highlights import ReadBoxes
+from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.sources import Source
 from core.llm.chat_model import Meter
 from core.llm.factory import ChatModels
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import Citation, FileStatus, Grounding, Revision
+from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep
 from orc.graphs.sources import PageText
 from orc.intents import MAX_STEPS, Intent, Retriever, Step

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from langgraph.runtime import Runtime
 
 from core.errors import OrcError
+from core.grounding.models import Grounding, Revision
 from core.llm.tokens import beginning
-from core.mcp_contract import Grounding, Revision
 from orc.graphs.critic_model import LONGEST_ISSUE
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.errors import INTERNAL, OrcError
-from core.mcp_contract import StatusLine, TextDelta, Usage
+from core.mcp_contract import StatusLine, TextDelta
+from core.models import Usage
 from orc.graphs.models import Deps, ToolResult
 from orc.turns.events import Reset, Token, Tool
 

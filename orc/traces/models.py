@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from core.mcp_contract import Usage
-from core.models import Record
+from core.models import Record, Usage
 from orc.intents import Retriever, Step
 from orc.turns.events import CriticAction, RetrievalMode
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from core.llm.chat_model import Meter, ModelCall
 from core.llm.model_catalog import ModelCatalogue
-from core.mcp_contract import Usage
+from core.models import Usage
 from orc.traces.models import (
     CallTrace,
     GroundingTrace,

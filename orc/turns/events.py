@@ -4,8 +4,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from core.mcp_contract import Citation, FileStatus, Usage
-from core.models import FileRef, RetrievalStep
+from core.grounding.models import Citation
+from core.mcp_contract import FileStatus
+from core.models import FileRef, RetrievalStep, Usage
 from orc.intents import Retriever, Step
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]

@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
-from core.mcp_contract import Usage
+from core.models import Usage
 from orc.conversations.models import Turn, TurnOutcome, TurnStatus
 from orc.graphs.models import DOCUMENT_CHAT, ChatMessage, ConversationState
 from orc.graphs.query_planner import plan_event

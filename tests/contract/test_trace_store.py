@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.infra.sqlite import Database
-from core.mcp_contract import Usage
+from core.models import Usage
 from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace

@@ -10,8 +10,8 @@ import pytest
 from pydantic import JsonValue
 
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
+from core.grounding.models import Citation
 from core.infra.sqlite import Database
-from core.mcp_contract import Citation
 from core.models import FileRef
 from core.names import Owner
 from devkit.azure.cosmos import database

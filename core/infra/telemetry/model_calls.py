@@ -12,7 +12,7 @@ from opentelemetry import metrics
 from opentelemetry.trace import Span, SpanKind
 
 from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_step, fail, kind_of
-from core.mcp_contract import Usage
+from core.models import Usage
 
 TEXT_CHARACTERS = 8_000
 """Of one text, where spans may hold content: what collects them takes little more."""

@@ -22,8 +22,8 @@ from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes.aio import SearchIndexClient
 
 from core.errors import DependencyDown
+from core.infra.azure import RETRYABLE_STATUS, DependencyMisconfigured, error_translator
 from core.infra.resilience import Guard
-from core.storage.azure.errors import PASSES, DependencyMisconfigured, translator
 
 API_VERSION = "2026-04-01"
 CONNECT_SECONDS = 2.0
@@ -45,7 +45,7 @@ BATCH_BYTES = 900_000
 KEY = "key"
 SCORE, RERANKED = "@search.score", "@search.rerankerScore"
 BAD_REQUEST, ABSENT = 400, 404
-BUSY = PASSES | {409, 422}
+BUSY = RETRYABLE_STATUS | {409, 422}
 """Statuses of a single item after which the same write may work."""
 
 Row = dict[str, Any]
@@ -157,7 +157,7 @@ def open_index_client(endpoint: str, credential: str | AsyncTokenCredential) -> 
 
 def guard_of_the_search() -> Guard:
     """What stands between a client and AI Search."""
-    return Guard("search", translator("search", "AI Search"))
+    return Guard("search", error_translator("search", "AI Search"))
 
 
 def merged(item: Row) -> Row:

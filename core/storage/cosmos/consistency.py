@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, contextmanager
 from azure.cosmos.aio import CosmosClient
 
 from core.errors import DependencyDown, OrcError
+from core.infra.azure import error_translator
 from core.infra.resilience import Guard
-from core.storage.azure.errors import translator
 
 STORE = "store"
 SESSION_IS_BEHIND = 1002
@@ -20,7 +20,7 @@ MOST_TOKENS = 10_000
 ENTER_SECONDS = 5.0
 """For the first connection; the SDK's own retries, which no option ends, would take half a minute."""
 
-_translate_others = translator(STORE, "Cosmos DB")
+_translate_others = error_translator(STORE, "Cosmos DB")
 
 
 class SessionGuard(Guard):

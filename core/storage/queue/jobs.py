@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from core.documents.jobs import JOBS, BytesHolder, JobRecord, Notice, record_name
 from core.errors import LeaseLost, UnsafeName
 from core.models import Document, Job, JobKind, JobProgress
-from core.storage.azure.account import Storage
 from core.storage.blob.json_records import JsonBlobs, Version
 from core.storage.queue.messages import Notices, Received
+from core.storage.storage_account import Storage
 
 SAME_BYTES_SECONDS = 1.0
 """After that a job is tried again whose bytes another one was at work on."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.mcp_contract import Citation
+from core.grounding.models import Citation
 from devkit.shared_data import HANDBOOK
 from evals.answering import Answered
 from evals.answers import Checked, Results, main, markdown, plot, read_certain

@@ -22,7 +22,7 @@ from core.extraction.pdf_word_boxes import match
 from core.extraction.word_boxes import WORD
 from core.grounding.evidence import page_sentences
 from core.grounding.highlights import rectangles
-from core.mcp_contract import Rectangle
+from core.grounding.models import Rectangle
 from tests.unit.core.extraction.samples import pdf, raw_pdf
 
 DOCUMENTS = Path(__file__).resolve().parents[4] / ".." / "shared" / "data" / "open" / "docs"

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from core.errors import BudgetExceeded, DependencyDown, OrcError
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid, ReplyCut
-from core.mcp_contract import Usage
+from core.models import Usage
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
 from devkit.fakes import ScriptedModel, WordCounter, collect
 

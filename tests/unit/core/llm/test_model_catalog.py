@@ -2,8 +2,9 @@
 
 import pytest
 
-from core.llm.model_catalog import UNKNOWN, ModelCatalogue, ModelFacts
-from core.mcp_contract import Usage
+from core.infra.settings import ModelFacts
+from core.llm.model_catalog import UNKNOWN, ModelCatalogue
+from core.models import Usage
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 

@@ -10,13 +10,13 @@ from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from langchain_core.messages import HumanMessage
 
 from core.errors import DependencyDown
+from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import Meter
 from core.llm.embeddings import build_embedder
 from core.llm.factory import build_chat_model, describe
 from core.llm.provider import ENTRA_SCOPE, Provider, endpoint_of, open_provider
 from core.llm.tokens import TokenCounter
-from core.storage.azure.credentials import Credentials
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from tests.unit.core.conftest import MakeSettings
 

@@ -6,12 +6,12 @@ import pytest
 from pydantic import ValidationError
 
 from core.errors import InvalidInput
+from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.ocr.azure import AzureDocumentIntelligence
 from core.ocr.ports import Ocr
 from core.ocr.service import build_ocr as build_ocr_with
 from core.ocr.tesseract import Tesseract
-from core.storage.azure.credentials import Credentials
 
 AZURE = {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://x.test/", "AZURE_DOCUMENT_INTELLIGENCE_KEY": "k"}
 

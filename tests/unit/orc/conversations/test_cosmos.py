@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from core.errors import DependencyDown, NotFound, OrcError, TurnInFlight
+from core.grounding.models import Citation, Rectangle
 from core.infra.resilience import ATTEMPTS
-from core.mcp_contract import Citation, Rectangle
 from core.models import FileRef
 from core.names import Owner
 from core.storage.cosmos.client import Container

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from core.mcp_contract import Citation
+from core.grounding.models import Citation
 from core.models import FileRef
 from core.names import Owner
 from orc.conversations.models import Failure, Head, NewTurn, Turn, TurnOutcome, history_view

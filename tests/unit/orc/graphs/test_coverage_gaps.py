@@ -7,7 +7,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from core.errors import DependencyDown, ToolFailed
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding
+from core.grounding.models import Grounding
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, GRAPH, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
 from orc.graphs.coverage_gaps import as_looked_into

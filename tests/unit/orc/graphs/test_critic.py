@@ -15,9 +15,11 @@ from langchain_core.outputs import ChatResult
 
 from core.errors import DependencyDown, OrcError, ToolFailed
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.models import Citation, Grounding
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.tokens import EstimatedTokenCounter
-from core.mcp_contract import Citation, DocumentChatMetadata, DocumentChatResult, Grounding, Usage
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from core.models import Usage
 from core.offline.model import ExtractiveChatModel
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage

@@ -8,8 +8,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
 
 from core.errors import DependencyDown, NotFound
+from core.grounding.models import Revision
 from core.llm.chat_model import ChatModel, Meter
-from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, Revision
+from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
 from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, ref, says
 from orc.graphs.answer_writer import write_answer

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import pytest
 
+from core.infra.settings import ModelFacts
 from core.llm.chat_model import Meter, ModelCall
-from core.llm.model_catalog import ModelCatalogue, ModelFacts
-from core.mcp_contract import Usage
+from core.llm.model_catalog import ModelCatalogue
+from core.models import Usage
 from orc.traces.models import TurnIds, TurnTrace
 from orc.traces.publisher import TurnRecorder
 from orc.traces.trace import TOOLS

@@ -11,9 +11,10 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from core.errors import DependencyDown, OrcError
+from core.grounding.models import Citation, Grounding
 from core.llm.errors import ContentFiltered
-from core.mcp_contract import Citation, DocumentChatMetadata, DocumentChatResult, FileStatus, Grounding, Usage
-from core.models import FileRef, RetrievalStep
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
+from core.models import FileRef, RetrievalStep, Usage
 from devkit.fakes import FakeTools, Script
 from devkit.sample_traces import detailed
 from devkit.traced_turns import Kept, api

@@ -11,8 +11,9 @@ from langchain_core.messages import AIMessage
 
 from core.documents.scope import ScopeTokens
 from core.errors import DependencyDown, NotFound, OrcError
+from core.infra.settings import ModelFacts
 from core.infra.sqlite import Database
-from core.llm.model_catalog import ModelCatalogue, ModelFacts
+from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import BlobProperties, Document, FileRef
 from core.names import BlobPath, Owner

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.errors import DeadlineExceeded
-from core.mcp_contract import Usage
+from core.models import Usage
 from devkit.recorded_telemetry import Recorded
 from orc.conversations.models import Turn
 from orc.problems import problem_of

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from azure.search.documents.indexes.models import SearchField
 
+from core.infra.azure import DependencyMisconfigured
 from core.storage.ai_search.client import open_index_client
 from core.storage.ai_search.index import Embedding, create_index, define_index
 from core.storage.ai_search.vectors import AzureVectorIndex
-from core.storage.azure.errors import DependencyMisconfigured
 from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import ADMIN_KEY, SearchDouble, serving

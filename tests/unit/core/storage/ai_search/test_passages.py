@@ -9,13 +9,13 @@ import pytest
 
 from core.documents.passages import split_pages
 from core.errors import DependencyDown
+from core.infra.azure import DependencyMisconfigured
 from core.models import Page, Passage
 from core.storage.ai_search import client as search_module
 from core.storage.ai_search.client import BATCH_ACTIONS, Search, open_search
 from core.storage.ai_search.index import Embedding, create_index
 from core.storage.ai_search.passages import AzurePassageIndex
 from core.storage.ai_search.vectors import AzureVectorIndex
-from core.storage.azure.errors import DependencyMisconfigured
 from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import Failure, SearchDouble, serving

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from core.errors import DependencyDown
+from core.infra.azure import DependencyMisconfigured
 from core.infra.resilience import ATTEMPTS
-from core.storage.azure.errors import DependencyMisconfigured
 from core.storage.cosmos.client import ETAG, Container, Item, Raced, create, delete, replace, unraced, upsert
 from devkit.azure.cosmos import Wire, database
 from devkit.azure.targets import Target

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from core.errors import DependencyDown
-from core.storage.azure.errors import DependencyMisconfigured
+from core.infra.azure import DependencyMisconfigured
 from core.storage.cosmos.client import open_client
 from core.storage.cosmos.containers import CONTAINERS, OWNER_KEY, create_containers
 from devkit.azure.cosmos import database

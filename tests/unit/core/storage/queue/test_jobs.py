@@ -32,7 +32,7 @@ LONG = 10.0
 Result = TypeVar("Result")
 HOLDING = """
 import asyncio, os, sys
-from core.storage.azure.account import open_storage
+from core.storage.storage_account import open_storage
 from core.storage.queue.jobs import StorageJobQueue
 from core.infra.lease import held
 

@@ -11,8 +11,8 @@ from azure.storage.blob import BlobSasPermissions, UserDelegationKey, generate_b
 from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
+from core.infra.azure import error_translator
 from core.infra.resilience import Guard
-from core.storage.azure.errors import translator
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 15.0
@@ -37,8 +37,8 @@ class Storage:
         self._key = key
         self._signing_key: UserDelegationKey | None = None
         self._signing_key_ends = datetime.min.replace(tzinfo=UTC)
-        self.blobs = Guard("blobs", translator("blobs", "Blob Storage"))
-        self.queues = Guard("queue", translator("queue", "Queue Storage"))
+        self.blobs = Guard("blobs", error_translator("blobs", "Blob Storage"))
+        self.queues = Guard("queue", error_translator("queue", "Queue Storage"))
 
     def container(self, name: str) -> ContainerClient:
         """A client of the container; asks for nothing."""

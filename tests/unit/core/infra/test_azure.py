@@ -7,9 +7,9 @@ from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.identity import CredentialUnavailableError
 
 from core.errors import DependencyDown
-from core.storage.azure.errors import DependencyMisconfigured, translator
+from core.infra.azure import DependencyMisconfigured, error_translator
 
-translate = translator("store", "Cosmos DB")
+translate = error_translator("store", "Cosmos DB")
 
 
 def answered(status: int) -> SimpleNamespace:

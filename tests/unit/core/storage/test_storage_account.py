@@ -25,8 +25,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from core.errors import DependencyDown
-from core.storage.azure.account import Storage, open_storage, queue_address
-from core.storage.azure.errors import DependencyMisconfigured
+from core.infra.azure import DependencyMisconfigured
+from core.storage.storage_account import Storage, open_storage, queue_address
 from devkit.azure.storage import fresh_container, opened
 from devkit.azure.targets import Target
 from devkit.doubles.azurite import KEY, running

@@ -1,0 +1,75 @@
+"""The results of the citation checks: citations, their positions on a page, and the summary of all checks."""
+
+from pydantic import Field
+
+from core.models import Record
+
+
+class Rectangle(Record):
+    """A part of a page, as fractions of its displayed width and height, from the top left."""
+
+    left: float = Field(ge=0, le=1)
+    top: float = Field(ge=0, le=1)
+    right: float = Field(ge=0, le=1)
+    bottom: float = Field(ge=0, le=1)
+
+
+class Citation(Record):
+    """A claim's source.
+
+    `verified`: code checked that the sentences in `quote`, at characters `start` to `end` of the page's text,
+    support the claim before the marker: they contain it word for word and negate as often, or contain its
+    names, numbers, units, opposites and negations and most of its other words. This does not prove that they
+    mean the same. If it is false, `quote` is the claim itself.
+    """
+
+    document_id: str
+    blob_name: str
+    page: int = Field(ge=1)
+    page_id: str
+    quote: str
+    start: int = Field(ge=0, description="characters from the start of the page's text")
+    end: int = Field(ge=0)
+    verified: bool
+    url: str | None = Field(
+        default=None,
+        description="address of a web page, whose text is the search engine's excerpt; null for a page of a"
+        " document",
+    )
+    rectangles: list[Rectangle] = Field(
+        default=[],
+        description="position of each line of the quote on a PDF's page; empty for other files, for"
+        " unverified citations, and if the position is unknown",
+    )
+
+
+class Grounding(Record):
+    """Result of the code checks: the citations and the share of the answer that they cover."""
+
+    grounded: bool = Field(description="every sentence cited, every citation verified")
+    citations: int = 0
+    verified: int = 0
+    coverage: float = Field(
+        default=0.0, ge=0, le=1, description="share of the answer's sentences with a verified citation"
+    )
+    not_found: bool = Field(
+        default=False, description="the answer says that the searched documents do not contain it"
+    )
+    issues: list[str] = []
+    contradicted: list[str] = Field(
+        default=[],
+        description="those of the issues that report a number which no source contains, while a source"
+        " has another number for the same thing",
+    )
+
+
+class Revision(Record):
+    """What an earlier answer to the same question got wrong, for the next attempt.
+
+    The earlier answer is shown to the model, and never counts as a source.
+    """
+
+    answer: str = Field(max_length=100_000, description="the earlier answer, which is withdrawn")
+    issues: list[str] = Field(max_length=50, description="what is wrong with it")
+    read_more: bool = Field(default=False, description="look at more of the documents than before")
+    query: str = Field(default="", max_length=1000, description="what to look for, if not the question alone")

@@ -1,0 +1,74 @@
+"""The credential of this process on Azure, and Azure's failures as errors of this project.
+
+The SDK is imported on first use: a process without Azure does without it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from core.errors import DependencyDown, OrcError
+
+if TYPE_CHECKING:
+    from azure.core.credentials_async import AsyncTokenCredential
+
+RETRYABLE_STATUS = frozenset({408, 410, 429, 449, 500, 502, 503, 504})
+"""After these statuses the same request may work."""
+
+
+class Credentials:
+    """Opens DefaultAzureCredential on first use: a managed identity on Azure, `az login` on a desktop."""
+
+    def __init__(self) -> None:
+        self._default: AsyncTokenCredential | None = None
+
+    @property
+    def default(self) -> "AsyncTokenCredential":
+        """The credential of every service for which no key is set."""
+        if self._default is None:
+            from azure.identity.aio import DefaultAzureCredential
+
+            self._default = DefaultAzureCredential()
+        return self._default
+
+    async def close(self) -> None:
+        """Close the credential's connections, if it was used."""
+        if self._default is not None:
+            await self._default.close()
+
+
+class DependencyMisconfigured(DependencyDown):
+    """The service will refuse every request until a setting, a role or a firewall rule is changed."""
+
+    code = "dependency_misconfigured"
+    retryable = False
+
+
+def error_translator(dependency: str, name: str) -> Callable[[Exception], OrcError | None]:
+    """Returns a function that translates exceptions of this dependency; `name` is the service's name."""
+    return partial(_translate, dependency, name)
+
+
+def _translate(dependency: str, name: str, exc: Exception) -> OrcError | None:
+    from aiohttp import ClientError
+    from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+
+    status = getattr(exc, "status_code", None)
+    if isinstance(exc, ClientAuthenticationError) and (status is None or status in RETRYABLE_STATUS):
+        # The token service was unreachable or busy.
+        message = f"No token could be obtained for {name}. Try again shortly."
+        return DependencyDown(message, dependency=dependency)
+    if isinstance(exc, ClientAuthenticationError) or status in {401, 403}:
+        return DependencyMisconfigured(
+            f"{name} refused our identity: check its role assignments, its firewall and the key.",
+            dependency=dependency,
+        )
+    if isinstance(exc, HttpResponseError) and status not in RETRYABLE_STATUS and status is not None:
+        message = f"{name} refused a request with status {status}."
+        return DependencyMisconfigured(message, dependency=dependency, code="dependency_refused")
+    if isinstance(exc, AzureError | ClientError):
+        return DependencyDown(f"{name} does not answer. Try again shortly.", dependency=dependency)
+    if isinstance(exc, TimeoutError | asyncio.TimeoutError | ConnectionError):
+        return DependencyDown(f"{name} did not answer in time. Try again shortly.", dependency=dependency)
+    return None

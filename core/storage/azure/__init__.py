@@ -1,1 +1,0 @@
-"""What the adapters for Azure share: credentials, errors, the storage account."""
