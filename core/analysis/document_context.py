@@ -1,6 +1,5 @@
 """What has to be known of a whole document to read one of its pages."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from core.analysis.anchors import Target, find_targets
 from core.analysis.page_text import LONGEST_READ, find_running, printed_number
 from core.analysis.word_forms import language_of, spelled, terms
 from core.models import Page
+from core.search.bm25 import idf
 from core.text.terms import detect_language
 
 SAMPLE_WORDS = 2000
@@ -62,8 +62,8 @@ class DocumentContext:
         )
 
     def rarity(self, term: str) -> float:
-        """How much a term tells pages apart: above 0, higher for terms on fewer pages."""
-        return math.log(1 + (self.pages + 1) / (self.pages_with.get(term, 0) + 0.5))
+        """The smoothed inverse page frequency of a term: at least 1, higher for terms on fewer pages."""
+        return 1 + idf(self.pages_with.get(term, 0), self.pages)
 
     def is_name(self, word: str) -> bool:
         """Whether a word is written with a capital within sentences, and rarely without."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.offline.ranking import Candidate, Question, Ranking
+from core.search.text_ranking import Candidate, QuestionTerms, TextRanking
 from core.text.question_type import RECALL_COVERAGE
 from core.text.sentences import split_pieces
 
@@ -33,8 +33,8 @@ _WORD = re.compile(r"[\w$€£%.,'’-]*\w")
 def recall(question: str, earlier: Sequence[str]) -> str | None:
     """What the user said before that answers the question, quoted; None if nothing does."""
     said = [piece.text for text in earlier for piece in split_pieces(text) if not piece.text.endswith("?")]
-    ranking = Ranking(Question(question), [Candidate(text) for text in said])
-    coverage = [ranking.coverage(scored.covered) for scored in ranking.scored]
+    ranking = TextRanking(question, [Candidate(text) for text in said])
+    coverage = [ranking.coverage(scored.covered) for scored in ranking.scores]
     best = max(coverage, default=0.0)
     if best < RECALL_COVERAGE:
         return None
@@ -47,8 +47,8 @@ def recall_answer(question: str, told: Sequence[str]) -> str | None:
 
     `told` are lines of a memory: a question in curly quotes, then its answer.
     """
-    ranking = Ranking(Question(question), [Candidate(text) for text in told])
-    coverage = [ranking.coverage(scored.covered) for scored in ranking.scored]
+    ranking = TextRanking(question, [Candidate(text) for text in told])
+    coverage = [ranking.coverage(scored.covered) for scored in ranking.scores]
     best = max(coverage, default=0.0)
     answers = [_ASKED.sub("", text) for text, share in zip(told, coverage, strict=True) if share == best]
     if best < RECALL_COVERAGE or not answers[0]:
@@ -62,7 +62,7 @@ def rewrite_question(question: str, earlier: Sequence[str]) -> str:
     `earlier` are the user's messages, oldest first.
     """
     if leans_on_history(question):
-        own = set(Question(question).terms)
+        own = set(QuestionTerms(question).terms)
         for previous in reversed(earlier):
             subject = [] if leans_on_history(previous) else _telling_words(previous, own)
             if len(subject) > 1 or (subject and "?" in previous):
@@ -72,11 +72,11 @@ def rewrite_question(question: str, earlier: Sequence[str]) -> str:
 
 def leans_on_history(question: str) -> bool:
     """Whether the question can hardly be understood without what was said before it."""
-    asked = Question(question)
+    asked = QuestionTerms(question)
     refers_back = any(sign.search(question) for sign in (_PRONOUN, _DEMONSTRATIVE)) or _ELLIPTIC.match(
         question
     )
-    return not asked.tells or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
+    return not asked.is_specific or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
 
 
 def tell_tool_result(content: str) -> str:
@@ -98,7 +98,7 @@ def tell_tool_result(content: str) -> str:
 
 def _telling_words(text: str, known: set[str]) -> list[str]:
     """The words of a text that say what it is about and are not `known`, as they are written."""
-    asked = Question(text)
+    asked = QuestionTerms(text)
     new = set(asked.terms) - known
     return [word for word in _WORD.findall(text) if new.intersection(asked.terms_of(word))]
 

@@ -9,7 +9,7 @@ from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sentence_facts import says_something
 from core.grounding.sources import FencedSource
-from core.offline.ranking import Candidate, Question, Ranking, Scored
+from core.search.text_ranking import Candidate, CandidateScore, TextRanking
 from core.text.question_type import asks_for_overview
 from core.text.sentences import Kind, Piece, sentences, split_pieces
 from core.text.terms import has_digit
@@ -49,8 +49,8 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     places, candidates = _candidates(sources, pieces)
     if asks_for_overview(question):
         return _render(_openings(places, candidates, sources), sources, pieces) or NOT_FOUND_ANSWER
-    ranking = Ranking(Question(question), candidates)
-    best = sorted(range(len(places)), key=lambda i: -ranking.scored[i].score)
+    ranking = TextRanking(question, candidates)
+    best = ranking.best_first()
     if not best or not _speaks_of(ranking, candidates, best[0]):
         return NOT_FOUND_ANSWER
     chosen = _distinct(ranking, candidates, best)
@@ -105,39 +105,39 @@ def _openings(
     return [by_page[page] for page in sorted(by_page)[:MAX_QUOTES]]
 
 
-def _speaks_of(ranking: Ranking, candidates: Sequence[Candidate], best: int) -> bool:
+def _speaks_of(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:
     """Whether enough of the question, its rare words above all, is found where the best quote stands."""
-    nearby = set(ranking.scored[best].document_terms)
+    nearby = set(ranking.scores[best].document_terms)
     anywhere: set[str] = set()
-    for candidate, scored in zip(candidates, ranking.scored, strict=True):
+    for candidate, scored in zip(candidates, ranking.scores, strict=True):
         anywhere |= scored.covered
-        if candidate.place == candidates[best].place:
+        if candidate.source == candidates[best].source:
             nearby |= scored.covered
     support = ranking.coverage(nearby)
     known = len(anywhere) / max(1, len(ranking.question.terms))
-    levels = SUPPORT + SUPPORT_OF_PAIR if ranking.scored[best].paired else SUPPORT
+    levels = SUPPORT + SUPPORT_OF_PAIR if ranking.scores[best].has_pair else SUPPORT
     return any(support >= enough and known >= share for enough, share in levels)
 
 
-def _distinct(ranking: Ranking, candidates: Sequence[Candidate], best: list[int]) -> list[int]:
+def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[int]) -> list[int]:
     """The best candidates that come close to the first, say something, and not the same again."""
     chosen: list[int] = []
-    least = SHARE_OF_BEST * ranking.scored[best[0]].score
+    least = SHARE_OF_BEST * ranking.scores[best[0]].score
     for index in best:
-        if len(chosen) == MAX_QUOTES or ranking.scored[index].score < least:
+        if len(chosen) == MAX_QUOTES or ranking.scores[index].score < least:
             break
-        says_same = any(_says_same(ranking.scored[index], ranking.scored[other]) for other in chosen)
+        says_same = any(_says_same(ranking.scores[index], ranking.scores[other]) for other in chosen)
         if not says_same and says_something(candidates[index].text):
             chosen.append(index)
     return chosen
 
 
-def _says_same(later: Scored, earlier: Scored) -> bool:
+def _says_same(later: CandidateScore, earlier: CandidateScore) -> bool:
     fewer = max(1, min(len(later.terms), len(earlier.terms)))
     return later.covered <= earlier.covered and len(later.terms & earlier.terms) > SAME * fewer
 
 
-def _with_list(place: _Place, around: list[Piece], ranking: Ranking, candidate: Candidate) -> _Place:
+def _with_list(place: _Place, around: list[Piece], ranking: TextRanking, candidate: Candidate) -> _Place:
     """A lead-in with its items; an item that only its heading recommends, with the whole list."""
     piece, asked = around[place.first], set(ranking.question.terms)
     if piece.text.endswith(":"):

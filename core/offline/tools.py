@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from core.offline.chat import recall, rewrite_question
-from core.offline.ranking import Question
+from core.search.text_ranking import QuestionTerms
 from core.text.question_type import (
     asks_for_listing,
     asks_for_overview,
@@ -56,7 +56,7 @@ def needs_looking_up(question: str, earlier: Sequence[str]) -> bool:
     if is_small_talk(question) or is_bare_answer(question) or is_statement(question):
         return False
     is_known = not speaks_of_documents(question) and recall(question, earlier) is not None
-    return bool(Question(question).terms) and not is_known
+    return bool(QuestionTerms(question).terms) and not is_known
 
 
 def _survey(question: str, done: Sequence[Done]) -> list[Call]:

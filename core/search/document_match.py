@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.search.bm25 import rarity
+from core.search.bm25 import idf
 from core.search.fuzzy import edits
 from core.search.query import Period, find_periods
 
@@ -36,9 +36,9 @@ def score_names(question: str, documents: Sequence[Identity]) -> list[float]:
     parts = [name_parts(document.name) for document in documents]
     having = Counter(part for found in parts for part in found)
     spoken = _spoken(question)
-    worth = {part: _named(part, spoken) * rarity(count, len(parts)) for part, count in having.items()}
+    worth = {part: _named(part, spoken) * idf(count, len(parts)) for part, count in having.items()}
     scores = [sum(worth[part] for part in found) for found in parts]
-    best = max(max(scores, default=0), rarity(1, len(parts)))
+    best = max(max(scores, default=0), idf(1, len(parts)))
     return [score / best for score in scores]
 
 

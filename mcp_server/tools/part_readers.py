@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from core.grounding.citation_brackets import OPENING, bracketed, cited_numbers
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
-from core.offline.ranking import Candidate, Question, Ranking
+from core.search.text_ranking import Candidate, TextRanking
 
 BEST_OF_PART = 4
 
@@ -47,10 +47,9 @@ class BestMatches:
 
 
 def _best_matches(question: str, sources: Sequence[Source]) -> set[int]:
-    ranking = Ranking(Question(question), [Candidate(source.text) for source in sources])
-    scored = sorted(zip(ranking.scored, sources, strict=True), key=lambda pair: -pair[0].score)
-    matching = [source.number for score, source in scored if score.covered]
-    return set(matching[:BEST_OF_PART]) or {sources[0].number}
+    ranking = TextRanking(question, [Candidate(source.text) for source in sources])
+    best = ranking.matching()[:BEST_OF_PART] or [0]
+    return {sources[index].number for index in best}
 
 
 def _numbers_cited(text: str) -> set[int]:

@@ -11,7 +11,7 @@ from core.grounding.evidence import page_sentences
 from core.mcp_contract import FoundPage, FoundPassage, SearchPagesResult, SemanticSearchResult
 from core.models import Document, Hit, Progress, Retrieval
 from core.names import page_id
-from core.offline.ranking import Candidate, Question, Ranking
+from core.search.text_ranking import Candidate, TextRanking
 from mcp_server.tools.scope_filter import Library, as_searched, present_analyses, read_in_reach
 
 HITS_PER_PAGE = 4
@@ -112,7 +112,6 @@ def _page(blob_name: str, hits: Sequence[Hit], analysis: PageAnalysis | None, qu
 def _best_sentences(query: str, texts: Sequence[str]) -> list[str]:
     """The sentences that share most with the query, best first, as they stand in the texts."""
     found = [text[span.start : span.end] for text in texts for span in page_sentences(text)]
-    ranking = Ranking(Question(query), [Candidate(sentence) for sentence in found])
-    best = sorted(range(len(found)), key=lambda index: -ranking.scored[index].score)
-    matching = [found[index][:LONGEST_MATCH] for index in best if ranking.scored[index].covered]
+    ranking = TextRanking(query, [Candidate(sentence) for sentence in found])
+    matching = [found[index][:LONGEST_MATCH] for index in ranking.matching()]
     return list(dict.fromkeys(matching))[:MATCHES_PER_PAGE]

@@ -2,13 +2,13 @@
 
 import logging
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.errors import OrcError
 from core.llm.memory_message import fence_remembered
 from core.llm.tokens import TokenCounter
+from core.search.bm25 import floored, idf_of_terms
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.notes import freshness
 from orc.memory.ports import Nearness
@@ -25,8 +25,6 @@ CLEARLY_NEARER = 0.5
 """Standard deviations above the mean by which a text must be near to bear on a question by its meaning."""
 LEAST_TEXTS = 4
 """With fewer, a mean says nothing."""
-COMMON_SHARE = 0.2
-"""What a word counts for that every text has, against one that none has."""
 FADED = 0.5
 """What a text keeps of its worth however long ago it was said."""
 POINT_HALF_LIFE = 200
@@ -110,11 +108,8 @@ def _why_by_words(exc: Exception) -> str:
 
 def _by_words(asked: Asked, items: Sequence[Item]) -> list[float]:
     """The share of the question that each item's words make up, rare ones counting more; 0 for too little."""
-    found = Counter(term for item in items for term in asked.terms & terms_in(item.text, asked.language))
-    count = len(items)
-    rarity = {term: math.log(1 + (count - found[term] + 0.5) / (found[term] + 0.5)) for term in asked.terms}
-    common = COMMON_SHARE * max(rarity.values(), default=0.0)
-    weights = {term: common + each for term, each in rarity.items()}
+    texts = [asked.terms & terms_in(item.text, asked.language) for item in items]
+    weights = floored(idf_of_terms(asked.terms, texts))
     shares = [asked.share(weights, item.text) for item in items]
     least = max(LEAST_SHARE, SHARE_OF_BEST * max(shares, default=0.0))
     return [share if share >= least else 0.0 for share in shares]

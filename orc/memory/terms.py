@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from core.offline.ranking import Question
+from core.search.text_ranking import QuestionTerms
 from core.text.terms import detect_language, stems, words
 from orc.memory.note_patterns import load_phrases
 
@@ -18,13 +18,13 @@ class Asked:
     """What a question is about. `tells`: its words say anything of it."""
 
     def __init__(self, text: str) -> None:
-        question = Question(text)
+        question = QuestionTerms(text)
         phrases = load_phrases()
         self.language = question.language
         self.terms: Terms = frozenset(
             NAME if term in phrases.naming else term for term in question.terms if term not in phrases.fillers
         )
-        self.tells = question.tells and bool(self.terms)
+        self.tells = question.is_specific and bool(self.terms)
         self.is_about_the_user = phrases.is_about_the_user(text)
 
     def share(self, weights: Mapping[str, float], text: str) -> float:
