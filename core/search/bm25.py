@@ -31,9 +31,9 @@ def idf(containing: int, total: int) -> float:
     return math.log(1 + (total - containing + 0.5) / (containing + 0.5))
 
 
-def saturation(count: int, relative_length: float) -> float:
+def saturation(count: int, relative_length: float, b: float = B) -> float:
     """BM25's term frequency, below K1 + 1; `relative_length` is the unit's length over the average."""
-    return (K1 + 1) * count / (count + K1 * (1 - B + B * relative_length))
+    return (K1 + 1) * count / (count + K1 * (1 - b + b * relative_length))
 
 
 def average_length(lengths: Collection[int]) -> float:

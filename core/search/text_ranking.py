@@ -10,6 +10,8 @@ from pathlib import PurePath
 from core.search.bm25 import average_length, floored, idf_of_terms, saturation
 from core.text.terms import detect_language, has_digit, question_words, stems, words
 
+LENGTH_B = 0.6
+"""BM25's `b` for sentences, whose lengths differ less than those of pages."""
 PAIR_WEIGHT = 0.5
 HEADING_WEIGHT = 0.6
 DOCUMENT_WEIGHT = 0.25
@@ -120,7 +122,7 @@ class TextRanking:
         relative_length = len(body) / self._average
         score = 0.0
         for term, weight in self._idf.items():
-            own = saturation(counts[term], relative_length)
+            own = saturation(counts[term], relative_length, LENGTH_B)
             beside = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
             score += weight * max(own, own / 2 + beside)
         pairs = self.question.pairs.intersection(pairwise(body))
