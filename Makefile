@@ -5,7 +5,6 @@
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VENV := .venv-uv
-TOKEN_RANKS := .orc/cache/tiktoken
 NPM := $(shell command -v npm 2>/dev/null)
 UV := $(or $(shell command -v uv 2>/dev/null),$(UV_VENV)/bin/uv)
 NODE_TOOLS := node_modules/.package-lock.json
@@ -34,7 +33,7 @@ NO_VENV = This Python cannot create virtual environments: apt install python3-ve
 SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run check test-fast test campaigns bench provision lock token-ranks clean
+.PHONY: help run check test-fast test campaigns bench provision lock clean
 .PHONY: python install install-dev install-functions install-node
 
 help:
@@ -46,10 +45,9 @@ help:
 	@echo "make bench         measure and print a table"
 	@echo "make provision     create missing containers, queues and the search index on Azure"
 	@echo "make lock          resolve the dependencies into uv.lock and requirements.txt; UPGRADE=--upgrade for newer ones"
-	@echo "make token-ranks   fetch the file that makes token counts exact"
 	@echo "make clean         remove what was installed and cached; documents and conversations stay"
 
-run: install token-ranks
+run: install
 	@exec $(BIN)/python -m orc serve
 
 check: install-dev
@@ -60,16 +58,16 @@ check: install-dev
 	@$(BIN)/codespell
 	@$(BIN)/python scripts/check_prose.py
 
-test-fast: install-dev token-ranks
+test-fast: install-dev
 	@$(BIN)/python -m pytest tests/unit
 
-test: install-dev install-functions install-node token-ranks check
+test: install-dev install-functions install-node check
 	@$(BIN)/python -m pytest
 
-campaigns: install-dev install-node token-ranks
+campaigns: install-dev install-node
 	@$(BIN)/python -m pytest -m thorough
 
-bench: install-dev token-ranks
+bench: install-dev
 	@$(BIN)/python -m bench
 
 provision: install
@@ -81,9 +79,6 @@ lock: $(UV) python
 	{ echo "# Exported from uv.lock by \`make lock\`."; \
 	  $(UV) export --quiet --frozen --python "$(PYTHON)" --no-dev --no-emit-project --no-hashes --no-header; \
 	} > requirements.txt
-
-token-ranks: install
-	@$(BIN)/python -m core.llm.tokenizer_files $(TOKEN_RANKS) || echo "Token counts will be estimates."
 
 clean:
 	rm -rf $(VENV) .venv-functions $(UV_VENV) node_modules .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis *.egg-info

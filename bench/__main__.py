@@ -30,8 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.print(report.as_table())
     if warning := busy_warning(max(report.load_before, report.load_after)):
         console.print(f"[yellow]{warning}[/]")
-    if not report.exact_token_counts:
-        console.print("[yellow]Token counts were estimates: `make token-ranks` makes them exact.[/]")
     console.print(f"{report.seconds:.0f} s; written to {output}")
     return 0
 

@@ -17,7 +17,7 @@ from bench.deployment import HANDBOOK, Stage, double_url
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.factory import build_chat_models
-from core.llm.tokens import load_token_counter
+from core.llm.tokens import TiktokenCounter
 
 QUESTION = "How many days of leave does a new employee get?"
 UPLOADS_AT_ONCE = 2
@@ -58,7 +58,7 @@ async def bare_model(stage: Stage, folder: Path) -> AsyncIterator[BareModel]:
     settings = CoreSettings.model_validate(
         {"openai_base_url": double_url(stage.double_port), "data_dir": folder}
     )
-    models = build_chat_models(settings, load_token_counter(settings.token_cache_dir))
+    models = build_chat_models(settings, TiktokenCounter())
     try:
         yield BareModel(models.writer)
     finally:

@@ -17,11 +17,9 @@ from orc.cli.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 HANDBOOK = ROOT / "examples" / "harbour-handbook.pdf"
-TOKEN_RANKS = ROOT / ".orc" / "cache" / "tiktoken"
 MIB = 1024 * 1024
 
 _FOREIGN_SETTINGS = ("ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "MCP_")
-_KEPT_SETTINGS = {"ORC_TOKEN_CACHE"}
 
 
 @dataclass(frozen=True)
@@ -66,13 +64,11 @@ class Stage:
 def clean_surroundings(folder: Path) -> Iterator[None]:
     """Keep the developer's settings and `.env` out of the figures; work in an empty folder."""
     before = dict(os.environ)
-    for name in set(before) - _KEPT_SETTINGS:
+    for name in set(before):
         if name.startswith(_FOREIGN_SETTINGS):
             del os.environ[name]
     os.environ["PYTHONPATH"] = str(ROOT)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users have compiled modules from the second start on
-    if TOKEN_RANKS.is_dir():
-        os.environ.setdefault("ORC_TOKEN_CACHE", str(TOKEN_RANKS))
     try:
         with chdir(folder):
             yield

@@ -29,7 +29,6 @@ class Report:
     load_before: float
     load_after: float
     seconds: float
-    exact_token_counts: bool
 
     def as_json(self) -> str:
         """The report with its raw turn times."""
@@ -44,7 +43,6 @@ class Report:
                 "load_after": self.load_after,
             },
             "seconds": round(self.seconds, 1),
-            "exact_token_counts": self.exact_token_counts,
             "figures": figures,
             "long_conversation_ms": self.turn_times,
         }

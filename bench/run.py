@@ -23,8 +23,6 @@ from bench.startup import measure_import, start_and_stop, starts
 from bench.statistics import Figure, summary
 from bench.telemetry_overhead import measure_telemetry
 from bench.turns import measure_latency, measure_throughput
-from core.infra.settings import CoreSettings
-from core.llm.tokens import load_token_counter
 
 LATENCY_KINDS = 4
 
@@ -47,9 +45,8 @@ def measure(plan: Plan, console: Console) -> Report:
             memory = idle + _memory(stage, "after the run")
             seconds.append(stage.start_seconds)
         apart = asyncio.run(_measure_apart(plan, Path(name), steps))
-        exact = load_token_counter(CoreSettings().token_cache_dir).exact
     figures += [*apart, *imports, starts(seconds), *memory]
-    return Report(figures, times, load, os.getloadavg()[0], time.perf_counter() - started, exact)
+    return Report(figures, times, load, os.getloadavg()[0], time.perf_counter() - started)
 
 
 async def _measure_running(

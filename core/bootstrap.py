@@ -21,7 +21,7 @@ from core.llm.chat_model import ChatModel
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
 from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
-from core.llm.tokens import TokenCounter, load_token_counter
+from core.llm.tokens import TiktokenCounter, TokenCounter
 from core.ocr.ports import Ocr
 from core.ocr.service import build_ocr
 from core.search.embedding import PassageEmbedder
@@ -76,7 +76,7 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
         backends = open_backends(settings, stack)
         if backends.database is not None:
             await backends.database.migrate(*SCHEMAS)
-        counter = load_token_counter(settings.token_cache_dir)
+        counter = TiktokenCounter()
         engines = _open_engines(settings, backends, counter, stack, analyser=analyser)
         # The first count would hold up the first turn.
         warming = asyncio.create_task(asyncio.to_thread(counter.warm))

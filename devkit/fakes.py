@@ -20,8 +20,6 @@ Script = Callable[[list[BaseMessage], dict[str, Any]], AIMessage]
 class WordCounter:
     """Counts words: enough where the exact number of tokens does not matter."""
 
-    exact = False
-
     def count(self, text: str) -> int:
         return len(text.split())
 

@@ -69,8 +69,6 @@ class FakeExtractor:
 class WordCounter:
     """One token per word. `threads` holds the names of the threads in which it counted."""
 
-    exact = True
-
     def __init__(self) -> None:
         self.threads: set[str] = set()
 

@@ -226,15 +226,12 @@ def _policy(settings: Settings) -> Policy:
 def _checks(
     settings: Settings, documents: Documents, gateway: McpToolGateway, log: TurnLog, model: ChatModel
 ) -> list[Check]:
-    counting = "exact" if documents.counter.exact else "estimated"
-    advice = "" if documents.counter.exact else "`make token-ranks` obtains what exact counts need"
     return [
         *_store_checks(settings, documents, log),
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, _ping_of_tools(gateway, documents)),
         _model_check(settings, documents, model),
         _search_check(settings, documents),
         _ocr_check(documents),
-        check("token counts", counting, advice, None),
     ]
 
 

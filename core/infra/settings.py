@@ -1,5 +1,7 @@
 """Settings that both deployables share, read from the environment and from `.env`."""
 
+import logging
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -13,6 +15,11 @@ from core.models import Record
 MIB = 1024 * 1024
 PREFIX = "ORC_"
 DAY_SECONDS = 24 * 3600
+
+RETIRED_SETTINGS = {"ORC_TOKEN_CACHE": "the file that token counts need is part of the package."}
+"""Settings of earlier releases that have no effect any more, and why."""
+
+logger = logging.getLogger(__name__)
 
 
 class ModelFacts(Record):
@@ -32,9 +39,6 @@ class CoreSettings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path(".orc"), description="database, documents and the scope key")
-    token_cache: Path | None = Field(
-        default=None, description="the tokenizer's ranks; default: in the data directory"
-    )
     scope_key: SecretStr | None = Field(
         default=None,
         min_length=32,
@@ -251,16 +255,13 @@ class CoreSettings(BaseSettings):
     def blobs_dir(self) -> Path:
         return self.data_dir / "blobs"
 
-    @property
-    def token_cache_dir(self) -> Path:
-        return self.token_cache or self.data_dir / "cache" / "tiktoken"
-
 
 Kind = TypeVar("Kind", bound=CoreSettings)
 
 
 def load_settings(kind: type[Kind]) -> Kind:
     """The settings of this process. Raises InvalidInput naming the variable that cannot be used."""
+    _warn_of_retired_settings()
     try:
         return kind()
     except ValidationError as exc:
@@ -269,6 +270,11 @@ def load_settings(kind: type[Kind]) -> Kind:
     except SettingsError as exc:
         problem = re.sub(r'.*field "(\w+)".*', lambda found: _variable(found[1]), str(exc))
         raise InvalidInput(f"Settings that cannot be used: {problem} is not JSON.") from exc
+
+
+def _warn_of_retired_settings() -> None:
+    for name in RETIRED_SETTINGS.keys() & os.environ.keys():
+        logger.warning("%s is ignored: %s", name, RETIRED_SETTINGS[name])
 
 
 def _place(loc: tuple[str | int, ...]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.embeddings import build_embedder
-from core.llm.tokens import load_token_counter
+from core.llm.tokens import TiktokenCounter
 from core.storage.clients import credential_for, open_backends
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def _provision_search(settings: CoreSettings, credentials: Credentials, te
 
     assert settings.azure_search_endpoint
     embeddings = []
-    embedder = build_embedder(settings, load_token_counter(settings.token_cache_dir), credentials=credentials)
+    embedder = build_embedder(settings, TiktokenCounter(), credentials=credentials)
     if embedder is not None:
         try:
             # How many numbers a vector has is the model's to say.

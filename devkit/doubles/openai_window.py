@@ -3,24 +3,13 @@
 Written from OpenAI's own notes on counting tokens, not from our code, which tests hold against it.
 """
 
-import base64
 import json
 from dataclasses import dataclass, field
 
 from tiktoken import Encoding
 
-from core.llm.tokens import RANKS_FILE, SPLIT_PATTERN
+from core.llm.tokens import load_encoding
 from devkit.doubles.openai_talk import Json, text_of
-from devkit.shared_data import ROOT
-
-RANKS = ROOT / ".orc" / "cache" / "tiktoken" / RANKS_FILE
-
-
-def o200k_base() -> Encoding:
-    """The encoding of OpenAI's models since gpt-4o; FileNotFoundError before `make token-ranks`."""
-    pairs = (line.split() for line in RANKS.read_bytes().splitlines() if line)
-    ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
-    return Encoding("o200k_base", pat_str=SPLIT_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 @dataclass
@@ -28,7 +17,7 @@ class Window:
     """So many tokens for prompt and answer; `prompts` holds the size of every request, in order."""
 
     tokens: int
-    encoding: Encoding = field(default_factory=o200k_base)
+    encoding: Encoding = field(default_factory=load_encoding)
     prompts: list[int] = field(default_factory=list)
     overflows: int = 0
 

@@ -25,7 +25,6 @@ var identitySettings = {
 var ownSettings = {
   ORC_AUTH_MODE: 'easyauth'
   ORC_DATA_DIR: '/tmp/orc'
-  ORC_TOKEN_CACHE: '/home/site/wwwroot/ranks'
   ORC_SCOPE_KEY: '@Microsoft.KeyVault(SecretUri=${scopeKeyUri})'
 }
 

@@ -40,7 +40,6 @@ async def ask_once(
         private = settings.model_copy(
             update={
                 "data_dir": Path(folder),
-                "token_cache": settings.token_cache_dir.resolve(),
                 "mcp_server_url": f"http://127.0.0.1:{free_port()}/mcp",
                 "max_documents_per_request": max(len(files), settings.max_documents_per_request),
             }

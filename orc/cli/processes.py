@@ -25,7 +25,6 @@ def environment_of(settings: Settings, **overrides: str) -> dict[str, str]:
     """The environment of a child that works on the same data, with some settings of its own."""
     return child_environment(
         ORC_DATA_DIR=str(settings.data_dir.resolve()),
-        ORC_TOKEN_CACHE=str(settings.token_cache_dir.resolve()),
         **overrides,
     )
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble, serving
-from devkit.doubles.openai_window import RANKS, Window
+from devkit.doubles.openai_window import Window
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.shared_data import HANDBOOK
 from devkit.system import upload
@@ -16,7 +16,6 @@ from tests.system.permutations import Model, Talk
 from tests.system.steps import answered, new_id
 
 QUESTION, SECOND = "Who is the harbour master?", "And when is he there?"
-UNIT = "tokens" if RANKS.exists() else "words"
 LISTING = "Which documents are there?"
 NAMED = {"blob_names": [HANDBOOK.name]}
 VARIANTS = {
@@ -44,14 +43,14 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any], int, int]] = {
 
 @pytest.fixture(scope="module")
 def model() -> OpenAIDouble:
-    """A model that counts its prompts as OpenAI's do, where the ranks for that are there."""
-    return OpenAIDouble(window=Window(128_000) if RANKS.exists() else None)
+    """A model that counts its prompts as OpenAI's do."""
+    return OpenAIDouble(window=Window(128_000))
 
 
 @pytest.fixture(scope="module")
 def here(model: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     with serving(model) as address:
-        common = {"openai_base_url": address, "openai_api_key": "none", "token_cache": RANKS.parent}
+        common = {"openai_base_url": address, "openai_api_key": "none"}
         with running_here(tmp_path_factory.mktemp("calls"), VARIANTS, common=common, tools={}) as running:
             yield running
 
@@ -68,7 +67,7 @@ def test_a_turn_asks_a_model_no_more_than_it_must(
         for number, (question, most) in enumerate([(QUESTION, first), (SECOND, second)], 1):
             asked, usage = ask(client, model, {"question": question, **body, "conversation_id": place})
             assert len(asked) == usage["model_calls"] <= most
-            figures = f"{scenario}, question {number}: {' + '.join(asked)}, {usage['input_tokens']:,} {UNIT}"
+            figures = f"{scenario}, question {number}: {' + '.join(asked)}, {usage['input_tokens']:,} tokens"
             with capfd.disabled():
                 sys.stdout.write(f"\n{figures}")
 

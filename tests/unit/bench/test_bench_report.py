@@ -11,7 +11,7 @@ from bench.statistics import Figure, Target, summary
 
 
 def report(*figures: Figure) -> Report:
-    return Report(figures, [10.0, 12.0, 11.0], 0.5, 0.75, 42.0, True)
+    return Report(figures, [10.0, 12.0, 11.0], 0.5, 0.75, 42.0)
 
 
 def printed(shown: Report) -> str:

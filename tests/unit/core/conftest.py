@@ -8,7 +8,7 @@ import pytest
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_model
-from core.llm.tokens import EstimatedTokenCounter, TokenCounter
+from core.llm.tokens import TiktokenCounter, TokenCounter
 from devkit.doubles.openai_double import OpenAIDouble, serving
 
 MakeSettings = Callable[..., CoreSettings]
@@ -33,7 +33,7 @@ def make_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MakeSettin
 
 @pytest.fixture
 def counter() -> TokenCounter:
-    return EstimatedTokenCounter()
+    return TiktokenCounter()
 
 
 @pytest.fixture

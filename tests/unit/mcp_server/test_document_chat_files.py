@@ -19,7 +19,7 @@ from core.infra.sqlite import Database
 from core.llm.errors import ModelMisconfigured
 from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
-from core.llm.tokens import EstimatedTokenCounter
+from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatResult
 from core.models import FileRef, Page, Progress
 from core.storage.attachments import build_provider_files
@@ -124,7 +124,7 @@ def chat_by(side: DocumentSide, settings: CoreSettings, provider: Provider) -> C
             files=build_provider_files(
                 given, provider, catalog=side.catalog, blobs=side.blobs, clock=lambda: datetime.now(UTC)
             ),
-            named=lambda _: build_chat_model(given, "writer", EstimatedTokenCounter(), provider),
+            named=lambda _: build_chat_model(given, "writer", TiktokenCounter(), provider),
             prompt=read_prompt("document_chat"),
             revise=read_prompt("revise"),
         )

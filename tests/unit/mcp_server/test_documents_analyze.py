@@ -12,7 +12,7 @@ from core.grounding.sources import Source
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.factory import build_chat_model
-from core.llm.tokens import EstimatedTokenCounter
+from core.llm.tokens import TiktokenCounter
 from core.models import Document, DocumentStatus
 from core.offline.model import ExtractiveChatModel
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, Script, serving
@@ -57,7 +57,7 @@ def analyst(
         reader=reader or (BestMatches() if model.name == "extractive" else NoteTaker(model, "Note.")),
         model=model,
         prompt="Answer.",
-        counter=EstimatedTokenCounter(),
+        counter=TiktokenCounter(),
         read_boxes=no_boxes,
         limits=Limits.model_validate(chosen),
     )
@@ -65,7 +65,7 @@ def analyst(
 
 @pytest.fixture
 def offline() -> ChatModel:
-    counter = EstimatedTokenCounter()
+    counter = TiktokenCounter()
     return ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
 
 
@@ -80,7 +80,7 @@ def double() -> Iterator[tuple[OpenAIDouble, str]]:
 async def writer(double: tuple[OpenAIDouble, str]) -> AsyncIterator[ChatModel]:
     """A provider's model, played by the double."""
     settings = CoreSettings(openai_base_url=double[1], model_retries=0)
-    model = build_chat_model(settings, "writer", EstimatedTokenCounter())
+    model = build_chat_model(settings, "writer", TiktokenCounter())
     yield model
     await model.aclose()
 

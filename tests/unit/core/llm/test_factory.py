@@ -30,8 +30,8 @@ async def test_without_a_key_the_offline_model_answers(
 def test_the_offline_model_imports_nothing_of_the_providers() -> None:
     program = (
         "import sys; from core.llm.factory import build_chat_model;"
-        "from core.llm.tokens import EstimatedTokenCounter; from core.infra.settings import CoreSettings; "
-        "build_chat_model(CoreSettings(_env_file=None), 'writer', EstimatedTokenCounter());"
+        "from core.llm.tokens import TiktokenCounter; from core.infra.settings import CoreSettings; "
+        "build_chat_model(CoreSettings(_env_file=None), 'writer', TiktokenCounter());"
         "sys.exit(any(name in sys.modules for name in ('openai', 'langchain_openai', 'tiktoken')))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}

@@ -1,5 +1,6 @@
-"""Counting tokens exactly, and estimating them where the ranks are missing."""
+"""Counting tokens as the models do."""
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -7,19 +8,12 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from core.llm.tokens import (
-    RANKS_FILE,
-    SPLIT_PATTERN,
-    EstimatedTokenCounter,
-    ExactTokenCounter,
-    are_ranks,
-    beginning,
-    load_token_counter,
-    read_ranks,
-)
-from devkit.shared_data import ROOT
+from core.llm import tokens
+from core.llm.tokens import SPLIT_PATTERN, TiktokenCounter, beginning, load_encoding, read_ranks
 
-CACHE = ROOT / ".orc" / "cache" / "tiktoken"
+RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+"""As published in `tiktoken_ext/openai_public.py`."""
 
 ENGLISH = "The deductible for Northwind Standard is $2,000 per person, per year."
 SAMPLES = {
@@ -28,72 +22,74 @@ SAMPLES = {
     "japanese": ("すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。", 35),
     "numbers": ("1,234.50\t2,000\t99%\n53.40 50.68 50.90 49.86\n", 28),
     "code": ("def add(a: int, b: int) -> int:\n    return a + b\n", 19),
+    "nothing": ("", 0),
 }
 """Texts and how many tokens o200k_base makes of them."""
 
 
-@pytest.fixture(scope="module")
-def exact() -> ExactTokenCounter:
-    counter = load_token_counter(CACHE)
-    if not isinstance(counter, ExactTokenCounter):
-        pytest.skip(f"no token ranks: run `python -m core.llm.tokenizer_files {CACHE.relative_to(ROOT)}`")
-    return counter
-
-
 @pytest.mark.parametrize("name", SAMPLES)
-def test_exact_counts_are_those_of_the_models(name: str, exact: ExactTokenCounter) -> None:
-    text, tokens = SAMPLES[name]
-    assert exact.count(text) == tokens
+def test_counts_are_those_of_the_models(name: str) -> None:
+    text, count = SAMPLES[name]
+    counter = TiktokenCounter()
+    assert counter.count(text) == count
+    assert counter.count(text) == count
 
 
-def test_text_is_cut_as_tiktoken_cuts_it(exact: ExactTokenCounter, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert exact.exact
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(CACHE))
-    assert tiktoken.get_encoding("o200k_base")._pat_str == SPLIT_PATTERN
+def test_the_package_has_the_published_ranks() -> None:
+    assert hashlib.sha256(read_ranks()).hexdigest() == RANKS_SHA256
 
 
-def test_special_tokens_and_lone_surrogates_are_ordinary_text(exact: ExactTokenCounter) -> None:
-    for counter in (exact, EstimatedTokenCounter()):
-        assert counter.count("<|endoftext|>") > 1
-        assert counter.count("broken \ud800 text") > 2
+def test_the_ranks_are_compressed_without_a_time_or_a_name() -> None:
+    header = (Path(tokens.__file__).parent / tokens.RANKS_FILE).read_bytes()[:10]
+    assert header[3] == 0
+    assert header[4:8] == bytes(4)
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-def test_an_estimate_is_hardly_ever_too_low(name: str) -> None:
-    text, tokens = SAMPLES[name]
-    assert 0.9 * tokens <= EstimatedTokenCounter().count(text * 10) / 10 <= 1.6 * tokens
+def test_the_encoding_equals_tiktokens_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cached = tmp_path / hashlib.sha1(RANKS_URL.encode(), usedforsecurity=False).hexdigest()
+    cached.write_bytes(read_ranks())
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    own = tiktoken.get_encoding("o200k_base")
+    assert own._pat_str == SPLIT_PATTERN
+    assert own._mergeable_ranks == load_encoding()._mergeable_ranks
 
 
-def test_nothing_has_no_tokens() -> None:
-    assert EstimatedTokenCounter().count("") == 0
+def test_special_tokens_and_lone_surrogates_are_ordinary_text() -> None:
+    counter = TiktokenCounter()
+    assert counter.count("<|endoftext|>") > 1
+    assert counter.count("broken \ud800 text") > 2
 
 
-@pytest.mark.parametrize("content", [None, b"", b"IQ== 0\n"])
-def test_without_the_right_ranks_counts_are_estimates(content: bytes | None, tmp_path: Path) -> None:
-    if content is not None:
-        (tmp_path / RANKS_FILE).write_bytes(content)
-    counter = load_token_counter(tmp_path)
-    counter.warm()
-    assert not counter.exact
-    assert counter.count(ENGLISH) > 0
-    assert content is None or (tmp_path / RANKS_FILE).read_bytes() == content
-
-
-def test_a_counter_is_loaded_without_importing_tiktoken(exact: ExactTokenCounter) -> None:
-    assert are_ranks(read_ranks(CACHE / RANKS_FILE) or b"")
-    program = (
-        "import sys; from pathlib import Path; from core.llm.tokens import load_token_counter;"
-        "c = load_token_counter(Path(sys.argv[1])); assert c.exact and 'tiktoken' not in sys.modules;"
-        "c.warm(); assert 'tiktoken' in sys.modules"
+def test_counts_are_exact_in_any_directory_without_a_cache(tmp_path: Path) -> None:
+    program = f"from core.llm.tokens import TiktokenCounter; print(TiktokenCounter().count({ENGLISH!r}))"
+    environment = {"PYTHONPATH": str(Path(tokens.__file__).parents[2]), "ORC_DATA_DIR": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, cwd=tmp_path, env=environment
     )
-    subprocess.run([sys.executable, "-c", program, str(CACHE)], check=True)
+    assert int(ran.stdout) == SAMPLES["english"][1]
+
+
+def test_ranks_are_not_read_before_the_first_count() -> None:
+    program = (
+        "import sys; from core.llm import tokens; counter = tokens.TiktokenCounter();"
+        "assert 'tiktoken' not in sys.modules and tokens._encoding is None;"
+        "counter.warm(); assert 'tiktoken' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_all_counters_share_one_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    TiktokenCounter().warm()
+    monkeypatch.setattr(tokens, "read_ranks", lambda: pytest.fail("the ranks are read twice"))
+    assert TiktokenCounter().count("warmed by another counter") > 0
 
 
 @pytest.mark.parametrize("tokens", [-3, 0, 1, 7, 40, 10_000])
-def test_a_beginning_is_one_and_fits(exact: ExactTokenCounter, tokens: int) -> None:
+def test_a_beginning_is_one_and_fits(tokens: int) -> None:
+    counter = TiktokenCounter()
     text = "Der Hafenmeister öffnet um sieben; 港 opens at 07:00. " * 40
-    kept = beginning(text, tokens, exact)
+    kept = beginning(text, tokens, counter)
     assert text.startswith(kept)
-    assert exact.count(kept) <= max(tokens, 0)
-    assert (kept == text) == (exact.count(text) <= tokens)
-    assert tokens < 7 or exact.count(kept) >= min(tokens, exact.count(text)) // 2
+    assert counter.count(kept) <= max(tokens, 0)
+    assert (kept == text) == (counter.count(text) <= tokens)
+    assert tokens < 7 or counter.count(kept) >= min(tokens, counter.count(text)) // 2

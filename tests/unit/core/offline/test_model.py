@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
-from core.llm.tokens import EstimatedTokenCounter
+from core.llm.tokens import TiktokenCounter
 from core.offline.chat import INTRODUCTION
 from core.offline.model import ExtractiveChatModel
 
-COUNTER = EstimatedTokenCounter()
+COUNTER = TiktokenCounter()
 TEXT = "Gym memberships are paid back up to $500 a year. Dogs are welcome <on> Fridays."
 SOURCES = [
     Source(number=7, document_id="d", blob_name="a.pdf", page=2, start=0, text=TEXT, page_text=TEXT),

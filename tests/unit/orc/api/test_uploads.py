@@ -248,9 +248,7 @@ def test_readiness_tells_nobody_where_things_are(system: System, client: httpx.C
         "model": "extractive",
         "search": "lexical",
         "ocr": backends["ocr"],
-        "token counts": backends["token counts"],
     }
     assert backends["ocr"] in {"none", "Tesseract"}
-    assert backends["token counts"] in {"exact", "estimated"}
     for place in (str(system.data_dir), "127.0.0.1", str(system.mcp_port), "/"):
         assert place not in response.text

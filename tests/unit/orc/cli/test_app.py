@@ -93,7 +93,6 @@ def test_the_doctor_says_that_the_tools_server_is_not_there_and_what_to_do(
     assert str(data_dir / "orc.db") in result.stdout
     assert str(data_dir / "blobs") in result.stdout
     assert "http://127.0.0.1:1/mcp" in result.stdout
-    assert "token counts" in result.stdout
 
 
 def test_two_files_of_one_name_are_refused_by_name(data_dir: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from core.errors import DependencyDown, OrcError, ToolFailed
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation, Grounding
 from core.llm.chat_model import ChatModel, Meter
-from core.llm.tokens import EstimatedTokenCounter
+from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
 from core.offline.model import ExtractiveChatModel
@@ -313,7 +313,7 @@ async def test_a_store_that_is_down_leaves_the_answer_unjudged() -> None:
 
 @pytest.mark.parametrize("says", [GOOD, BAD])
 async def test_the_offline_model_judges_by_the_words_of_the_sources(says: str) -> None:
-    counter = EstimatedTokenCounter()
+    counter = TiktokenCounter()
     turn = searching(Talk([says]))
     offline = ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
     turn.deps = replace(turn.deps, models=models_of(turn.deps.models.writer, critic=offline))

@@ -10,7 +10,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from core.llm.chat_model import Meter
 from core.llm.memory_message import Remembered
-from core.llm.tokens import EstimatedTokenCounter
+from core.llm.tokens import TiktokenCounter
 from devkit.doubles.openai_talk import example as filled_in
 from devkit.fakes import FakeTools, WordCounter, scripted
 from devkit.graph_turns import Turn, says
@@ -33,7 +33,7 @@ def prompt(
     question: str, history: list[ChatMessage], tokens: int, *, words: bool = False, notes: int = 0
 ) -> list[BaseMessage]:
     turn = Turn(FakeTools(), says("x"))
-    counter = WordCounter() if words else EstimatedTokenCounter()
+    counter = WordCounter() if words else TiktokenCounter()
     deps = replace(turn.deps, counter=counter, policy=Policy(planner_tokens=tokens))
     recalled = Recalled(notes=[NOTE] * notes)
     state = ConversationState(question=question, conversation_id="c", history=history, recalled=recalled)
@@ -59,7 +59,7 @@ HISTORIES = st.lists(
 def test_the_prompt_is_never_larger_than_its_budget_unless_the_question_alone_is(
     question: str, history: list[ChatMessage], tokens: int, notes: int
 ) -> None:
-    counter = EstimatedTokenCounter()
+    counter = TiktokenCounter()
     alone = prompt_tokens(prompt(question, [], tokens), FORM, counter)
     whole = prompt(question, history, tokens, notes=notes)
     assert prompt_tokens(whole, FORM, counter) <= max(tokens, alone)

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from core.errors import DependencyDown, InvalidInput
 from core.llm.chat_model import ChatModel, Meter
-from core.llm.tokens import EstimatedTokenCounter
+from core.llm.tokens import TiktokenCounter
 from core.offline.model import ExtractiveChatModel
 from devkit.fakes import FakeTools, Script, models_of, scripted
 from devkit.graph_turns import HISTORY, LIST_TOOL, SEARCH_TOOL, Turn, document_chat_result, ref, says
@@ -427,7 +427,7 @@ async def test_a_question_about_documents_takes_one_call_without_a_history_and_t
 async def test_the_offline_model_plans_from_the_prompt_as_it_is(
     question: str, state: State, web: bool, expected: tuple[str, list[str], float]
 ) -> None:
-    counter = EstimatedTokenCounter()
+    counter = TiktokenCounter()
     offline = ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
     turn = turn_with(says("x"), web=web)
     turn.deps = replace(turn.deps, models=models_of(offline))

@@ -11,8 +11,8 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from core.llm.memory_message import Remembered
 from core.llm.model_catalog import REPLY
 from core.llm.prompt_size import message_tokens, sections_of, tools_tokens
-from core.llm.tokens import ExactTokenCounter, read_ranks
-from devkit.doubles.openai_window import RANKS, Window
+from core.llm.tokens import TiktokenCounter, load_encoding
+from devkit.doubles.openai_window import Window
 from devkit.fakes import WordCounter
 from orc.graphs.models import Policy
 from orc.memory.budget import INSTRUCTIONS_AND_TOOLS, LEAST, fitted
@@ -35,11 +35,8 @@ SEARCH: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def counter() -> ExactTokenCounter:
-    ranks = read_ranks(RANKS)
-    if ranks is None:
-        pytest.skip("exact counts need the ranks: make token-ranks")
-    return ExactTokenCounter(ranks)
+def counter() -> TiktokenCounter:
+    return TiktokenCounter()
 
 
 def conversation(system: str, known: str, said: list[str], question: str, found: str) -> list[BaseMessage]:
@@ -58,18 +55,18 @@ def conversation(system: str, known: str, said: list[str], question: str, found:
 @settings(max_examples=60, deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=6), TEXTS, TEXTS)
 def test_the_parts_add_up_to_what_the_model_counts(
-    counter: ExactTokenCounter, system: str, said: list[str], question: str, found: str
+    counter: TiktokenCounter, system: str, said: list[str], question: str, found: str
 ) -> None:
     messages = conversation(system, found, said, question, found)
     sizes = sections_of(messages, question, counter, [SEARCH])
     body = {"messages": convert_to_openai_messages(messages), "tools": [SEARCH]}
-    counted = Window(1, counter._loaded()).size_of(body)
+    counted = Window(1, load_encoding()).size_of(body)
     assert sum(tokens for name, tokens in sizes.items() if name != "total") == sizes["total"]
     # Where a call's arguments end and its name begins a model may join what we count apart.
     assert abs(sizes["total"] - counted) <= 4 + 0.01 * counted
 
 
-def test_each_text_is_counted_where_it_belongs(counter: ExactTokenCounter) -> None:
+def test_each_text_is_counted_where_it_belongs(counter: TiktokenCounter) -> None:
     question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
     messages = [
         SystemMessage("Be brief."),
