@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
-from core.analysis.vocabulary import MONTHS
 from core.analysis.word_forms import is_unspaced
 from core.grounding.quotes import Located
 from core.models import Page
 from core.text.headings import find_headings
+from core.text.numbers import MONTHS
 from core.text.sentences import Piece, split_pieces
 
 LONGEST_READ = 40_000

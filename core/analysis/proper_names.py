@@ -11,14 +11,14 @@ from core.analysis.vocabulary import (
     DULL_WORDS,
     JOINED_BY,
     LEGAL_FORMS,
-    MONTHS,
     NOUNS_ARE_CAPITALISED,
     PLACE_TYPES,
     SHORTENED_FORMS,
     TITLES,
     WEEKDAYS,
 )
-from core.text.stop_words import STOP_WORDS
+from core.text.numbers import MONTHS
+from core.text.terms import STOP_WORDS
 
 _ENGLISH = (
     "Afghanistan|Albania|Algeria|Angola|Argentina|Armenia|Australia|Austria|Azerbaijan|Bahrain|Bangladesh|"

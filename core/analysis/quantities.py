@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from core.analysis.vocabulary import CURRENCY_CODES, CURRENCY_WORDS, MONTHS, SCALES, UNITS
+from core.analysis.vocabulary import CURRENCY_CODES, CURRENCY_WORDS, SCALES, UNITS
+from core.text.numbers import MONTHS
 
 
 class Mention(NamedTuple):
@@ -21,7 +22,7 @@ def _any(words: list[str]) -> str:
 
 
 _DIGITS = r"\d{1,15}(?:[.,'’]\d{1,3}){0,5}"
-_MONTH = rf"(?:{_any(MONTHS)})\b\.?"
+_MONTH = rf"(?:{_any([*MONTHS])})\b\.?"
 _YEAR = r"(?:1[5-9]|20)\d\d(?!\d|[.,]\d)"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?!\d)"
 _SCALE = rf"(?:\s?(?:{_any(SCALES)})\b\.?)"

@@ -1,15 +1,5 @@
 """Words by which patterns know what a phrase is: legal forms, titles, roles, months, units, verbs."""
 
-MONTHS = (
-    "january february march april may june july august september october november december "
-    "januar februar märz mai juni juli oktober dezember jänner "
-    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
-    "janvier février mars avril juin juillet août septembre octobre novembre décembre "
-    "gennaio febbraio aprile maggio giugno luglio settembre ottobre novembre dicembre "
-    "janeiro fevereiro março maio junho julho setembro outubro novembro dezembro "
-    "januari februari maart mei augustus oktober "
-    "jan feb mar apr jun jul aug sep sept oct okt nov dec dez"
-).split()
 WEEKDAYS = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday "
     "montag dienstag mittwoch donnerstag freitag samstag sonntag".split()

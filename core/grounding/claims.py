@@ -7,7 +7,7 @@ from itertools import dropwhile, takewhile
 from core.grounding.sentence_facts import says_something
 from core.grounding.vocabulary import ALL_NEGATIONS, LEADING_WORDS, PREDICATES, VERBS
 from core.text.sentences import sentences, split_pieces
-from core.text.stop_words import STOP_WORDS
+from core.text.terms import STOP_WORDS
 
 NOT_FOUND_ANSWER = "I could not find this in the attached documents."
 """The whole answer where the sources do not hold it: prompts demand it and the checks look for it."""

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from core.grounding.sentence_facts import Clause, Token, clauses, read
-from core.grounding.vocabulary import CURRENCIES, NUMBER_WORDS, SCALES
+from core.text.numbers import CURRENCIES, SCALE_VALUES, SCALES, SPELLED_NUMBERS
 from core.text.terms import words
 
 ROUGH = 0.1
 """How far off a number may be, as a share of the true one, where a sentence says `about`."""
 _FIXED = frozenset(CURRENCIES.values())
-_WORTH = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _YEARS = range(1900, 2100)
 _NUMBERING = re.compile(
     r"^[\s#*•–-]*(?:\(?\d{1,3}(?:\.\d{1,3})*[.)](?=\s)|\d{1,3}(?:\.\d{1,3})+(?=\s+[A-Z]))|\(\d{1,2}\)(?=\s+\w)"
@@ -30,14 +29,6 @@ _ROUGHLY = frozenset(
     "about around roughly nearly almost approximately some circa ca rund etwa ungefähr fast environ presque"
     " unos casi ongeveer bijna".split()
 )
-_SPELLED = {
-    word: float(NUMBER_WORDS[word])
-    for word in (
-        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-        " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred".split()
-    )
-}
-"""Not `one`, and no word that is another one in another language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +66,7 @@ class Figure:
         """Whether a number of this value, in whatever millions, could be this one."""
         tolerance = max(self.half, abs(self.value) * (ROUGH if roughly else 0))
         return any(
-            abs(self.value - value * worth) <= tolerance * 1.2 for worth in (1.0, *_WORTH.values())
+            abs(self.value - value * worth) <= tolerance * 1.2 for worth in (1.0, *SCALE_VALUES.values())
         ) or (math.isclose(self.value, value * self.scale))
 
     def may_be(self, other: "Figure", *, roughly: bool) -> bool:
@@ -123,7 +114,7 @@ def written_numbers(text: str) -> dict[str, float]:
     Of dates and the like it has the parts, one by one. Nothing is known here of millions and units.
     """
     folded = text.casefold()
-    found = {word: _SPELLED[word] for word in set(_WORD.findall(folded)) if word in _SPELLED}
+    found = {word: SPELLED_NUMBERS[word] for word in set(_WORD.findall(folded)) if word in SPELLED_NUMBERS}
     for digits in set(_DIGITS.findall(folded)):
         parts = " ".join(words(digits)).split()
         names = [digits] if len(parts) == 1 else _PARTS.findall(digits)
@@ -139,7 +130,7 @@ def stems(tokens: Iterable[Token]) -> frozenset[str]:
 
 def _figures(tokens: list[Token]) -> Iterator[Figure]:
     for at, token in enumerate(tokens):
-        is_spelled = token.written.casefold() in _SPELLED
+        is_spelled = token.written.casefold() in SPELLED_NUMBERS
         if token.kind != "number" or not (is_spelled or _has_digit(token)):
             continue
         before = tokens[at - 1] if at else None
@@ -150,10 +141,10 @@ def _figures(tokens: list[Token]) -> Iterator[Figure]:
 
 def _figure(tokens: list[Token], at: int, value: float) -> Figure:
     token = tokens[at]
-    worth = next((_WORTH[unit] for unit in token.near if unit in _WORTH), 1.0)
+    worth = next((SCALE_VALUES[unit] for unit in token.near if unit in SCALE_VALUES), 1.0)
     decimals = len(token.stem.partition(".")[2])
     fixed = _FIXED.intersection(token.near)
-    units = tuple(unit for unit in token.near if unit not in _FIXED and unit not in _WORTH)
+    units = tuple(unit for unit in token.near if unit not in _FIXED and unit not in SCALE_VALUES)
     is_year = not fixed and token.stem.isdigit() and int(value) in _YEARS
     is_year = is_year and (not units or token.after in _DURING)
     following = [] if is_year else _following(tokens, at, amounts=bool(fixed))

@@ -6,20 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.grounding.vocabulary import (
-    AGENTS,
-    ALL_NEGATIONS,
-    AMBIGUOUS_NUMBER_WORDS,
-    CONJUNCTIONS,
-    CURRENCIES,
-    NEGATIONS,
-    NUMBER_WORDS,
-    PREPOSITIONS,
-    SCALES,
-    SIDE_OF,
-)
-from core.text.stop_words import STOP_WORDS
-from core.text.terms import DEFAULT_LANGUAGE, stems, words
+from core.grounding.vocabulary import AGENTS, ALL_NEGATIONS, CONJUNCTIONS, NEGATIONS, PREPOSITIONS, SIDE_OF
+from core.text.numbers import AMBIGUOUS_NUMBER_WORDS, CURRENCIES, NUMBER_WORDS, SCALES
+from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, stems, words
 
 UNITS_LOOKED_AT = 2
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_])")

@@ -1,4 +1,4 @@
-"""Words whose change turns a sentence into another one: negations, opposites, number words, currencies."""
+"""Words that decide what a sentence states: negations, opposites, prepositions, verbs, headings."""
 
 NEGATIONS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
@@ -48,49 +48,6 @@ SIDE_OF: dict[str, str] = {
 }
 """Each word of a pair of opposites with the side that it is on: those of one side mean the same here."""
 
-NUMBER_WORDS: dict[str, str] = {
-    word: str(number)
-    for words in (
-        "two three four five six seven eight nine ten eleven twelve",
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "deux trois quatre cinq six sept huit neuf dix onze douze",
-        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "due tre quattro cinque sei sette otto nove dieci undici dodici",
-        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
-    )
-    for number, word in enumerate(words.split(), start=2)
-} | dict(
-    zip(
-        "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
-        " seventy eighty ninety hundred half third quarter twice once double".split(),
-        "13 14 15 16 17 18 19 20 30 40 50 60 70 80 90 100 half third quarter twice once double".split(),
-        strict=True,
-    )
-)
-AMBIGUOUS_NUMBER_WORDS = frozenset({"one"})
-"""Numbers only where a word that says something follows: `one day`, not `one of the`."""
-
-SCALES = {"thousand": "thousand", "million": "million", "billion": "billion", "m": "million", "bn": "billion"}
-CURRENCIES = {
-    "$": "USD",
-    "usd": "USD",
-    "dollar": "USD",
-    "dollars": "USD",
-    "€": "EUR",
-    "eur": "EUR",
-    "euro": "EUR",
-    "euros": "EUR",
-    "£": "GBP",
-    "gbp": "GBP",
-    "pound": "GBP",
-    "pounds": "GBP",
-    "¥": "JPY",
-    "jpy": "JPY",
-    "yen": "JPY",
-    "%": "%",
-    "percent": "%",
-    "prozent": "%",
-}
 PREPOSITIONS = frozenset(
     "in on at from to by within about under of for with since until before after over between per "
     "von nach bis seit aus bei mit für durch de à au en par pour a con per da van naar door voor".split()

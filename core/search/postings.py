@@ -13,7 +13,7 @@ from core.search.document_match import Identity
 from core.search.fuzzy import misspelling_of, resembles
 from core.search.query import Period, Question, cover_period
 from core.search.statistics import Evidence, Layout, Positions
-from core.text.dates import find_dates
+from core.text.numbers import find_dates
 from core.text.terms import detect_language, has_digit, stems, words
 
 _UNSIGNED = "I"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from core.search.domains.lexicon import Meaning, Phrase, Vocabulary
-from core.text.dates import find_dates
+from core.text.numbers import find_dates
 from core.text.terms import detect_language, question_words, words
 
 CENTURY_TURN = 70

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.text.dates import find_dates
+from core.text.numbers import find_dates
 from core.text.sentences import sentences
 from core.text.terms import question_words, words
 from orc.conversations.models import Turn

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from core.search.document_match import name_parts
 from core.search.query import parse_question
-from core.text.dates import find_dates
+from core.text.numbers import find_dates
 from core.text.terms import has_digit, stems, words
 
 LONGEST_TERM = 100

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.stop_words import STOP_WORDS
-from core.text.terms import detect_language, has_digit, question_words, stems, words
+from core.text.terms import STOP_WORDS, detect_language, has_digit, question_words, stems, words
 
 
 @pytest.mark.parametrize(

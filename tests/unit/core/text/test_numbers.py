@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.dates import find_dates
+from core.text.numbers import find_dates
 
 
 @pytest.mark.parametrize(

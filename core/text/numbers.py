@@ -1,0 +1,119 @@
+"""How texts write numbers: number words, scales, currencies, months; and dates as `2023-04-05`."""
+
+import re
+from collections.abc import Iterator
+
+NUMBER_WORDS: dict[str, str] = {
+    word: str(number)
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
+    )
+    for number, word in enumerate(words.split(), start=2)
+} | dict(
+    zip(
+        "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
+        " seventy eighty ninety hundred half third quarter twice once double".split(),
+        "13 14 15 16 17 18 19 20 30 40 50 60 70 80 90 100 half third quarter twice once double".split(),
+        strict=True,
+    )
+)
+AMBIGUOUS_NUMBER_WORDS = frozenset({"one"})
+"""Numbers only if a content word follows: `one day`, not `one of the`."""
+
+SPELLED_NUMBERS: dict[str, float] = {
+    word: float(NUMBER_WORDS[word])
+    for word in (
+        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+        " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred".split()
+    )
+}
+"""English number words with their values; not `one`, and none that is a word of another language."""
+
+SCALES: dict[str, str] = {
+    "thousand": "thousand",
+    "million": "million",
+    "billion": "billion",
+    "m": "million",
+    "bn": "billion",
+}
+SCALE_VALUES: dict[str, float] = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+CURRENCIES: dict[str, str] = {
+    "$": "USD",
+    "usd": "USD",
+    "dollar": "USD",
+    "dollars": "USD",
+    "€": "EUR",
+    "eur": "EUR",
+    "euro": "EUR",
+    "euros": "EUR",
+    "£": "GBP",
+    "gbp": "GBP",
+    "pound": "GBP",
+    "pounds": "GBP",
+    "¥": "JPY",
+    "jpy": "JPY",
+    "yen": "JPY",
+    "%": "%",
+    "percent": "%",
+    "prozent": "%",
+}
+
+MONTHS: dict[str, int] = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar jänner janvier enero gennaio janeiro januari",
+            "february feb februar février febrero febbraio fevereiro februari",
+            "march mar märz mars marzo março maart",
+            "april apr avril abril aprile",
+            "may mai mayo maggio maio mei",
+            "june jun juni juin junio giugno junho",
+            "july jul juli juillet julio luglio julho",
+            "august aug août agosto augustus",
+            "september sep sept septembre septiembre settembre setembro",
+            "october oct oktober octobre octubre ottobre outubro",
+            "november nov novembre noviembre novembro",
+            "december dec dezember décembre diciembre dicembre dezembro",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_DATE = re.compile(
+    r"(?<!\d)(?P<year>(?:1[89]|20)\d\d)(?:[-/.](?P<month>\d\d?)[-/.]|年(?P<kanji>\d\d?)月)(?P<day>\d\d?)(?!\d)"
+    r"|(?<![\d.])(?P<first>\d\d?)(?P<mark>[./-])(?P<second>\d\d?)(?P=mark)(?P<last>(?:1[89]|20)\d\d)(?!\d|\.\d)"
+    rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<name1>{_MONTH})\.?,?\s(?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d)"
+    rf"|\b(?P<name2>{_MONTH})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
+)
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
+
+
+def find_dates(text: str) -> list[str]:
+    """Every date of a text as year-month-day; both readings where day and month could change places."""
+    if _YEAR.search(text) is None:
+        return []
+    return [date for match in _DATE.finditer(text.casefold()) for date in _readings(match)]
+
+
+def _readings(match: re.Match[str]) -> Iterator[str]:
+    if match["year"]:
+        yield from _date(match["year"], int(match["month"] or match["kanji"]), match["day"])
+    elif match["last"]:
+        yield from _date(match["last"], int(match["second"]), match["first"])
+        if match["mark"] != "." and match["first"] != match["second"]:
+            yield from _date(match["last"], int(match["first"]), match["second"])
+    elif match["name1"]:
+        yield from _date(match["year1"], MONTHS[match["name1"]], match["day1"])
+    else:
+        yield from _date(match["year2"], MONTHS[match["name2"]], match["day2"])
+
+
+def _date(year: str, month: int, day: str) -> Iterator[str]:
+    if 1 <= month <= 12 and 1 <= int(day) <= 31:
+        yield f"{year}-{month:02}-{int(day):02}"
