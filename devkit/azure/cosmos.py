@@ -1,4 +1,4 @@
-"""A Cosmos DB database for each test, and what goes over its wire: noted, and failing on demand."""
+"""A Cosmos DB database for each test, and a transport that records requests and fails on demand."""
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -41,37 +41,36 @@ class Request(NamedTuple):
 Interruption = tuple[Callable[[Request], bool], Callable[[], Awaitable[object]]]
 
 
-class Lie(NamedTuple):
-    """What the client is told instead of what the service has answered."""
+class Fault(NamedTuple):
+    """A status that replaces the one that the service answered."""
 
     about_writes: bool
     status: int
     sub_status: int | None = None
 
 
-class Wire(AioHttpTransport):
-    """The SDK's transport. Notes every request for items, and tells lies about the next ones if asked to.
+class FaultyTransport(AioHttpTransport):
+    """The SDK's transport. Records every request for items, and replaces the status of chosen responses.
 
-    A request that is lied about is made all the same: what it writes is written, and the client is told
-    that it failed.
+    The request itself is always made: a write that "fails" this way has taken effect.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.requests: list[Request] = []
-        self._lies: list[Lie] = []
+        self._faults: list[Fault] = []
         self._interruptions: list[Interruption] = []
 
-    def lose_writes(self, *statuses: int) -> None:
+    def fail_after_write(self, *statuses: int) -> None:
         """Have the next writes take effect and fail with these statuses."""
-        self._lies += [Lie(True, status) for status in statuses]
+        self._faults += [Fault(True, status) for status in statuses]
 
     def fail_reads(self, *statuses: int, sub_status: int | None = None) -> None:
         """Have the next reads and queries fail with these statuses."""
-        self._lies += [Lie(False, status, sub_status) for status in statuses]
+        self._faults += [Fault(False, status, sub_status) for status in statuses]
 
-    def tell_the_truth(self) -> None:
-        self._lies.clear()
+    def clear_faults(self) -> None:
+        self._faults.clear()
 
     def interrupt(self, *, before: Callable[[Request], bool], by: Callable[[], Awaitable[object]]) -> None:
         """Have something else done first when the first such request comes."""
@@ -87,10 +86,10 @@ class Wire(AioHttpTransport):
         if ITEMS not in request.url:
             return response
         self.requests.append(seen)
-        if self._lies and self._lies[0].about_writes == seen.is_write:
-            lie = self._lies.pop(0)
-            response.status_code = lie.status
-            response.headers = {"x-ms-substatus": str(lie.sub_status)} if lie.sub_status else {}
+        if self._faults and self._faults[0].about_writes == seen.is_write:
+            fault = self._faults.pop(0)
+            response.status_code = fault.status
+            response.headers = {"x-ms-substatus": str(fault.sub_status)} if fault.sub_status else {}
         return response
 
 
@@ -99,9 +98,9 @@ class OpenDatabase:
     """Each call opens a client of its own for the database, closed when the database is removed."""
 
     name: str
-    open: Callable[[Wire | None], Cosmos]
+    open: Callable[[FaultyTransport | None], Cosmos]
 
-    def __call__(self, wire: Wire | None = None) -> Cosmos:
+    def __call__(self, wire: FaultyTransport | None = None) -> Cosmos:
         return self.open(wire)
 
 
@@ -120,7 +119,7 @@ async def database(target: Target) -> AsyncIterator[OpenDatabase]:
         await create_containers(target.url, credential, name)
         stack.push_async_callback(client.delete_database, name)
 
-        def open_database(wire: Wire | None) -> Cosmos:
+        def open_database(wire: FaultyTransport | None) -> Cosmos:
             cosmos = open_cosmos(target.url, credential, name, transport=wire)
             stack.push_async_callback(cosmos.close)
             return cosmos

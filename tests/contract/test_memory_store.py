@@ -10,7 +10,7 @@ import pytest
 
 from core.infra.sqlite import Database
 from core.names import Owner
-from devkit.azure.cosmos import Wire, database
+from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER
 from orc.memory.cosmos import CosmosMemoryStore
@@ -115,11 +115,11 @@ async def test_a_write_whose_confirmation_was_lost_counts_as_written(
     cosmos_target: Target, is_first: bool
 ) -> None:
     async with database(cosmos_target) as open_database:
-        wire = Wire()
+        wire = FaultyTransport()
         store = CosmosMemoryStore(open_database(wire).container("memory"))
         if not is_first:
             await store.write(OWNER, version(0))
-        wire.lose_writes(408)
+        wire.fail_after_write(408)
         assert await store.write(OWNER, version(0 if is_first else 1))
         stored = await store.read(OWNER)
         assert stored is not None and stored.version == (1 if is_first else 2)

@@ -14,7 +14,7 @@ from core.infra.resilience import ATTEMPTS
 from core.models import FileRef
 from core.names import Owner
 from core.storage.cosmos.client import Container
-from devkit.azure.cosmos import Request, Wire, database
+from devkit.azure.cosmos import FaultyTransport, Request, database
 from devkit.azure.targets import Target
 from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
@@ -28,12 +28,12 @@ LOST = (408, 503)
 
 
 @pytest.fixture
-def wire() -> Wire:
-    return Wire()
+def wire() -> FaultyTransport:
+    return FaultyTransport()
 
 
 @pytest.fixture
-async def container(cosmos_target: Target, wire: Wire) -> AsyncIterator[Container]:
+async def container(cosmos_target: Target, wire: FaultyTransport) -> AsyncIterator[Container]:
     async with database(cosmos_target) as open_database:
         yield open_database(wire).container("conversations")
 
@@ -69,11 +69,11 @@ async def items(container: Container) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("status", LOST)
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_a_question_whose_confirmation_was_lost_is_begun_once(
-    log: CosmosTurnLog, wire: Wire, status: int, is_first: bool
+    log: CosmosTurnLog, wire: FaultyTransport, status: int, is_first: bool
 ) -> None:
     if not is_first:
         await ask(log, "before")
-    wire.lose_writes(status)
+    wire.fail_after_write(status)
     begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=True)
     assert isinstance(begun, Started)
     assert await log.turn(OWNER, "k") == begun.turn
@@ -86,11 +86,11 @@ async def test_a_question_whose_confirmation_was_lost_is_begun_once(
 
 @pytest.mark.parametrize("status", LOST)
 async def test_a_takeover_whose_confirmation_was_lost_is_ours(
-    container: Container, log: CosmosTurnLog, wire: Wire, status: int
+    container: Container, log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     old = await start(log, "k")
     later = CosmosTurnLog(container, clock=in_an_hour)
-    wire.lose_writes(status)
+    wire.fail_after_write(status)
     new = await start(later, "k")
     assert new.attempt != old.attempt
     assert await later.turn(OWNER, "k") == new
@@ -101,10 +101,10 @@ async def test_a_takeover_whose_confirmation_was_lost_is_ours(
 
 @pytest.mark.parametrize("status", LOST)
 async def test_an_answer_whose_confirmation_was_lost_is_committed_once(
-    log: CosmosTurnLog, wire: Wire, status: int
+    log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     turn = await start(log, "k")
-    wire.lose_writes(status)
+    wire.fail_after_write(status)
     committed = await log.commit(OWNER, "k", turn.attempt, TurnOutcome(answer="Teeth.", result={"n": 1}))
     assert await log.turn(OWNER, "k") == committed
     assert (committed.status, committed.result) == (TurnStatus.COMMITTED, {"n": 1})
@@ -115,32 +115,32 @@ async def test_an_answer_whose_confirmation_was_lost_is_committed_once(
 
 @pytest.mark.parametrize("status", LOST)
 async def test_a_renewal_and_a_failure_whose_confirmations_were_lost_are_ours(
-    log: CosmosTurnLog, wire: Wire, status: int
+    log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     turn = await start(log, "k")
-    wire.lose_writes(status)
+    wire.fail_after_write(status)
     renewed = await log.renew(OWNER, "k", turn.attempt, lease_seconds=2 * LEASE)
     assert await log.turn(OWNER, "k") == renewed
-    wire.lose_writes(status)
+    wire.fail_after_write(status)
     failed = await log.fail(OWNER, "k", turn.attempt, "model_down", "The model did not answer.")
     assert await log.turn(OWNER, "k") == failed
     assert failed.status is TurnStatus.FAILED
 
 
 async def test_an_upload_and_a_deletion_whose_confirmations_were_lost_are_ours(
-    container: Container, log: CosmosTurnLog, wire: Wire
+    container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
-    wire.lose_writes(503)
+    wire.fail_after_write(503)
     assert await log.ensure_conversation(OWNER) == await log.head(OWNER)
     await ask(log, "k")
-    wire.lose_writes(503, 408)
+    wire.fail_after_write(503, 408)
     assert await log.delete(OWNER) is True
     assert await items(container) == []
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_conversation_that_cannot_be_read_is_never_taken_for_a_new_one(
-    log: CosmosTurnLog, wire: Wire, status: int
+    log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     await ask(log, "k")
     before = await log.turns(OWNER), await log.head(OWNER)
@@ -161,12 +161,12 @@ async def test_a_conversation_that_cannot_be_read_is_never_taken_for_a_new_one(
             await call()
         assert caught.value.dependency == "store"
     assert not any(request.is_write for request in wire.requests)
-    wire.tell_the_truth()
+    wire.clear_faults()
     await asyncio.sleep(1.1)
     assert (await log.turns(OWNER), await log.head(OWNER)) == before
 
 
-async def test_no_query_of_a_turn_leaves_its_partition(log: CosmosTurnLog, wire: Wire) -> None:
+async def test_no_query_of_a_turn_leaves_its_partition(log: CosmosTurnLog, wire: FaultyTransport) -> None:
     await ask(log, "k1")
     wire.requests.clear()
     turn = await start(log, "k2")
@@ -182,7 +182,7 @@ async def test_no_query_of_a_turn_leaves_its_partition(log: CosmosTurnLog, wire:
 
 
 async def test_a_users_conversations_are_asked_for_with_the_beginning_of_the_key(
-    log: CosmosTurnLog, wire: Wire
+    log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     await log.ensure_conversation(OWNER)
     wire.requests.clear()
@@ -193,14 +193,14 @@ async def test_a_users_conversations_are_asked_for_with_the_beginning_of_the_key
     assert "c.organization_id = @organization_id AND c.user_id = @user_id" in query.body
 
 
-async def cost_of_a_turn(log: CosmosTurnLog, wire: Wire, key: str) -> list[tuple[str, bool]]:
+async def cost_of_a_turn(log: CosmosTurnLog, wire: FaultyTransport, key: str) -> list[tuple[str, bool]]:
     wire.requests.clear()
     await ask(log, key)
     return [(request.method, request.is_query) for request in wire.requests]
 
 
 async def test_a_turn_costs_the_same_requests_however_long_the_conversation(
-    container: Container, log: CosmosTurnLog, wire: Wire
+    container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     costs = [await cost_of_a_turn(log, wire, f"k{n}") for n in range(60)]
     assert costs[2] == costs[59]
@@ -211,7 +211,9 @@ async def test_a_turn_costs_the_same_requests_however_long_the_conversation(
     assert len(sizes) == 61
 
 
-async def test_of_a_long_history_only_what_was_asked_for_is_read(log: CosmosTurnLog, wire: Wire) -> None:
+async def test_of_a_long_history_only_what_was_asked_for_is_read(
+    log: CosmosTurnLog, wire: FaultyTransport
+) -> None:
     for n in range(30):
         await ask(log, f"k{n}")
     wire.requests.clear()
@@ -321,7 +323,7 @@ def asks_for_the_head(request: Request) -> bool:
 
 @pytest.mark.parametrize("moment", ["before the head goes", "before its turns go", "while its turns go"])
 async def test_a_deletion_leaves_a_conversation_alone_that_was_begun_meanwhile(
-    container: Container, log: CosmosTurnLog, wire: Wire, moment: str
+    container: Container, log: CosmosTurnLog, wire: FaultyTransport, moment: str
 ) -> None:
     await ask(log, "k")
 
@@ -349,7 +351,7 @@ def leftover() -> dict[str, Any]:
 
 
 async def test_long_conversations_are_deleted_whole_in_few_requests(
-    container: Container, log: CosmosTurnLog, wire: Wire
+    container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     for n in range(230):
         await start(log, f"k{n}")

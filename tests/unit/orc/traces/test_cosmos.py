@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.storage.cosmos.client import Container
-from devkit.azure.cosmos import Wire, database
+from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
 from orc.traces.cosmos import CosmosTraceStore
@@ -14,24 +14,26 @@ from orc.traces.models import TraceFilter
 
 
 @pytest.fixture
-def wire() -> Wire:
-    return Wire()
+def wire() -> FaultyTransport:
+    return FaultyTransport()
 
 
 @pytest.fixture
-async def container(cosmos_target: Target, wire: Wire) -> AsyncIterator[Container]:
+async def container(cosmos_target: Target, wire: FaultyTransport) -> AsyncIterator[Container]:
     async with database(cosmos_target) as open_database:
         yield open_database(wire).container("traces")
 
 
-async def test_a_trace_whose_confirmation_was_lost_is_kept_once(container: Container, wire: Wire) -> None:
+async def test_a_trace_whose_confirmation_was_lost_is_kept_once(
+    container: Container, wire: FaultyTransport
+) -> None:
     store = CosmosTraceStore(container)
-    wire.lose_writes(408, 503)
+    wire.fail_after_write(408, 503)
     await store.save(trace(1))
     assert await store.page(ORGANIZATION, TraceFilter(), limit=10) == ([trace(1)], None)
 
 
-async def test_a_day_lies_in_one_partition(container: Container, wire: Wire) -> None:
+async def test_a_day_lies_in_one_partition(container: Container, wire: FaultyTransport) -> None:
     store = CosmosTraceStore(container)
     await store.save(trace(1))
     wire.requests.clear()
@@ -41,7 +43,9 @@ async def test_a_day_lies_in_one_partition(container: Container, wire: Wire) -> 
     assert json.loads(asked.partition) == [ORGANIZATION, "2025-03-10"]
 
 
-async def test_a_trace_is_small_and_goes_when_its_time_is_up(container: Container, wire: Wire) -> None:
+async def test_a_trace_is_small_and_goes_when_its_time_is_up(
+    container: Container, wire: FaultyTransport
+) -> None:
     await CosmosTraceStore(container, retention_seconds=3600).save(detailed(1))
     [item] = await container.query("SELECT * FROM c", {}, [ORGANIZATION, "2025-03-10"])
     assert item["ttl"] == 3600

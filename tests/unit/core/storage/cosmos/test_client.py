@@ -9,7 +9,7 @@ from core.errors import DependencyDown
 from core.infra.azure import DependencyMisconfigured
 from core.infra.resilience import ATTEMPTS
 from core.storage.cosmos.client import ETAG, Container, Item, Raced, create, delete, replace, unraced, upsert
-from devkit.azure.cosmos import Wire, database
+from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 
 ADA = ("acme", "ada", "c-1")
@@ -37,12 +37,14 @@ def item(item_id: str, partition: tuple[str, str, str] = ADA, **fields: object) 
 
 
 @pytest.fixture
-def wire() -> Wire:
-    return Wire()
+def wire() -> FaultyTransport:
+    return FaultyTransport()
 
 
 @pytest.fixture
-async def containers(cosmos_target: Target, wire: Wire) -> AsyncIterator[Callable[[str], Container]]:
+async def containers(
+    cosmos_target: Target, wire: FaultyTransport
+) -> AsyncIterator[Callable[[str], Container]]:
     async with database(cosmos_target) as open_database:
         yield open_database(wire).container
 
@@ -85,7 +87,7 @@ async def test_a_missing_container_is_an_error_and_never_an_absent_item(
 @pytest.mark.parametrize("name", ["read", "query"])
 @pytest.mark.parametrize("status", BRIEF)
 async def test_a_read_that_fails_is_repeated_and_never_empty(
-    container: Container, wire: Wire, name: str, status: int
+    container: Container, wire: FaultyTransport, name: str, status: int
 ) -> None:
     await container.create(item("a"))
     found = await CALLS[name](container)
@@ -99,7 +101,7 @@ async def test_a_read_that_fails_is_repeated_and_never_empty(
 
 
 async def test_a_replica_that_is_behind_is_asked_again_and_has_nothing_to_say_of_an_item(
-    container: Container, wire: Wire
+    container: Container, wire: FaultyTransport
 ) -> None:
     await container.create(item("a"))
     wire.fail_reads(404, sub_status=1002)
@@ -110,7 +112,7 @@ async def test_a_replica_that_is_behind_is_asked_again_and_has_nothing_to_say_of
     assert caught.value.retryable
 
 
-async def test_a_read_has_to_be_as_new_as_the_last_write(container: Container, wire: Wire) -> None:
+async def test_a_read_has_to_be_as_new_as_the_last_write(container: Container, wire: FaultyTransport) -> None:
     """The emulator counts writes, and its client shows with every read how many it knows of."""
     await container.create(item("a"))
     await container.batch([create(item("b"))], ADA)
@@ -137,9 +139,9 @@ async def test_an_item_is_created_once(container: Container) -> None:
 
 
 async def test_a_creation_whose_confirmation_was_lost_reads_as_raced(
-    container: Container, wire: Wire
+    container: Container, wire: FaultyTransport
 ) -> None:
-    wire.lose_writes(503)
+    wire.fail_after_write(503)
     with pytest.raises(Raced):
         await container.create(item("a", n=1))
     assert await numbers(container) == {"a": 1}
@@ -269,7 +271,7 @@ async def test_work_that_always_races_is_given_up() -> None:
     assert (caught.value.code, caught.value.retryable) == ("too_many_writers", True)
 
 
-async def test_a_write_after_a_batch_is_seen_as_well(container: Container, wire: Wire) -> None:
+async def test_a_write_after_a_batch_is_seen_as_well(container: Container, wire: FaultyTransport) -> None:
     writes: list[Call] = [
         lambda container: container.upsert(item("a")),
         lambda container: container.create(item("b")),
