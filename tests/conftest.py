@@ -22,6 +22,8 @@ FOREIGN_SETTINGS = (
     "ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "GOOGLE_SEARCH_", "BRAVE_SEARCH_",
 )  # fmt: skip
 KEPT_SETTINGS = {"ORC_REQUIRE_ALL"}
+EMULATORS = {"cosmos_target", "storage_target", "search_target"}
+EMULATED_ADAPTERS = {"cosmos", "azurite", "azure"}
 
 # Azure's Functions runtime needs 3.13: there its tests run with the others, elsewhere through one test.
 ON_3_13 = sys.version_info >= (3, 13)
@@ -100,6 +102,12 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(scope="session")
+def full_size(request: pytest.FixtureRequest) -> bool:
+    """Whether campaigns run at full size (`--campaigns`) or at the smallest size that can find a bug."""
+    return bool(request.config.getoption("--campaigns"))
+
+
 @pytest.fixture
 def handbook() -> Path:
     """The sample document that ships with the repository."""
@@ -125,9 +133,34 @@ def refuse_skip(report: Report) -> Report:
     return report
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--campaigns", action="store_true", help="run campaigns too, and at their full size")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "contract(port): what every adapter of this port must do")
-    config.addinivalue_line("markers", "thorough: more of the same, for `pytest -m thorough`, not every run")
+    config.addinivalue_line("markers", "campaign: takes minutes; runs with --campaigns only")
+    config.addinivalue_line("markers", "emulator: needs an emulator of an Azure service; set by conftest.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect campaigns unless asked for, and mark the tests that start an emulator."""
+    for item in items:
+        if needs_emulator(item):
+            item.add_marker("emulator")
+    if config.getoption("--campaigns"):
+        return
+    campaigns = [item for item in items if item.get_closest_marker("campaign")]
+    items[:] = [item for item in items if item not in campaigns]
+    config.hook.pytest_deselected(items=campaigns)
+
+
+def needs_emulator(item: pytest.Item) -> bool:
+    """Whether a test uses a fixture of an Azure service, directly or by its `adapter` parameter."""
+    if EMULATORS & set(getattr(item, "fixturenames", ())):
+        return True
+    call = getattr(item, "callspec", None)
+    return call is not None and call.params.get("adapter") in EMULATED_ADAPTERS
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

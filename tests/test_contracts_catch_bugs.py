@@ -21,9 +21,9 @@ INSTALLED = azurite.PROGRAM.exists() and cosmos_emulator.PACKAGE.exists()
     ("bug", "suite", "adapter"),
     [
         ("ignore_etags", TURN_LOG, "cosmos"),
-        ("share_partitions", TURN_LOG, "cosmos"),
-        ("forget_keys", TURN_LOG, "cosmos"),
-        ("write_over_others", QUEUE, "azurite"),
+        pytest.param("share_partitions", TURN_LOG, "cosmos", marks=pytest.mark.campaign),
+        pytest.param("forget_keys", TURN_LOG, "cosmos", marks=pytest.mark.campaign),
+        pytest.param("write_over_others", QUEUE, "azurite", marks=pytest.mark.campaign),
     ],
 )
 def test_a_broken_rule_is_caught(bug: str, suite: str, adapter: str) -> None:

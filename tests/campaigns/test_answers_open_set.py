@@ -1,4 +1,7 @@
-"""Answers over the open set, through the running product: refusals, citations, quotes, and what is kept."""
+"""Answers over the open question set, through the running product: refusals, citations, stored answers.
+
+A campaign asks every question, the suite every eighth.
+"""
 
 import pytest
 
@@ -6,13 +9,20 @@ from devkit.shared_data import SHARED, needs_shared
 from evals.answers import Results, Share, run
 
 OPEN = SHARED / "data" / "open"
+QUESTION_FILES = ("questions.jsonl", "unanswerable.jsonl")
 
 pytestmark = needs_shared
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
-    return run(OPEN / "questions.jsonl", OPEN / "unanswerable.jsonl")
+def results(full_size: bool, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("questions")
+    (folder / "docs").symlink_to(OPEN / "docs")
+    for name in QUESTION_FILES:
+        lines = (OPEN / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / name).write_text("".join(lines[:: 1 if full_size else 8]), encoding="utf-8")
+    answerable, unanswerable = (folder / name for name in QUESTION_FILES)
+    return run(answerable, unanswerable)
 
 
 @pytest.fixture(scope="module")
@@ -20,16 +30,18 @@ def shares(results: Results) -> dict[str, Share]:
     return {share.name: share for share in results.shares()}
 
 
-def test_questions_without_an_answer_are_refused_and_others_are_not(shares: dict[str, Share]) -> None:
+def test_questions_without_an_answer_are_refused_and_others_are_not(
+    shares: dict[str, Share], full_size: bool
+) -> None:
     assert shares["unanswerable, and refused"].value >= 0.8
-    assert shares["unanswerable, and refused"].total == 25
+    assert shares["unanswerable, and refused"].total == (25 if full_size else 4)
     assert shares["answerable, but refused"].value <= 0.1
-    assert shares["answerable, but refused"].total == 160
+    assert shares["answerable, but refused"].total == (160 if full_size else 20)
 
 
-def test_every_citation_is_verified(results: Results) -> None:
+def test_every_citation_is_verified(results: Results, full_size: bool) -> None:
     cited = [(checked.answered.question.id, checked.citation) for checked in results.citations]
-    assert len(cited) > 300
+    assert len(cited) > (300 if full_size else 30)
     assert [(question, citation.quote) for question, citation in cited if not citation.verified] == []
 
 

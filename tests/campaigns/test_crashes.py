@@ -1,4 +1,4 @@
-"""Processes that are killed: what was answered stays, what was not can be asked again, all comes back."""
+"""Killed processes: answers stay, open questions can be asked again, every process restarts."""
 
 import os
 import signal
@@ -134,9 +134,8 @@ def live_and_die(folder: Path) -> tuple[int, int]:
             return interrupted, len(witness.acknowledged)
 
 
-def test_no_answer_is_lost_when_the_api_is_killed_and_every_other_question_can_be_asked_again(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.campaign
+def test_a_killed_api_loses_no_answer_and_accepts_every_open_question_again(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         lives = list(pool.map(live_and_die, [tmp_path / str(number) for number in range(LIVES)]))
     for interrupted, stored in lives:
@@ -159,7 +158,7 @@ def local(breakable: System, double: OpenAIDouble) -> System:
     return breakable
 
 
-def test_a_tools_server_that_dies_in_mid_call_fails_the_turn_at_worst_and_comes_back(
+def test_a_tools_server_killed_during_a_call_fails_at_most_that_turn_and_restarts(
     local: System, double: OpenAIDouble
 ) -> None:
     double.script = SLOW.model_copy()
@@ -186,7 +185,7 @@ def test_a_tools_server_that_dies_in_mid_call_fails_the_turn_at_worst_and_comes_
         answered(ask(client, conversation_id, "a.txt"))
 
 
-def test_a_tools_server_that_died_between_turns_is_started_again(local: System, double: OpenAIDouble) -> None:
+def test_a_tools_server_killed_between_turns_restarts(local: System, double: OpenAIDouble) -> None:
     with local.client() as client:
         conversation_id = conversation_with(client, "a.txt")
         tools_process(local).kill()
@@ -198,7 +197,7 @@ def test_a_tools_server_that_died_between_turns_is_started_again(local: System, 
         answered(ask(client, conversation_id, "a.txt"))
 
 
-def test_after_a_crash_readers_come_back_to_answered_and_interrupted_turns(
+def test_after_a_crash_readers_can_resume_answered_and_interrupted_turns(
     local: System, double: OpenAIDouble
 ) -> None:
     with local.client() as client:

@@ -1,4 +1,4 @@
-"""The campaign through faults: the product stands it, and each planted bug is found by its check."""
+"""Turns under injected faults: the product passes, and each planted bug is found by its check."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -33,31 +33,33 @@ async def fought(prepared: Arena, plan: Plan, *command: str) -> Verdict:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_no_turn_is_lost_doubled_reordered_or_stuck(prepared: Arena) -> None:
-    verdict = await fought(prepared, replace(SMALL, instances=2), *INSTANCE)
+async def test_no_turn_is_lost_doubled_reordered_or_stuck(prepared: Arena, full_size: bool) -> None:
+    plan = Plan() if full_size else replace(SMALL, instances=2)
+    verdict = await fought(prepared, plan, *INSTANCE)
     assert [(check.name, check.findings) for check in verdict.checks if check.findings] == []
-    assert verdict.check("acknowledged turns lost").of == SMALL.conversations * SMALL.turns
+    assert verdict.check("acknowledged turns lost").of == plan.conversations * plan.turns * plan.seeds
 
 
-async def test_the_same_holds_on_cosmos_db() -> None:
+async def test_the_same_holds_on_cosmos_db(full_size: bool) -> None:
+    plan = Plan(store=Store.COSMOS) if full_size else replace(SMALL, store=Store.COSMOS)
     async with arena(Store.COSMOS) as built:
-        verdict = await fought(built, SMALL, *INSTANCE)
+        verdict = await fought(built, plan, *INSTANCE)
     assert [(check.name, check.findings) for check in verdict.checks if check.findings] == []
-    assert verdict.check("acknowledged turns lost").of == SMALL.conversations * SMALL.turns
+    assert verdict.check("acknowledged turns lost").of == plan.conversations * plan.turns * plan.seeds
 
 
 @pytest.mark.parametrize(
     ("bug", "plan", "found_by"),
     [
         ("acknowledge_without_writing", SMALL, "acknowledged turns lost"),
-        pytest.param("forget_the_key", SMALL, "turns duplicated", marks=pytest.mark.thorough),
-        pytest.param("swap_two_turns", SMALL, "turns out of order", marks=pytest.mark.thorough),
-        pytest.param("never_let_go", IMPATIENT, "turns stuck", marks=pytest.mark.thorough),
+        pytest.param("forget_the_key", SMALL, "turns duplicated", marks=pytest.mark.campaign),
+        pytest.param("swap_two_turns", SMALL, "turns out of order", marks=pytest.mark.campaign),
+        pytest.param("never_let_go", IMPATIENT, "turns stuck", marks=pytest.mark.campaign),
         pytest.param(
             "store_with_the_answer",
             SMALL,
             "questions asked before they were stored",
-            marks=pytest.mark.thorough,
+            marks=pytest.mark.campaign,
         ),
     ],
 )
@@ -98,11 +100,11 @@ def found(conversation: Conversation) -> set[str]:
     return {check.name for check in examine([conversation]) if check.findings}
 
 
-def test_nothing_is_found_where_nothing_is_wrong(sound: Conversation) -> None:
+def test_a_sound_history_has_no_findings(sound: Conversation) -> None:
     assert found(sound) == set()
 
 
-def test_an_answer_that_is_stored_otherwise_is_lost(sound: Conversation) -> None:
+def test_an_answer_that_differs_from_the_stored_one_counts_as_lost(sound: Conversation) -> None:
     sound.turns[0]["result"] = {**sound.turns[0]["result"], "answer": "another"}
     assert found(sound) == {"acknowledged turns lost"}
 

@@ -1,4 +1,4 @@
-"""The search for secrets and texts in what comes out: the product leaks none, and a planted leak is found."""
+"""The leak scan: the product leaks no secret and no text, and a planted leak is found."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ QUIET = Console(quiet=True)
 PLANTS = Path(__file__).parent / "plants"
 
 
-def test_no_secret_and_no_text_gets_out(tmp_path: Path) -> None:
+def test_no_secret_and_no_text_leaks(tmp_path: Path) -> None:
     verdict = campaign(tmp_path, QUIET)
     assert [check for check in verdict.checks if not check.ok] == []
     assert verdict.check(ACTS).of > 30
@@ -25,13 +25,13 @@ def test_a_planted_leak_is_found(tmp_path: Path) -> None:
     assert verdict.check(LOGGED_SECRETS).findings
 
 
-@pytest.mark.thorough
-def test_vendors_that_may_write_what_they_like_are_found(tmp_path: Path) -> None:
+@pytest.mark.campaign
+def test_verbose_vendor_logs_are_found(tmp_path: Path) -> None:
     verdict = campaign(tmp_path, QUIET, first=1, plant=PLANTS / "chatty")
     assert verdict.check(LOGGED_TEXTS).findings
 
 
-def test_a_canary_is_found_wherever_it_stands() -> None:
+def test_a_canary_is_found_anywhere_in_the_output() -> None:
     assert sightings(b"before quokka1 after quokka1", ["quokka1", "quokka2"]) == [
         "before quokka1 after quokka1",
         "before quokka1 after quokka1",

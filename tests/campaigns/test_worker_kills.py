@@ -20,7 +20,7 @@ from core.models import Document, DocumentStatus
 from core.names import BlobPath, Owner
 from devkit.shared_data import HANDBOOK
 
-KILLS = 50
+KILLS, FULL_KILLS = 10, 50
 LOT = 20
 LINES = 1500
 MOST_SECONDS = 30.0
@@ -193,14 +193,15 @@ def left_over(data_dir: Path) -> Counter[str]:
         return +Counter({table: connection.execute(query).fetchone()[0] for table, query in counts.items()})
 
 
-async def test_killed_workers_lose_nothing_and_do_nothing_twice(tmp_path: Path) -> None:
+async def test_killed_workers_lose_nothing_and_do_nothing_twice(tmp_path: Path, full_size: bool) -> None:
     random.seed(2)
+    wanted = FULL_KILLS if full_size else KILLS
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     kills = lots = 0
     seen: set[str] = set()
     async with open_documents(CoreSettings(data_dir=killed)) as documents:
         with workers_on(killed) as workers:
-            while kills < KILLS:
+            while kills < wanted:
                 if not await documents.stores.catalog.unfinished():
                     await put_lot(documents, tmp_path, lots)
                     lots += 1

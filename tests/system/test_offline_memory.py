@@ -1,4 +1,4 @@
-"""What was said in turn 3 is known in turn 200, by the offline model, among questions about a document."""
+"""The offline model recalls in a late turn what the user said in turn 3, among questions about a document."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from devkit.shared_data import HANDBOOK
 from devkit.system import running, upload
 
 CONVERSATION = "0d9c2f0a-6a6e-4d0a-9a44-5b0f5a3d8c22"
+LAST_TURN = 60
 QUESTIONS = (
     "How many days of leave does a new employee get?",
     "How soon must a lost device be reported?",
@@ -13,7 +14,7 @@ QUESTIONS = (
 )
 
 
-def test_a_fact_of_turn_3_is_recalled_in_turn_200(tmp_path: Path) -> None:
+def test_a_fact_of_turn_3_is_recalled_in_a_late_turn(tmp_path: Path) -> None:
     with running(tmp_path) as system, system.client() as client:
         assert upload(client, CONVERSATION, HANDBOOK).status_code == 201
 
@@ -26,7 +27,7 @@ def test_a_fact_of_turn_3_is_recalled_in_turn_200(tmp_path: Path) -> None:
         assert "7431-K" not in ask("What is my badge number?")
         ask(QUESTIONS[0], HANDBOOK.name)
         ask("My badge number is 7431-K.")
-        for seq in range(4, 200):
+        for seq in range(4, LAST_TURN):
             if seq % 4:
                 ask(f"Thank you for number {seq}.")
             else:
