@@ -135,7 +135,7 @@ def test_every_module_says_why_it_is_there() -> None:
     assert not silent
 
 
-def test_importing_a_module_writes_nothing_and_reaches_nobody(tmp_path: Path) -> None:
+def test_importing_a_module_does_no_io(tmp_path: Path) -> None:
     names = [module for module in modules() if not module.endswith("__main__")]
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "devkit.watched_import", *names]

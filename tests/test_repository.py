@@ -73,7 +73,7 @@ def test_what_azure_and_readers_look_for_is_in_its_place(place: str) -> None:
     assert path.is_dir() if place.endswith("/") else path.is_file()
 
 
-def test_no_file_names_a_place_on_somebodys_machine() -> None:
+def test_no_file_names_a_path_of_a_machine() -> None:
     assert findings(MACHINE_PATH) == []
 
 

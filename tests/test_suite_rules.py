@@ -44,7 +44,7 @@ def test_skips_are_allowed_at_the_desk(tmp_path: Path) -> None:
     assert run.returncode == 0
 
 
-def test_every_kind_of_skip_fails_with_its_reason_where_all_is_required(tmp_path: Path) -> None:
+def test_every_kind_of_skip_fails_with_its_reason_under_require_all(tmp_path: Path) -> None:
     run = run_skipping_tests(tmp_path, ORC_REQUIRE_ALL="1")
     assert run.returncode == 1
     assert "skipped in" not in run.stdout

@@ -43,7 +43,7 @@ def break_down(start: Message) -> None:
 
 
 def invent_a_status(start: Message) -> None:
-    """What is done is answered with a status that no document tells of."""
+    """Successful requests get an undocumented status."""
     if start["status"] == 200:
         start["status"] = 202
 

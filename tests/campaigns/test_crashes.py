@@ -35,7 +35,7 @@ STREAM = {"accept": "text/event-stream"}
 
 @dataclass
 class Witness:
-    """Asks one conversation of one Orc, and remembers what it was told. Keys double as questions."""
+    """Asks in one conversation and records what was acknowledged. Keys double as questions."""
 
     system: System
     double: OpenAIDouble

@@ -20,7 +20,7 @@ from tests.system.steps import wait_until
 WINDOW = 16_384
 CONVERSATION = "5b6f0c3e-2f57-4a3e-9f53-7a1f0c9d1e11"
 FACT, ASKED = "My badge number is 7431-K.", "What is my badge number?"
-TALK = "Understood. " + "I keep to what you told me and to what the documents say. " * 12
+TALK = "Understood. " + "I keep to what you said and to what the documents say. " * 12
 LONG = "Please bear in mind all of this before you go on. " * 190
 FILLER = (
     "Entries of this register are made by the clerk of the section on the day of receipt, and are checked by"
@@ -115,8 +115,8 @@ def answer(asked: ChatRequest) -> Reply | None:
                 return Reply(text=f"{sentence} [S{source.number}]")
         return default_reply(asked)
     if "badge number" in asked.question and "?" in asked.question:
-        told = re.search(r"badge number is ([\w-]+)", asked.prompt)
-        return Reply(text=f"It is {told[1]}." if told else "You have not told me.")
+        found = re.search(r"badge number is ([\w-]+)", asked.prompt)
+        return Reply(text=f"It is {found[1]}." if found else "You have not said.")
     return Reply(text=TALK)
 
 

@@ -1,4 +1,4 @@
-"""Workers killed in the midst of their work: every document is completed once, as if nothing had happened."""
+"""Workers killed during their work: every document is completed once, as without kills."""
 
 import asyncio
 import os
@@ -92,7 +92,7 @@ def owner_of(lot: int) -> Owner:
 
 
 async def put_lot(documents: Documents, folder: Path, lot: int) -> None:
-    """Documents that nobody has read yet: long texts, of which some are the same, and real PDFs."""
+    """Unprocessed documents: long texts, some of them identical, and real PDFs."""
     for number in range(LOT):
         if number % 10 == 9:
             name, content = f"handbook-{number}.pdf", HANDBOOK.read_bytes() + f"\n%{lot} {number}\n".encode()
@@ -152,7 +152,7 @@ async def leases(documents: Documents) -> set[str]:
 
 
 async def jobs(documents: Documents) -> list[str]:
-    """The lease of each job; empty where nobody has begun it."""
+    """The lease of each job; empty if it has not begun."""
     query = "SELECT lease FROM jobs"
     rows = await documents.backends.file.read(lambda connection: connection.execute(query).fetchall())
     return [row["lease"] for row in rows]

@@ -144,7 +144,7 @@ async def test_puts_and_deletes_at_the_same_time_lose_nothing(
     assert [blob.path.file for blob in await store.list_in(OWNER)] == [f"kept-{n}.txt" for n in range(8)]
 
 
-async def test_each_of_many_puts_gets_the_properties_of_its_own_bytes(
+async def test_concurrent_puts_each_return_the_properties_of_their_bytes(
     store: BlobStore, tmp_path: Path
 ) -> None:
     sources = [tmp_path / f"{size}" for size in range(1, 25)]
@@ -171,7 +171,7 @@ async def test_a_reader_never_sees_half_of_a_put(store: BlobStore, write: Callab
     await replacing
 
 
-async def test_ping_passes_where_the_store_works(store: BlobStore) -> None:
+async def test_ping_passes_if_the_store_works(store: BlobStore) -> None:
     await store.ping()
 
 
@@ -188,7 +188,7 @@ async def test_files_of_any_size_come_back_as_they_were(
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-async def test_a_name_means_itself_whatever_it_looks_like_in_an_address(
+async def test_a_name_that_looks_url_encoded_is_taken_literally(
     store: BlobStore, write: Callable[[bytes], Path], name: str
 ) -> None:
     path = BlobPath(OWNER, name)

@@ -213,7 +213,7 @@ async def test_an_owner_never_sees_or_touches_records_of_another(catalog: Catalo
     assert await catalog.get(OWNER, [mine.document_id]) == [mine]
 
 
-async def test_documents_of_one_name_are_told_apart_by_their_owners(catalog: Catalog) -> None:
+async def test_documents_of_one_name_are_distinguished_by_owner(catalog: Catalog) -> None:
     owners = [OWNER, *NEIGHBOURS]
     documents = [document("a.pdf", owner, etag=str(owner)) for owner in owners]
     for each in documents:
@@ -228,7 +228,9 @@ async def test_documents_of_one_name_are_told_apart_by_their_owners(catalog: Cat
 
 
 @pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
-async def test_a_stolen_id_reaches_nothing_of_its_owner(catalog: Catalog, neighbour: Owner) -> None:
+async def test_a_stolen_id_gives_no_access_to_its_owners_documents(
+    catalog: Catalog, neighbour: Owner
+) -> None:
     mine = document()
     forged = document(owner=neighbour, etag="forged").model_copy(update={"document_id": mine.document_id})
     await catalog.save(mine)
@@ -329,7 +331,7 @@ async def test_saves_of_two_processes_at_once_are_all_kept(pair: Pair) -> None:
         assert await catalog.list_in(OWNER) == documents
 
 
-async def test_ping_passes_where_the_catalog_works(catalog: Catalog) -> None:
+async def test_ping_passes_if_the_catalog_works(catalog: Catalog) -> None:
     await catalog.ping()
 
 

@@ -209,7 +209,7 @@ async def test_of_many_with_the_same_bytes_one_at_a_time_is_done(pair: tuple[Job
     assert sorted(done) == [copy.blob_name for copy in copies]
 
 
-async def test_a_claim_takes_the_very_job_unless_somebody_holds_it(queue: JobQueue) -> None:
+async def test_a_claim_takes_that_job_unless_it_is_leased(queue: JobQueue) -> None:
     wanted = document("wanted")
     await queue.enqueue(document("first"), JobKind.INGEST)
     claimed = await queue.claim(wanted, JobKind.INGEST, SECONDS)
@@ -228,7 +228,7 @@ async def test_of_many_claims_at_once_one_succeeds(pair: tuple[JobQueue, JobQueu
         await pair[1].renew(claimed[0], SECONDS)
 
 
-async def test_progress_is_told_while_the_job_is_held(queue: JobQueue) -> None:
+async def test_progress_is_reported_while_the_job_is_leased(queue: JobQueue) -> None:
     await queue.enqueue(document("a"), JobKind.INGEST)
     job = await queue.lease(SECONDS)
     assert job is not None
@@ -241,7 +241,7 @@ async def test_progress_is_told_while_the_job_is_held(queue: JobQueue) -> None:
     assert await queue.progress("no-such-document") == {}
 
 
-async def test_deleting_leaves_only_what_somebody_holds(queue: JobQueue) -> None:
+async def test_deletion_leaves_only_leased_jobs(queue: JobQueue) -> None:
     held = document("a")
     await queue.enqueue(held, JobKind.INGEST)
     job = await queue.lease(SECONDS)

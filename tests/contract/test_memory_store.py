@@ -88,7 +88,7 @@ async def test_the_same_write_made_twice_counts_as_written(store: MemoryStore) -
     assert stored is not None and stored.version == 1
 
 
-async def test_nobody_else_reads_writes_over_or_deletes_it(store: MemoryStore) -> None:
+async def test_another_owner_cannot_read_overwrite_or_delete_it(store: MemoryStore) -> None:
     assert await store.write(OWNER, version(0))
     for stranger in STRANGERS:
         assert await store.read(stranger) is None
@@ -97,7 +97,7 @@ async def test_nobody_else_reads_writes_over_or_deletes_it(store: MemoryStore) -
     assert await store.read(OWNER) == version(0).model_copy(update={"version": 1})
 
 
-async def test_what_is_deleted_is_gone_and_may_be_written_anew(store: MemoryStore) -> None:
+async def test_a_deleted_memory_can_be_written_again(store: MemoryStore) -> None:
     await store.delete(OWNER)
     assert await store.write(OWNER, version(0))
     await store.delete(OWNER)
@@ -125,7 +125,7 @@ async def test_a_write_whose_confirmation_was_lost_counts_as_written(
         assert stored is not None and stored.version == (1 if is_first else 2)
 
 
-async def test_a_memory_expires_where_the_settings_say_so(cosmos_target: Target) -> None:
+async def test_a_memory_expires_if_the_settings_say_so(cosmos_target: Target) -> None:
     async with database(cosmos_target) as open_database:
         container = open_database().container("memory")
         await CosmosMemoryStore(container, retention_seconds=60).write(OWNER, version(0))

@@ -144,7 +144,7 @@ async def test_boxes_go_when_their_page_is_replaced_or_deleted(store: PageStore)
     assert await store.boxes("d1", 1) == b""
 
 
-async def test_a_copy_has_all_pages_and_boxes_in_place_of_its_own(pair: tuple[PageStore, PageStore]) -> None:
+async def test_a_copy_replaces_all_pages_and_boxes_of_its_target(pair: tuple[PageStore, PageStore]) -> None:
     await pair[0].save("d1", [*BOXED, PAGES[2]])
     await pair[0].save("d2", [Page(number=7, text="old", boxes=bytes(8)), Page(number=2, text="old")])
     await pair[0].copy("d1", "d2")

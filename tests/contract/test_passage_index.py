@@ -91,7 +91,7 @@ async def test_only_documents_in_the_scope_are_found(index: PassageIndex) -> Non
 @pytest.mark.parametrize(
     "odd", ["*", "", "plan,other", "plan', 'other", "x' or document_id ne 'x", '"]', "%", "pl\x00an", "ä"]
 )
-async def test_an_id_that_no_document_has_reaches_nothing(index: PassageIndex, odd: str) -> None:
+async def test_an_unknown_document_id_matches_nothing(index: PassageIndex, odd: str) -> None:
     await save(index, "plan", PLAN)
     await save(index, "other", OTHER)
     assert await index.search("deductible", [odd], 5) == []
@@ -160,14 +160,14 @@ async def test_a_document_without_text_is_indexed_but_has_no_hits(index: Passage
     assert await index.get("empty") == []
 
 
-async def test_what_is_indexed_is_told_apart(index: PassageIndex) -> None:
+async def test_indexed_versions_are_distinguished(index: PassageIndex) -> None:
     await save(index, "plan", PLAN)
     assert await index.indexed(["plan", "other"]) == {"plan"}
     assert await index.indexed([]) == set()
 
 
 async def test_hits_are_the_best_first_and_at_most_top_k(index: PassageIndex) -> None:
-    await save(index, "plan", ["The plan of the plan.", "A plan and much else that is told here.", "Plan."])
+    await save(index, "plan", ["The plan of the plan.", "A plan and much else besides.", "Plan."])
     hits = await index.search("plan", ["plan"], 2)
     assert len(hits) == 2
     assert hits[0].score >= hits[1].score
@@ -300,7 +300,7 @@ async def test_a_word_of_endless_length_is_no_error(index: PassageIndex) -> None
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(query=st.one_of(st.text(), st.lists(st.sampled_from(OPERATORS)).map(" ".join)))
-async def test_no_query_is_an_error_or_reaches_out_of_scope(index: PassageIndex, query: str) -> None:
+async def test_no_query_fails_or_leaves_its_scope(index: PassageIndex, query: str) -> None:
     if not await index.indexed(["plan", "other"]):
         await save(index, "plan", PLAN)
         await save(index, "other", OTHER)

@@ -120,7 +120,7 @@ async def test_a_page_has_a_cursor_only_if_there_is_more(store: TraceStore) -> N
     assert (await store.page(ORGANIZATION, EVERY, limit=2))[1] is not None
 
 
-async def test_a_cursor_from_elsewhere_is_refused(store: TraceStore) -> None:
+async def test_a_foreign_cursor_is_refused(store: TraceStore) -> None:
     with pytest.raises(InvalidInput):
         await store.page(ORGANIZATION, EVERY, limit=2, cursor="nonsense")
 

@@ -30,7 +30,7 @@ REFS = [FileRef(file_id="file-1", blob_name="a.pdf"), FileRef(file_id="file-2", 
 
 
 class Clock:
-    """A clock that stands still until it is told to go on."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = datetime(2025, 1, 1, tzinfo=UTC)
@@ -162,7 +162,7 @@ async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock
 
 
 @pytest.mark.parametrize("said", ["the same", "something else", "nothing"])
-async def test_a_result_is_kept_as_it_is_whatever_the_message_says(log: TurnLog, said: str) -> None:
+async def test_a_result_is_stored_unchanged(log: TurnLog, said: str) -> None:
     citation = Citation(
         document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="é", start=1, end=4, verified=True
     )
@@ -194,7 +194,7 @@ async def test_twenty_concurrent_turns_from_several_processes_have_gapless_seq(o
     assert (head.turn_count, head.version) == (20, 41)
 
 
-async def test_twenty_questions_at_once_from_two_processes_lose_none_and_leave_no_gap(
+async def test_twenty_concurrent_questions_of_two_processes_lose_none_and_leave_no_gap(
     open_log: OpenLog,
 ) -> None:
     logs = [await open_log() for _ in range(2)]
@@ -373,7 +373,7 @@ async def test_an_attempt_of_a_deleted_conversation_cannot_write_into_its_succes
         await log.commit(OWNER, "k", old.attempt, answer())
 
 
-async def test_an_answer_after_the_lease_counts_if_nobody_took_over(log: TurnLog, clock: Clock) -> None:
+async def test_an_answer_after_the_lease_counts_unless_another_took_over(log: TurnLog, clock: Clock) -> None:
     turn = await start(log, "k")
     clock.advance(LEASE * 10)
     await log.commit(OWNER, "k", turn.attempt, answer())
@@ -506,7 +506,7 @@ async def test_an_upload_makes_a_conversation_once(log: TurnLog) -> None:
 
 
 @pytest.mark.parametrize("stranger", STRANGERS, ids=str)
-async def test_nothing_of_a_conversation_is_in_a_strangers_reach(log: TurnLog, stranger: Owner) -> None:
+async def test_another_owner_cannot_access_a_conversation(log: TurnLog, stranger: Owner) -> None:
     turn = await start(log, "k")
     mine = await log.turns(OWNER), await log.head(OWNER)
     assert await log.head(stranger) is None

@@ -237,7 +237,7 @@ def cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
-async def test_vectors_of_another_embedder_are_passed_over_and_told(
+async def test_vectors_of_another_embedder_are_skipped_and_reported(
     opened: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with opened("old") as old, opened("new") as new:

@@ -1,4 +1,4 @@
-"""The part of Azure's host that stands before a worker, as an HTTPX transport.
+"""The part of Azure's host in front of a worker, as an HTTPX transport.
 
 For each request it picks the function by its route, sends the worker an invocation, and forwards the raw
 request to the worker's own HTTP server, with the headers that Azure's host sets: which invocation the
@@ -20,7 +20,7 @@ LOCAL = "127.0.0.1"
 class HostTransport(httpx.BaseTransport):
     """Sends requests through the functions of a worker, as a caller at the address `caller`.
 
-    A response tells in its extension `function` which one answered.
+    A response names the function that answered in its extension `function`.
     """
 
     def __init__(self, worker: Worker, folder: Path, caller: str = LOCAL) -> None:

@@ -83,7 +83,7 @@ def test_the_host_outlasts_a_turn() -> None:
 
 
 def test_the_host_outlasts_the_reading_of_a_document() -> None:
-    """It would end the process, and the next one would begin anew and be ended as well."""
+    """It would end the process, and then every process that replaces it."""
     settings = Settings()
     assert settings.extraction_seconds + settings.ocr_seconds + 600 < function_timeout()
 

@@ -145,7 +145,7 @@ def test_a_message_that_comes_twice_does_nothing_the_second_time(
     assert kinds_queued(elsewhere, path) == set()
 
 
-def test_a_job_that_somebody_holds_is_left_to_them(
+def test_a_leased_job_is_left_to_its_holder(
     worker: Worker, client: httpx.Client, conversation: str, elsewhere: Elsewhere[Job | None]
 ) -> None:
     path = path_in(conversation)
@@ -179,7 +179,7 @@ def test_a_message_about_a_document_that_is_gone_does_nothing(
 
 
 @pytest.mark.parametrize("text", ["", "no json", '{"kind": "ingest"}'])
-def test_a_message_that_is_no_notice_fails_so_that_somebody_sees_it(worker: Worker, text: str) -> None:
+def test_an_invalid_message_fails_visibly(worker: Worker, text: str) -> None:
     with pytest.raises(WorkerError):
         worker.call("ingest", string=text)
 

@@ -40,7 +40,7 @@ def test_every_function_is_indexed(worker: Worker) -> None:
 
 
 def test_no_function_asks_for_a_key(worker: Worker) -> None:
-    """Whoever calls is authenticated by the API itself, never by a secret in a URL."""
+    """The API itself authenticates every caller, never by a secret in a URL."""
     called = [function.trigger for function in worker.functions if function.is_http]
     assert {trigger["authLevel"] for trigger in called} == {"ANONYMOUS"}
 
@@ -124,7 +124,7 @@ def test_both_functions_answer_many_callers_at_once(
     assert len({answer.json()["conversation_id"] for answer in answers}) == 8
 
 
-def test_the_runtimes_own_routing_does_not_reach_the_api(client: httpx.Client, worker: Worker) -> None:
+def test_the_runtimes_own_routing_does_not_affect_the_api(client: httpx.Client, worker: Worker) -> None:
     """Had the API the runtime's scope as it is, it would look for its routes in the runtime's router."""
 
     async def link(request: Request) -> str:
@@ -178,7 +178,7 @@ def test_the_trace_that_the_host_begins_is_the_answers_trace(client: httpx.Clien
     assert response.headers["x-trace-id"] == response.request.headers["traceparent"].split("-")[1]
 
 
-def test_the_local_user_does_not_answer_to_callers_from_elsewhere(worker: Worker) -> None:
-    """The worker's peer is always the host on loopback; who called stands in the forwarded headers."""
+def test_the_local_user_is_refused_to_remote_callers(worker: Worker) -> None:
+    """The worker's peer is always the host on loopback; the forwarded headers name the caller."""
     with client_of(worker, "203.0.113.7") as stranger:
         assert_problem(stranger.get("/conversations"), 401)

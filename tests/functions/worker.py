@@ -52,7 +52,7 @@ class Function:
 
 
 class WorkerServer(uvicorn.Server):
-    """The worker's HTTP server, within reach: the runtime would keep it where nobody can watch or stop it."""
+    """The worker's HTTP server, accessible to the test, which has to watch and stop it."""
 
     def __init__(self, listening: "asyncio.Future[WorkerServer]", config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -115,7 +115,7 @@ class Worker:
         _check(await runtime.invocation_request(_request(invocation_request=invocation)))
 
     async def live(self) -> None:
-        """Serve until told to stop, then end the requests that are left."""
+        """Serve until asked to stop, then end the remaining requests."""
         await self._stopped.wait()
         self._server.config.timeout_graceful_shutdown = STOP_SECONDS
         self._server.should_exit = True

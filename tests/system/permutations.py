@@ -69,7 +69,7 @@ class Permutation:
     """A question, the settings and documents that it meets, what the model says, and what must come of it.
 
     `asked` is what the model is asked for, `tools` the tools with how they end, `actions` the verdicts on
-    the answers, `cites` whose pages are cited and verified; `says` is told of how the turn went, or failed.
+    the answers, `cites` whose pages are cited and verified; `says` receives how the turn went, or failed.
     `earlier` was asked before: `/api/orc` has it stored, chats send it along with its answer.
     Unless it says otherwise, the documents are searched once, and one of them bears the answer out.
     """
@@ -144,13 +144,13 @@ class Doors:
     def _run(self, permutation: Permutation, way: str, place: str | None) -> Run:
         said = self._earlier(permutation, place)
         self._double.responder = model = Model(permutation.talk)
-        path, _, events = way.partition(" as ")
+        path, _, rendering = way.partition(" as ")
         body = {**permutation.body, **_asking(path, permutation.question, said, place)}
-        if events or path.endswith("/stream"):
+        if rendering or path.endswith("/stream"):
             with self._client.stream("POST", f"/{path}", json=body, headers=STREAM) as response:
                 assert response.status_code == 200, response.read()
-                told = list(read_events(response))
-            return Run(told[-1][2].get("status", 200), told[-1][2], told, model.asked)
+                events = list(read_events(response))
+            return Run(events[-1][2].get("status", 200), events[-1][2], events, model.asked)
         response = self._client.post(f"/{path}", json=body)
         return Run(response.status_code, response.json(), self._events_of(response, place), model.asked)
 
@@ -184,9 +184,9 @@ def running_with_doubles(
 
 
 def told_by(run: Run) -> list[object]:
-    """What was asked of the model and told to the caller, to be compared with the same turn elsewhere."""
-    told: list[object] = comparable([run.asked, *joined(run.events)])
-    return told
+    """What the model was asked and the caller received, to compare with the same turn in another system."""
+    exchanged: list[object] = comparable([run.asked, *joined(run.events)])
+    return exchanged
 
 
 def _asking(path: str, question: str, said: list[Json], place: str | None) -> Json:

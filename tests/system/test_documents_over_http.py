@@ -57,7 +57,7 @@ def index_everything(system: System) -> None:
     asyncio.run(drain())
 
 
-def test_an_upload_can_be_asked_at_once_whatever_its_size(idle: System) -> None:
+def test_a_new_upload_of_any_size_can_be_asked_about_at_once(idle: System) -> None:
     with idle.client() as client:
         conversation_id = new_id()
         for name, text in (("short.txt", SHORT), ("long.txt", LONG)):

@@ -115,7 +115,7 @@ def obey(asked: ChatRequest) -> Reply | None:
     """Call the tool, or say the text, that the newest order in the prompt asks for."""
     messages = asked.body["messages"]
     if messages[-1]["role"] == "tool":
-        return Reply(text=f"I was told: {messages[-1]['content']}")
+        return Reply(text=f"I received: {messages[-1]['content']}")
     found = ORDER.findall("\n".join(str(message.get("content")) for message in messages))
     if not found or asked.forced_tool:
         return None
@@ -142,7 +142,7 @@ def check_nothing_leaked(prey: Prey, double: OpenAIDouble, shown: Any) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(Prey(Owner("a", "b", "c"), "d", "e").tool_calls) + 1))
-def test_orders_in_a_document_reach_nothing_that_is_somebody_elses(
+def test_instructions_in_a_document_give_no_access_to_foreign_documents(
     number: int, prey: Prey, client_of: MakeClient, obedient: OpenAIDouble
 ) -> None:
     """First the document is read, then its words are in the history of a turn that has tools."""
@@ -170,7 +170,7 @@ def test_forged_citations_do_not_pass_for_real_ones(
     assert turn["metadata"]["critic_summary"]["grounded"] is False
 
 
-def test_a_file_name_that_gives_orders_reaches_nothing_either(
+def test_instructions_in_a_file_name_give_no_access_either(
     prey: Prey, client_of: MakeClient, obedient: OpenAIDouble
 ) -> None:
     """Names are the one thing that a listing shows to a model."""
@@ -183,9 +183,7 @@ def test_a_file_name_that_gives_orders_reaches_nothing_either(
     check_nothing_leaked(prey, obedient, shown)
 
 
-def test_what_a_model_is_told_of_documents_holds_no_identifiers(
-    ann: httpx.Client, double: OpenAIDouble
-) -> None:
+def test_prompts_hold_no_document_identifiers(ann: httpx.Client, double: OpenAIDouble) -> None:
     conversation_id = conversation_with(ann, "a.txt", "b.txt")
     answered(ask(ann, conversation_id, "a.txt"))
     double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list")]))

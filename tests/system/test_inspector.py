@@ -170,9 +170,9 @@ def test_it_is_refused_without_a_good_token(given: str | None, orc: System, doub
     assert not any(QUESTION in json.dumps(request.body) for request in double.requests)
 
 
-def test_a_token_for_one_document_does_not_reach_the_other(orc: System, conversation_id: str) -> None:
+def test_a_token_for_one_document_gives_no_access_to_another(orc: System, conversation_id: str) -> None:
     minted = token(orc, "--conversation", conversation_id, "--document", "b.txt")
     refused = inspect_http(orc, minted, *ASK)
-    told = json.loads(refused.stdout)
-    assert told["isError"] is True
-    assert json.loads(told["content"][0]["text"])["code"] == "not_found"
+    result = json.loads(refused.stdout)
+    assert result["isError"] is True
+    assert json.loads(result["content"][0]["text"])["code"] == "not_found"

@@ -1,4 +1,4 @@
-"""Somebody else's ids answer like ids of nothing, on every route that the API has."""
+"""A foreign id gets the same response as an unknown id, on every route of the API."""
 
 import re
 import uuid
@@ -19,7 +19,7 @@ OPEN_ROUTES = {"/api/health", "/api/ready"}
 HARMLESS = {"limit", "cursor", "after_seq", "last-event-id", "idempotency-key", "x-client-id"}
 HARMLESS_IN_BODY = {"question", "messages", "contexts", "tools", "model", "file", "file_name", "size"}
 HARMLESS_IN_BODY |= {"session_id"}  # what it names is always the caller's own: see test_chat.py
-# Whoever may list an organization's traces at all may choose among those alone: see test_admin.py.
+# Filters of the admin's traces apply within the admin's organization: see test_admin.py.
 HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent", "model"}
 HARMLESS |= {"trace_id", "attempt"}
 SECRET = "The canary sings at noon."
@@ -76,7 +76,7 @@ def victim(orc: System) -> Ids:
 
 
 def missing_like(ids: Ids) -> Ids:
-    """Ids of the same form that nobody has."""
+    """Ids of the same form that do not exist."""
     owner = Owner(ids.owner.organization_id, ids.owner.user_id, new_id())
     return Ids(owner, new_id(), new_id(), uuid.uuid4().hex, "absent.txt")
 
@@ -131,7 +131,7 @@ def test_every_identifier_of_a_route_is_known_to_these_tests(
 
 
 def refusal_of(path: str) -> int:
-    """What a route answers to somebody whom it tells nothing: an admin's does so before it looks."""
+    """What a route answers to an unauthorized caller; an admin route refuses before any look-up."""
     return 403 if "/admin/" in path else 404
 
 
@@ -141,13 +141,13 @@ def test_a_foreign_id_answers_like_a_missing_one(
     method: str, path: str, operation: Json, organization: str, victim: Ids, client_of: MakeClient
 ) -> None:
     """A user of the same organization, and a namesake of the owner's in another one."""
-    nobody = missing_like(victim)
+    absent = missing_like(victim)
     foreign = requests_with(victim, method, path, operation)
-    missing = requests_with(nobody, method, path, operation)
-    for of_victim, of_nobody in zip(foreign, missing, strict=True):
+    missing = requests_with(absent, method, path, operation)
+    for of_victim, of_absent in zip(foreign, missing, strict=True):
         stranger = strangers_client(client_of, organization)
         shown = what_shows(request(stranger, of_victim), victim)
-        assert shown == what_shows(request(stranger, of_nobody), nobody)
+        assert shown == what_shows(request(stranger, of_absent), absent)
         own = {"documents": 201, "uploads": 409} if method == "POST" else {}
         assert shown[0] == own.get(path.rpartition("/")[2], refusal_of(path))
 
@@ -159,19 +159,17 @@ def test_an_id_of_the_callers_other_conversation_answers_like_a_missing_one(
     ann = client_of("acme", "ann")
     elsewhere = Owner("acme", "ann", conversation_with(ann, "other.txt"))
     for name in set(re.findall(r"{(\w+)}", path)) - {"conversation_id"}:
-        nobody = missing_like(victim)
+        absent = missing_like(victim)
         places = {**victim.in_path, "conversation_id": elsewhere.conversation_id}
         foreign = ann.request(method, path.format(**places).removeprefix("/api"))
-        places[name] = nobody.in_path[name]
+        places[name] = absent.in_path[name]
         missing = ann.request(method, path.format(**places).removeprefix("/api"))
-        assert what_shows(foreign, victim) == what_shows(missing, nobody)
+        assert what_shows(foreign, victim) == what_shows(missing, absent)
         assert foreign.status_code == refusal_of(path)
 
 
-def test_whatever_is_wrong_with_a_document_it_is_told_in_the_same_words(
-    victim: Ids, client_of: MakeClient
-) -> None:
-    """Somebody else's, of another conversation of one's own, and absent."""
+def test_every_inaccessible_document_gets_the_same_error(victim: Ids, client_of: MakeClient) -> None:
+    """A foreign document, one of another conversation of the same user, and an absent one."""
     ann, stranger = client_of("acme", "ann"), client_of(f"org-{new_id()}", "ann")
     path = str(BlobPath(victim.owner, "secret.txt"))
     own, elsewhere = conversation_with(ann, "other.txt"), conversation_with(stranger, "other.txt")
@@ -181,12 +179,12 @@ def test_whatever_is_wrong_with_a_document_it_is_told_in_the_same_words(
         (ann, own, path),
         (stranger, elsewhere, path),
     ]
-    told = []
+    details = []
     for caller, conversation_id, name in tried:
         response = ask(caller, conversation_id, name)
         assert response.status_code == 404
-        told.append(response.json()["detail"].replace(name, "NAME"))
-    assert set(told) == {told[0]}
+        details.append(response.json()["detail"].replace(name, "NAME"))
+    assert set(details) == {details[0]}
 
 
 @each_route
@@ -197,17 +195,17 @@ def test_without_an_identity_every_route_answers_401(
     requests = requests_with(victim, method, path, operation) or [(method, path.removeprefix("/api"), {})]
     headers = {} if principal is None else {"x-ms-client-principal": principal}
     expected = 200 if path in OPEN_ROUTES else 401
-    with httpx.Client(base_url=orc.api, headers=headers, timeout=30) as nobody:
-        assert {request(nobody, each).status_code for each in requests} == {expected}
+    with httpx.Client(base_url=orc.api, headers=headers, timeout=30) as anonymous:
+        assert {request(anonymous, each).status_code for each in requests} == {expected}
 
 
 @pytest.mark.parametrize("organization", ["..", "acme/ann", "acme\\ann", "ac\u0301me", "a\u202eb", ""])
-def test_an_identity_that_could_leave_its_folder_is_none(organization: str, orc: System) -> None:
+def test_an_identity_with_a_path_traversal_is_rejected(organization: str, orc: System) -> None:
     response = httpx.get(f"{orc.api}/conversations", headers=principal_headers(organization, "ann"))
     assert response.status_code == 401
 
 
-def test_lists_hold_the_callers_own_only_whatever_the_cursor(victim: Ids, client_of: MakeClient) -> None:
+def test_lists_hold_only_the_callers_own_with_any_cursor(victim: Ids, client_of: MakeClient) -> None:
     ann = client_of("acme", "ann")
     conversation_with(ann, "newest.txt")
     page = answered(ann.get("/conversations", params={"limit": 1}))
@@ -248,7 +246,7 @@ def test_strangers_changed_nothing(victim: Ids, client_of: MakeClient) -> None:
 
 
 def strangers_client(client_of: MakeClient, organization: str) -> httpx.Client:
-    """Somebody who has nothing yet: a colleague, or the owner's namesake elsewhere."""
+    """A user without documents: a colleague, or one of the same name in another organization."""
     if organization == "acme":
         return client_of("acme", f"user-{new_id()}")
     return client_of(f"org-{new_id()}", "ann")

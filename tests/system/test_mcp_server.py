@@ -33,7 +33,7 @@ SECRET = "The canary sings at noon."
 
 @pytest.fixture
 def owner(client_of: MakeClient, double: OpenAIDouble) -> Owner:
-    """Somebody with two documents in one conversation."""
+    """A user with two documents in one conversation."""
     owner = Owner(f"org-{new_id()}", "ann", new_id())
     conversation_with(client_of(owner.organization_id, "ann"), "a.txt", "b.txt", within=owner.conversation_id)
     return owner
@@ -41,7 +41,7 @@ def owner(client_of: MakeClient, double: OpenAIDouble) -> Owner:
 
 @pytest.fixture
 def stranger(client_of: MakeClient) -> Owner:
-    """Somebody else, with a document of the same name as one of the owner's."""
+    """Another user, with a document of the same name as one of the owner's."""
     stranger = Owner(f"org-{new_id()}", "ann", new_id())
     caller = client_of(stranger.organization_id, "ann")
     conversation_with(caller, "a.txt", "secret.txt", text=SECRET, within=stranger.conversation_id)
@@ -49,14 +49,14 @@ def stranger(client_of: MakeClient) -> Owner:
 
 
 def failure(result: CallToolResult) -> Json:
-    """What a failed call tells, which must not look like a result of the tool's schema."""
+    """The error of a failed call, which must not match the tool's output schema."""
     assert result.is_error
     assert result.structured_content is None
     [content] = result.content
     assert isinstance(content, TextContent)
-    told: Json = json.loads(content.text)
-    assert told.keys() == {"code", "message", "retryable", "dependency"}
-    return told
+    error: Json = json.loads(content.text)
+    assert error.keys() == {"code", "message", "retryable", "dependency"}
+    return error
 
 
 def found(result: CallToolResult) -> DocumentChatResult:
@@ -144,11 +144,11 @@ async def test_arguments_that_name_another_place_change_nothing(
 
 async def refusal(orc: System, scope: Scope, name: str) -> Json:
     """How a document is refused, less its name."""
-    told = failure(await call_tool(orc, scope, "document_chat", **document_chat_arguments("a.txt", name)))
-    return {**told, "message": told["message"].replace(name, "NAME")}
+    error = failure(await call_tool(orc, scope, "document_chat", **document_chat_arguments("a.txt", name)))
+    return {**error, "message": error["message"].replace(name, "NAME")}
 
 
-async def test_what_a_token_does_not_reach_is_refused_like_what_is_not_there(
+async def test_documents_outside_the_token_are_refused_like_missing_ones(
     orc: System, owner: Owner, stranger: Owner, double: OpenAIDouble
 ) -> None:
     scope = scope_over(owner, "a.txt")
@@ -168,7 +168,7 @@ async def test_what_a_token_does_not_reach_is_refused_like_what_is_not_there(
     assert double.requests == []
 
 
-async def test_a_token_that_lists_a_foreign_document_does_not_reach_it_either(
+async def test_a_token_that_lists_a_foreign_document_gives_no_access_to_it(
     orc: System, owner: Owner, stranger: Owner
 ) -> None:
     """Even if the orchestrator minted nonsense: names are looked up in the token's own folder."""
@@ -183,7 +183,7 @@ async def test_a_token_that_lists_a_foreign_document_does_not_reach_it_either(
     assert "secret.txt" not in str(listed.structured_content)
 
 
-async def test_a_foreign_file_id_is_ignored_and_made_anew(orc: System, owner: Owner, stranger: Owner) -> None:
+async def test_a_foreign_file_id_is_ignored_and_replaced(orc: System, owner: Owner, stranger: Owner) -> None:
     arguments = document_chat_arguments("a.txt")
     foreign = found(await call_tool(orc, scope_over(stranger, "a.txt"), "document_chat", **arguments))
     for cached in (
@@ -210,7 +210,7 @@ async def test_a_model_that_is_down_is_a_failure_that_can_be_tried_again(
     orc: System, owner: Owner, double: OpenAIDouble
 ) -> None:
     double.script = Script.model_validate({"failures": [{"status": 503}] * 3})
-    told = failure(
+    error = failure(
         await call_tool(orc, scope_over(owner, "a.txt"), "document_chat", **document_chat_arguments("a.txt"))
     )
-    assert (told["dependency"], told["retryable"]) == ("model", True)
+    assert (error["dependency"], error["retryable"]) == ("model", True)

@@ -193,7 +193,7 @@ def test_a_full_path_of_the_callers_own_names_the_same_document(client_of: MakeC
 
 
 class Untouchable:
-    """Stands in for every store, which is empty, and writes down that a call came."""
+    """A fake of every store: empty, and records that it was called."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

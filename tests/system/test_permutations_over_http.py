@@ -227,7 +227,7 @@ def here(model: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize("permutation", PERMUTATIONS.values(), ids=list(PERMUTATIONS))
-def test_a_turn_is_told_alike_by_every_door(
+def test_every_endpoint_returns_the_same_turn(
     permutation: Permutation, here: InProcess, model: OpenAIDouble
 ) -> None:
     with here.client(permutation.variant, "acme") as client:

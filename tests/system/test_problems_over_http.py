@@ -1,4 +1,4 @@
-"""Whatever goes wrong over HTTP is told as a problem document, and every response has its trace id."""
+"""Every HTTP error is a problem document, and every response has its trace id."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -169,7 +169,7 @@ def test_a_boundary_that_does_not_hold_is_a_bad_request(ann: httpx.Client) -> No
     assert check_problem(response, response.status_code)["status"] in (400, 422)
 
 
-def test_a_missing_thing_and_a_missing_identity_are_told_too(ann: httpx.Client, orc: System) -> None:
+def test_not_found_and_unauthenticated_are_traced_too(ann: httpx.Client, orc: System) -> None:
     check_problem(ann.get(f"/conversations/{new_id()}"), 404)
     check_problem(httpx.get(f"{orc.api}/conversations"), 401)
 
@@ -231,7 +231,7 @@ async def in_process(
     await provider.close()
 
 
-async def test_a_turn_that_misses_its_deadline_is_told_and_stored(
+async def test_a_turn_that_misses_its_deadline_is_reported_and_stored(
     in_process: httpx.AsyncClient, double: OpenAIDouble
 ) -> None:
     double.script = Script(text="word " * 50, delay_ms=50)

@@ -110,7 +110,7 @@ def test_a_file_that_expired_by_our_clock_is_replaced_at_the_provider(
     assert set(stored.files.files) == set(refs(second).values())
 
 
-def test_a_file_that_was_replaced_is_sent_anew(
+def test_a_replaced_file_is_sent_again(
     client: httpx.Client, conversation_id: str, stored: OpenAIDouble
 ) -> None:
     first = answered(ask(client, conversation_id, *THREE))

@@ -55,7 +55,7 @@ def test_words_and_vectors_are_searched_together(client: httpx.Client, double: O
     assert search
 
 
-def test_pages_are_analysed_by_the_model_and_its_failures_are_told(
+def test_pages_are_analysed_by_the_model_and_its_failures_are_reported(
     client: httpx.Client, double: OpenAIDouble
 ) -> None:
     conversation_id = conversation_with(

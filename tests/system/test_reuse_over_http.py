@@ -1,4 +1,4 @@
-"""The testing scenarios of the document chat, over HTTP: which turns reuse files and which make them anew."""
+"""The testing scenarios of the document chat, over HTTP: which turns reuse files and which replace them."""
 
 import sqlite3
 from contextlib import closing
@@ -86,7 +86,7 @@ def test_documents_that_changed_get_new_files(ann: httpx.Client, conversation_id
     assert second["answer"].startswith("The quay is closed for good.")
 
 
-def test_files_that_expired_are_made_anew_without_the_callers_doing(
+def test_expired_files_are_replaced_without_the_caller(
     orc: System, ann: httpx.Client, conversation_id: str
 ) -> None:
     first = answered(ask(ann, conversation_id, "doc2.txt"))

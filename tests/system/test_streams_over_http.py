@@ -135,7 +135,7 @@ def test_a_reader_that_leaves_does_not_stop_the_turn_and_can_come_back_to_it(
     assert come_back(ann, turn) == [*before, *after]
 
 
-def test_a_turn_that_nobody_watches_is_finished_and_stored(
+def test_a_turn_without_readers_is_finished_and_stored(
     ann: httpx.Client, conversation_id: str, double: OpenAIDouble
 ) -> None:
     double.script = SLOWLY.model_copy()

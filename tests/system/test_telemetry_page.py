@@ -98,7 +98,7 @@ async def test_an_axis_says_what_it_shows(page: Page, cost: float, labels: list[
     assert f"US dollars: {exact}" in await page.value(f"{drawn}.querySelector('title').textContent")
 
 
-async def test_steps_of_tokens_and_of_time_are_told_whole(page: Page) -> None:
+async def test_token_counts_and_timings_are_reported_as_numbers(page: Page) -> None:
     assert await page.value("[1250000, 12500, 2.5, 0].map(round.format)") == ["1.25M", "12.5K", "2.5", "0"]
     assert await page.value("[1250, 2.5, 12500].map(roundSeconds)") == ["1.25 s", "2.5 ms", "12.5 s"]
 
@@ -178,10 +178,10 @@ async def test_the_policy_stops_what_is_not_in_the_page(program: Program, addres
         assert any("Content Security Policy" in problem for problem in page.problems)
 
 
-async def test_what_goes_wrong_is_told(page: Page) -> None:
+async def test_failures_are_reported(page: Page) -> None:
     await page.value("document.querySelector('[name=model]').removeAttribute('maxlength')")
     await page.value("document.querySelector('[name=model]').value = 'm'.repeat(300)")
     await page.value(click("#filters button:not([type])"))
     await page.until("document.querySelector('#problem').textContent.includes('That did not work')")
-    # The browser itself tells of the status.
+    # The browser itself reports the status.
     page.problems.clear()

@@ -176,7 +176,7 @@ def test_every_tool_that_a_model_chooses_has_a_span_on_either_side(traced: Trace
     assert roles.count("writer") == 2
 
 
-def test_a_failure_is_told_wherever_it_passes(traced: Traced) -> None:
+def test_a_failure_is_recorded_in_every_span_it_passes(traced: Traced) -> None:
     calls = [span for span in traced.spans(traced.failed) if span.name == "chat gpt-4o"]
     passed = ("tools/call document_chat", "execute_tool document_chat", "invoke_agent orc")
     for span in [*calls, *(traced.one(traced.failed, name) for name in passed)]:
@@ -218,13 +218,13 @@ def test_nothing_that_was_said_is_exported(traced: Traced) -> None:
     assert all(span.said == "" for span in traced.collector.spans)
 
 
-def test_what_was_said_is_exported_where_the_settings_ask_for_it(
+def test_content_is_exported_if_the_settings_ask_for_it(
     recorded: Recorded, tmp_path: Path, served_double: tuple[OpenAIDouble, str]
 ) -> None:
     double, address = served_double
-    told = {"telemetry_content": True, "openai_base_url": address, "openai_api_key": "none"}
+    settings = {"telemetry_content": True, "openai_base_url": address, "openai_api_key": "none"}
     with (
-        running_here(tmp_path, {"": Variant()}, common={**told, "model_retries": 0}, tools={}) as running,
+        running_here(tmp_path, {"": Variant()}, common={**settings, "model_retries": 0}, tools={}) as running,
         running.client("", f"{CANARY}-org", f"{CANARY}-user") as client,
     ):
         _act(client, double, Traced(Collector()), running.index)

@@ -53,7 +53,7 @@ async def test_a_job_that_is_done_is_not_done_again(side: DocumentSide) -> None:
     assert await side.queue.progress(document.document_id) == {}
 
 
-async def test_a_job_that_somebody_holds_is_left_to_them(side: DocumentSide) -> None:
+async def test_a_leased_job_is_left_to_its_holder(side: DocumentSide) -> None:
     document = await queued(side, "a.txt")
     job = await side.queue.lease(LEASE_SECONDS)
     assert job is not None
