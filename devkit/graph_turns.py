@@ -10,11 +10,12 @@ from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import FileRef
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
+from orc.conversations.models import ChatMessage
+from orc.events import Event, Token
 from orc.graphs.graph import compile_graph
-from orc.graphs.models import ChatMessage, ConversationState, Deps, Policy
+from orc.graphs.models import ConversationState, Deps, Policy
 from orc.memory.models import Memory, Recalled
 from orc.tools.ports import ToolSchema
-from orc.turns.events import Event, Token
 
 GRAPH = compile_graph()
 HISTORY = [ChatMessage(role="user", content="What is the fee?"), ChatMessage(role="assistant", content="10.")]

@@ -25,8 +25,8 @@ from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.graphs.graph import compile_graph
-from orc.graphs.intents import check_intents
 from orc.graphs.models import Policy, Prompts
+from orc.graphs.plan_rules import check_intents
 from orc.memory import sqlite as memory_sqlite
 from orc.memory.ports import MemoryStore, Remembering
 from orc.memory.recall import Selection

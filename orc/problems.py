@@ -18,7 +18,7 @@ from core.errors import (
     UnsafeName,
     UnsupportedDocument,
 )
-from orc.turns.events import FieldProblem, Problem
+from orc.events import FieldProblem, Problem
 
 _STATUS: list[tuple[type[OrcError], HTTPStatus]] = [
     (UnsafeName, HTTPStatus.BAD_REQUEST),

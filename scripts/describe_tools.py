@@ -17,7 +17,7 @@ from mcp_server.registry.registration import ERRORS_META_KEY
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from orc.tools.ports import ToolSchema
-from orc.tools.schemas import offered
+from orc.tools.schemas import function_definitions
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "tools.md"
 RANGES = (
@@ -85,7 +85,7 @@ def _row(tool: Tool, shown: list[str] | None) -> str:
 def _shown_to_models(tools: list[Tool]) -> dict[str, list[str]]:
     """The arguments that a model sees, by tool; those that it does not see are left out."""
     schemas = [ToolSchema(name=t.name, description="", input_schema=t.input_schema) for t in tools]
-    functions = [each["function"] for each in offered(schemas)]
+    functions = [each["function"] for each in function_definitions(schemas)]
     return {function["name"]: _properties(function["parameters"]) for function in functions}
 
 

@@ -8,8 +8,8 @@ from core.documents.service import DocumentLibrary
 from core.errors import OrcError
 from core.models import Document, JobProgress
 from orc.api.schemas import DocumentView
+from orc.events import Event, Failed
 from orc.problems import problem_of
-from orc.turns.events import Event, Failed
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.2, 2.0
 """A look costs a few requests where services keep documents: after a while without news there are fewer."""

@@ -14,8 +14,8 @@ from starlette.routing import Match
 from core.errors import OrcError
 from orc.api.openapi import MEDIA_TYPE
 from orc.api.tracing import TRACE_HEADER
+from orc.events import FieldProblem, Problem
 from orc.problems import problem, problem_of
-from orc.turns.events import FieldProblem, Problem
 
 logger = logging.getLogger(__name__)
 

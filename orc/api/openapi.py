@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from orc.events import Problem
 from orc.problems import problem
-from orc.turns.events import Problem
 
 MEDIA_TYPE = "application/problem+json"
 EVENT_STREAM = "text/event-stream"

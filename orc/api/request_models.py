@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, field_validator
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
-from orc.graphs.models import ChatMessage
+from orc.conversations.models import ChatMessage
 from orc.memory.client_history import cleaned
 
 MAX_NAMES = 50

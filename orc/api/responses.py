@@ -9,8 +9,8 @@ from orc.api.errors import render
 from orc.api.openapi import EVENT_STREAM, EVENTS, responses
 from orc.api.sse import stream
 from orc.conversations.models import KEY_CHARACTERS
+from orc.events import Done, Failed
 from orc.turns.event_log import EventLog
-from orc.turns.events import Done, Failed
 
 _ANSWERED = {
     "description": "The answer, or with `Accept: text/event-stream` the events of the turn, "

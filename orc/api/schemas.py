@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.models import Document, DocumentStatus, Usage
 from orc.conversations.models import Failure, Head, Turn, TurnStatus
+from orc.events import FieldProblem
 from orc.intents import Retriever
 from orc.readiness import DependencyState
 from orc.traces.models import DayTotals, Status, TurnTrace
-from orc.turns.events import FieldProblem
 
 
 class DocumentView(BaseModel):

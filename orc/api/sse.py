@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from orc.turns.events import Event
+from orc.events import Event
 
 Numbered = AsyncIterator[tuple[int, Event]]
 HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}

@@ -18,9 +18,9 @@ from core.models import Progress as ReadingProgress
 from core.names import Owner, name_for_upload
 from orc.bootstrap import Services, open_services
 from orc.cli.processes import free_port, tools_server
+from orc.events import Done, Failed, Reset, Token, TurnResult
 from orc.identity import Principal
 from orc.settings import Settings
-from orc.turns.events import Done, Failed, Reset, Token, TurnResult
 from orc.turns.requests import TurnRequest
 
 

@@ -13,6 +13,13 @@ from core.names import Owner
 KEY_CHARACTERS = 128
 
 
+class ChatMessage(Record):
+    """One message of the history, as models see it."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
 class TurnStatus(StrEnum):
     """`pending` while somebody answers; the other two can be read but only `failed` can be retried."""
 

@@ -11,8 +11,9 @@ from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
 from core.text.question_type import asks_for_listing, is_statement
 from core.text.strip_stream import Trimmed
-from orc.graphs.models import LISTING, ConversationState, ToolResult
-from orc.turns.events import Event, Token
+from orc.events import Event, Token
+from orc.graphs.models import ConversationState, ToolResult
+from orc.tools.ports import LISTING
 
 _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 

@@ -13,13 +13,13 @@ from core.grounding.sources import withdrawn
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ReplyCut
 from core.llm.prompt_size import measured
+from orc.events import Citations
 from orc.graphs.answer_stream import Speech, checked
 from orc.graphs.context_builder import context_event
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import conversation_prompt
 from orc.graphs.sources import as_material
 from orc.graphs.utils import changes, writer_of
-from orc.turns.events import Citations
 
 
 async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

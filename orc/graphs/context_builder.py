@@ -5,11 +5,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from core.mcp_contract import DocumentChatResult
-from orc.graphs.models import DOCUMENT_CHAT, ConversationState, Deps
+from orc.events import Context
+from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import told_history
 from orc.graphs.utils import changes
 from orc.memory.models import Recalled
-from orc.turns.events import Context
+from orc.tools.ports import DOCUMENT_CHAT
 
 
 async def recall_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The graph of a turn: nodes and edges, nothing else."""
 
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -13,7 +13,6 @@ from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.query_planner import plan_query
 from orc.graphs.revision import in_attempt
-from orc.graphs.routing import after_critique, route_decision
 
 RECURSION_LIMIT = 40
 """Above what six attempts at an answer take; a bug in a route ends here, and not never."""
@@ -41,3 +40,20 @@ def compile_graph() -> TurnGraph:
     graph.add_conditional_edges("critique", after_critique, ["return_state", "write_answer", "call_tools"])
     graph.add_edge("return_state", END)
     return graph.compile()
+
+
+def route_decision(state: ConversationState) -> Literal["call_tools", "build_context"]:
+    """To the tools whenever something is to be looked up."""
+    assert state.plan is not None
+    return "call_tools" if state.blob_names or state.plan.looks_up else "build_context"
+
+
+def after_critique(state: ConversationState) -> Literal["return_state", "write_answer", "call_tools"]:
+    """Out, or once more: with what was found before, or with more.
+
+    What document_chat has answered, document_chat revises: it alone has read the documents.
+    """
+    verdict = state.verdicts[-1] if state.verdicts else None
+    if verdict is None or verdict.action in ("accept", "label_unverified"):
+        return "return_state"
+    return "call_tools" if verdict.action == "retrieve" or state.blob_names else "write_answer"

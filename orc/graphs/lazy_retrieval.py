@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.errors import OrcError
-from orc.graphs.models import GET_PAGE, SEARCH_PAGES, Deps, PageReference, ToolResult
-from orc.graphs.retrieval import Call, LookedUp
-from orc.graphs.tool_call import call_tool
+from orc.graphs.models import Deps, PageReference, ToolResult
+from orc.graphs.retrieval import Call, LookedUp, call_tool
+from orc.tools.ports import GET_PAGE, SEARCH_PAGES
 
 Texts = dict[tuple[str, int], str]
 """Whole pages by document id and number."""

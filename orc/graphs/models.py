@@ -14,25 +14,12 @@ from core.llm.factory import ChatModels
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep
+from orc.conversations.models import ChatMessage
+from orc.events import Critique, Event, RetrievalMode
 from orc.graphs.sources import PageText
 from orc.intents import MAX_STEPS, Intent, Retriever, Step
 from orc.memory.models import Memory, Recalled
 from orc.tools.ports import ToolGateway
-from orc.turns.events import Critique, Event, RetrievalMode
-
-DOCUMENT_CHAT = "document_chat"
-LISTING = "documents_list"
-SEARCH = "semantic_search"
-SEARCH_PAGES = "search_pages"
-GET_PAGE = "get_page"
-WEB_SEARCH = "web_search"
-
-
-class ChatMessage(Record):
-    """One message of the history, as models see it."""
-
-    role: Literal["user", "assistant"]
-    content: str
 
 
 class ToolResult(Record):

@@ -10,10 +10,10 @@ from langgraph.runtime import Runtime
 from core.errors import OrcError
 from core.grounding.models import Grounding, Revision
 from core.llm.tokens import beginning
+from orc.events import Critique, Reset, Token
 from orc.graphs.critic_model import LONGEST_ISSUE
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes
-from orc.turns.events import Critique, Reset, Token
 
 logger = logging.getLogger(__name__)
 

@@ -143,3 +143,17 @@ def _web_page(item: dict[str, Any]) -> Source:
 def as_material(json_text: str, sources: Sequence[Source]) -> str:
     """A tool's result for a model: the result itself, and after it the sources that it speaks of."""
     return f"{json_text}\n{fence(sources)}" if sources else json_text
+
+
+class PageTexts:
+    """A PageText that keeps what `read` gave; what it could not give is asked for again."""
+
+    def __init__(self, read: PageText) -> None:
+        self._read = read
+        self._texts: dict[tuple[str, int], str] = {}
+
+    async def __call__(self, document_id: str, number: int) -> str:
+        page = (document_id, number)
+        if page not in self._texts:
+            self._texts[page] = await self._read(document_id, number)
+        return self._texts[page]

@@ -11,16 +11,15 @@ from langchain_core.messages.tool import tool_call
 from core.errors import OrcError
 from core.llm.errors import ReplyCut
 from core.llm.prompt_size import measured, message_tokens
+from orc.events import Reset
 from orc.graphs.answer_stream import Speech, checked
-from orc.graphs.models import WEB_SEARCH, ConversationState, Deps, ToolResult
+from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.prompts import conversation_prompt
-from orc.graphs.retrieval import Call, LookedUp
-from orc.graphs.tool_call import call_tool
+from orc.graphs.retrieval import Call, LookedUp, call_tool
 from orc.graphs.tool_context import Material
 from orc.graphs.utils import changes, writer_of
-from orc.tools.ports import ToolSchema
-from orc.tools.schemas import offered
-from orc.turns.events import Reset
+from orc.tools.ports import WEB_SEARCH, ToolSchema
+from orc.tools.schemas import function_definitions
 
 CALLS_AT_ONCE = 8
 TOO_MANY = f"Only the first {CALLS_AT_ONCE} calls of a reply are made."
@@ -34,7 +33,7 @@ async def answer_with_tools(
 ) -> dict[str, Any]:
     """Let the model answer from what was looked up, or look further; without an answer after so many rounds
     the state has what was found. The last call that the turn may make is not for looking further."""
-    choice = offered(_within_plan(tools, state, looked))
+    choice = function_definitions(_within_plan(tools, state, looked))
     talk = _Talk(state, deps, can_look=bool(choice))
     await talk.open_with(looked.calls)
     allowed = {tool["function"]["name"] for tool in choice}

@@ -6,6 +6,7 @@ from typing import Any
 from core.llm.chat_model import ChatModel
 from core.models import FileRef
 from orc.graphs.models import ConversationState, Deps
+from orc.tools.ports import ToolSchema
 
 
 def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[FileRef] | None:
@@ -30,3 +31,8 @@ def changes(**updates: Any) -> dict[str, Any]:
     if unknown := updates.keys() - ConversationState.model_fields.keys():
         raise KeyError(f"not part of the state: {', '.join(sorted(unknown))}")
     return updates
+
+
+async def available_tools(deps: Deps) -> list[ToolSchema]:
+    """The tools of the server that the request did not switch off; DependencyDown if it does not answer."""
+    return [tool for tool in await deps.tools.list_tools(deps.scope_token) if tool.name not in deps.tools_off]

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
-from orc.graphs.models import ChatMessage
+from orc.conversations.models import ChatMessage
 
 CUT, CUT_BEFORE = " …", "… "
 _KEPT_CONTROLS = "\n\t"

@@ -6,6 +6,13 @@ from typing import Any, Protocol
 from core.mcp_contract import StatusLine, TextDelta
 from core.models import Record
 
+DOCUMENT_CHAT = "document_chat"
+LISTING = "documents_list"
+SEARCH = "semantic_search"
+SEARCH_PAGES = "search_pages"
+GET_PAGE = "get_page"
+WEB_SEARCH = "web_search"
+
 OnProgress = Callable[[TextDelta | StatusLine], None]
 OnRestart = Callable[[str], None]
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.errors import NotFound
-from orc.graphs.models import DOCUMENT_CHAT, Deps
-from orc.tools.ports import ToolSchema
+from orc.tools.ports import DOCUMENT_CHAT, ToolSchema
 
 SUPPLIED_BY_SCOPE = frozenset(
     {
@@ -18,12 +17,7 @@ HANDLED = frozenset({"document_id", "page_id"})
 TELLS_A_MODEL_NOTHING = frozenset({"score", "start", "end", "steps"})
 
 
-async def available_tools(deps: Deps) -> list[ToolSchema]:
-    """What the tools server offers, less what the request switched off; DependencyDown if it is down."""
-    return [tool for tool in await deps.tools.list_tools(deps.scope_token) if tool.name not in deps.tools_off]
-
-
-def offered(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
+def function_definitions(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
     """The tools that a model may call, in the OpenAI function format; never document_chat."""
     return [
         {

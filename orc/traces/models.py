@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from core.models import Record, Usage
+from orc.events import CriticAction, RetrievalMode
 from orc.intents import Retriever, Step
-from orc.turns.events import CriticAction, RetrievalMode
 
 Status = Literal["done", "failed"]
 Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]

@@ -7,9 +7,9 @@ from datetime import datetime
 from core.llm.chat_model import Meter
 from core.llm.model_catalog import ModelCatalogue
 from orc.conversations.listing import utc_now
+from orc.events import Event, Token, Tool
 from orc.traces.models import TurnIds, TurnTrace
 from orc.traces.trace import Seen, Sight, trace_of
-from orc.turns.events import Event, Token, Tool
 
 Clock = Callable[[], float]
 """Seconds, of the same clock as those of ModelCall."""

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from core.llm.chat_model import Meter, ModelCall
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Usage
+from orc.events import Context, Critique, Done, Event, Failed, Plan, Reset, Route, Telemetry, Token, Tool
 from orc.traces.models import (
     CallTrace,
     GroundingTrace,
@@ -26,19 +27,6 @@ from orc.traces.models import (
     TurnIds,
     TurnTrace,
     VerdictTrace,
-)
-from orc.turns.events import (
-    Context,
-    Critique,
-    Done,
-    Event,
-    Failed,
-    Plan,
-    Reset,
-    Route,
-    Telemetry,
-    Token,
-    Tool,
 )
 
 MOST_ENTRIES = 200

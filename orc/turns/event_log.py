@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 
 from core.names import Owner
-from orc.turns.events import Event
+from orc.events import Event
 
 KEPT_TURNS = 200
 

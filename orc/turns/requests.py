@@ -6,7 +6,7 @@ import uuid
 
 from core.models import Record
 from core.names import Owner
-from orc.graphs.models import ChatMessage
+from orc.conversations.models import ChatMessage
 
 _TURN_NAMESPACE = uuid.UUID("0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4")
 

@@ -4,12 +4,13 @@ from pydantic import JsonValue
 
 from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
 from core.models import Usage
-from orc.conversations.models import Turn, TurnOutcome, TurnStatus
-from orc.graphs.models import DOCUMENT_CHAT, ChatMessage, ConversationState
+from orc.conversations.models import ChatMessage, Turn, TurnOutcome, TurnStatus
+from orc.events import Citations, Done, Event, Failed, Reset, Token, TurnMetadata, TurnResult
+from orc.graphs.models import ConversationState
 from orc.graphs.query_planner import plan_event
 from orc.problems import problem_of
+from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.event_log import EventLog
-from orc.turns.events import Citations, Done, Event, Failed, Reset, Token, TurnMetadata, TurnResult
 from orc.turns.requests import TurnRequest
 
 

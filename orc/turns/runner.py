@@ -20,11 +20,12 @@ from core.models import Document, Record
 from core.names import Owner
 from orc.conversations.models import Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.ports import TurnLog
+from orc.events import Done, Event, Failed, Telemetry, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
-from orc.graphs.intents import kinds_of
 from orc.graphs.models import ConversationState, Deps, Policy, Prompts
-from orc.graphs.page_texts import PageTexts
-from orc.memory.budget import fitted
+from orc.graphs.plan_rules import kinds_of
+from orc.graphs.prompts import shrink_to_window
+from orc.graphs.sources import PageTexts
 from orc.memory.models import Memory
 from orc.memory.ports import Remembering
 from orc.problems import problem_of
@@ -33,7 +34,6 @@ from orc.traces.models import TurnIds
 from orc.traces.ports import NoTraces, TraceSink
 from orc.traces.publisher import TurnRecorder
 from orc.turns.event_log import EventLog
-from orc.turns.events import Done, Event, Failed, Telemetry, TurnResult
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of, outcome_of, result_of
 from orc.turns.span import observed
@@ -227,7 +227,9 @@ class SessionRunner:
             meter=session.meter,
             counter=parts.counter,
             prompts=parts.prompts,
-            policy=fitted(parts.policy, self._window, request.question, parts.counter, self._longest_answer),
+            policy=shrink_to_window(
+                parts.policy, self._window, request.question, parts.counter, self._longest_answer
+            ),
             recall=parts.memory.recall,
             page_text=PageTexts(parts.library.page_text),
             page_boxes=parts.library.page_boxes,

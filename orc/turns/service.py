@@ -6,10 +6,10 @@ from core.errors import InvalidInput, NotFound
 from core.models import Document
 from core.names import Owner, resolve_blob_name
 from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
-from orc.graphs.models import DOCUMENT_CHAT
+from orc.events import Failed
 from orc.identity import Principal
+from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.event_log import EventLog, RecentTurns
-from orc.turns.events import Failed
 from orc.turns.requests import TurnRequest
 from orc.turns.results import replay
 from orc.turns.runner import Parts, SessionRunner

@@ -8,7 +8,7 @@ from opentelemetry.trace import Span, StatusCode
 
 from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
 from orc.conversations.models import Turn
-from orc.turns.events import Done, Event, Failed
+from orc.events import Done, Event, Failed
 
 INTERRUPTED = "interrupted"
 _METER = metrics.get_meter(SCOPE)

@@ -14,9 +14,9 @@ from orc.conversations import sqlite
 from orc.conversations.models import Begun, NewTurn, Started, Turn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.conversations.transitions import open_turn
+from orc.events import Event
 from orc.identity import Principal
 from orc.turns.event_log import EventLog
-from orc.turns.events import Event
 from orc.turns.requests import TurnRequest
 from orc.turns.service import Orchestrator
 from resilience import instance

@@ -13,7 +13,7 @@ from core.names import BlobPath, Owner
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall
 from devkit.system import Event, System, ask_streaming
 from orc.tools.mcp_client import McpToolGateway
-from orc.tools.schemas import offered
+from orc.tools.schemas import function_definitions
 from tests.system.conftest import MakeClient
 from tests.system.steps import (
     Json,
@@ -216,7 +216,7 @@ async def test_no_tool_schema_that_a_model_may_see_identifies_anything(orc: Syst
     token = scope_tokens(orc).mint(scope_over(Owner("acme", "ann", new_id())), seconds=60)
     tools = await gateway.list_tools(token)
     await gateway.close()
-    assert [identifying(tool) for tool in offered(tools)] == [[]] * (len(tools) - 1)
+    assert [identifying(tool) for tool in function_definitions(tools)] == [[]] * (len(tools) - 1)
     raw = {tool.name: identifying(tool.input_schema) for tool in tools}
     assert "document_names" in raw["document_chat"], "the walk would not find an identifier"
 

@@ -9,9 +9,9 @@ from orc.api.errors import SESSION_HEADER
 from orc.api.request_models import ChatRequest
 from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
 from orc.bootstrap import Services
+from orc.events import TurnResult
 from orc.identity import Principal
 from orc.memory.client_history import first_words, latest_turns, question_and_history
-from orc.turns.events import TurnResult
 from orc.turns.requests import TurnRequest
 
 router = APIRouter(tags=["chat"])

@@ -19,8 +19,8 @@ from orc.api.openapi import EVENTS, responses
 from orc.api.schemas import DocumentsResponse, DocumentView, TicketRequest, UploadResponse, UploadTicketView
 from orc.api.sse import stream
 from orc.bootstrap import Services
+from orc.events import FieldProblem
 from orc.problems import problem, status_of
-from orc.turns.events import FieldProblem
 
 router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
 

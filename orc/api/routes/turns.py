@@ -9,7 +9,7 @@ from orc.api.openapi import EVENTS, responses
 from orc.api.request_models import AskRequest
 from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
 from orc.api.sse import stream
-from orc.turns.events import TurnResult
+from orc.events import TurnResult
 from orc.turns.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])

@@ -6,9 +6,8 @@ import pytest
 from mcp_types import Tool
 
 from core.mcp_contract import TOOLS
-from orc.graphs.models import DOCUMENT_CHAT
-from orc.tools.ports import ToolSchema
-from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, offered
+from orc.tools.ports import DOCUMENT_CHAT, ToolSchema
+from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, function_definitions
 from scripts.describe_tools import TARGET, describe, live_tools
 
 
@@ -30,7 +29,9 @@ def names_in(schema: Any) -> set[str]:
 def for_models(tools: list[Tool]) -> dict[str, dict[str, Any]]:
     """What each tool takes, as a model is told."""
     schemas = [ToolSchema(name=t.name, description="", input_schema=t.input_schema) for t in tools]
-    return {each["function"]["name"]: each["function"]["parameters"] for each in offered(schemas)}
+    return {
+        each["function"]["name"]: each["function"]["parameters"] for each in function_definitions(schemas)
+    }
 
 
 async def test_every_tool_of_the_contract_is_there_and_only_reads(tools: list[Tool]) -> None:

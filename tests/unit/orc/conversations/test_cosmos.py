@@ -18,7 +18,7 @@ from devkit.azure.cosmos import FaultyTransport, Request, database
 from devkit.azure.targets import Target
 from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
-from orc.turns.events import TurnMetadata, TurnResult
+from orc.events import TurnMetadata, TurnResult
 
 LEASE = 60.0
 OWNER = Owner("acme", "ada", "c-1")

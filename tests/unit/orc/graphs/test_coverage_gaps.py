@@ -11,10 +11,10 @@ from core.grounding.models import Grounding
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, GRAPH, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
-from orc.graphs.coverage_gaps import as_looked_into
+from orc.events import Critique
+from orc.graphs.critic import as_looked_into
 from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.tool_context import TOO_LONG
-from orc.turns.events import Critique
 
 FOUND = {"passages": [passage("secret-id", 5, "The fee is 10.")], "steps": []}
 SEARCHED = {"filename": "a.pdf", "searched": True, "reason": None}

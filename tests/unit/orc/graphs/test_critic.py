@@ -23,9 +23,9 @@ from core.models import Usage
 from core.offline.model import ExtractiveChatModel
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
+from orc.events import Context, Critique, Event, Reset, Token
 from orc.graphs.models import ConversationState
 from orc.tools.ports import ToolSchema
-from orc.turns.events import Context, Critique, Event, Reset, Token
 from orc.turns.results import critic_summary_of
 
 GOOD, BETTER = "The fee is 10. [S1]", "The fee is 10. [S1] Families pay 15. [S2]"

@@ -17,9 +17,9 @@ from devkit.graph_turns import (
     ref,
     says,
 )
-from orc.graphs.models import ChatMessage
+from orc.conversations.models import ChatMessage
+from orc.events import Context, Route, Tool
 from orc.memory.models import Memory
-from orc.turns.events import Context, Route, Tool
 
 SIX_TURNS = [
     ChatMessage.model_validate({"role": role, "content": f"w{n} " * 5})

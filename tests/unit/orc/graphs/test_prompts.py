@@ -8,7 +8,8 @@ from core.llm.memory_message import Remembered
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import HISTORY, Turn
 from orc.bootstrap import load_prompts
-from orc.graphs.models import ChatMessage, ConversationState
+from orc.conversations.models import ChatMessage
+from orc.graphs.models import ConversationState
 from orc.graphs.prompts import conversation_prompt, within_budget
 from orc.memory.models import Recalled, SummaryPoint
 

@@ -13,13 +13,13 @@ from core.llm.chat_model import ChatModel, Meter
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
 from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, ref, says
+from orc.events import Tool
 from orc.graphs.answer_writer import write_answer
 from orc.graphs.context_builder import build_context
 from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps, PageReference, QueryPlan, RouteChoice
 from orc.intents import Retriever, Step
 from orc.tools.ports import ToolSchema
-from orc.turns.events import Tool
 
 NOTHING = {"type": "object", "properties": {}}
 SEARCH, PAGE_SEARCH, GET_PAGE, WEB = (

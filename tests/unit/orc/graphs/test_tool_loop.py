@@ -10,9 +10,9 @@ from core.errors import DependencyDown, NotFound
 from core.models import Usage
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage
+from orc.events import Critique, Reset, Token, Tool
 from orc.graphs.models import Policy
 from orc.graphs.tool_loop import TOO_MANY
-from orc.turns.events import Critique, Reset, Token, Tool
 
 
 def choosing(tools: FakeTools, script: Script | None = None, **more: Any) -> Turn:

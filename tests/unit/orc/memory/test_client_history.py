@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
-from orc.graphs.models import ChatMessage
+from orc.conversations.models import ChatMessage
 from orc.memory.client_history import cleaned, first_words, latest_turns, question_and_history
 
 TEXTS = st.one_of(st.sampled_from(["Yes.", "yes. ", "", " \x07 ", "e\u0301\r\n"]), st.text(max_size=20))

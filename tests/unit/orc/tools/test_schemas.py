@@ -7,8 +7,9 @@ import pytest
 from core.errors import NotFound
 from devkit.fakes import FakeTools
 from devkit.graph_turns import CHAT_TOOL, Turn
+from orc.graphs.utils import available_tools
 from orc.tools.ports import ToolSchema
-from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, Handles, available_tools, offered
+from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, Handles, function_definitions
 
 FILTER = {
     "type": "object",
@@ -45,7 +46,7 @@ def names_in(schema: Any) -> set[str]:
 
 def test_a_schema_is_stripped_of_identifiers_at_any_depth() -> None:
     tool = ToolSchema(name="search", description="", input_schema=SCHEMA)
-    [shown] = offered([tool])
+    [shown] = function_definitions([tool])
     parameters = shown["function"]["parameters"]
     assert names_in(parameters) == {"query", "page", "filter", "filters", "document", "year"}
     assert not names_in(parameters) & (SUPPLIED_BY_SCOPE | HANDLED)
@@ -57,7 +58,7 @@ async def test_a_tool_that_is_switched_off_is_not_available_and_document_chat_is
     turn = Turn(FakeTools([*tools, CHAT_TOOL]), tools_off=frozenset({"search"}))
     available = await available_tools(turn.deps)
     assert [tool.name for tool in available] == ["other", "document_chat"]
-    assert [tool["function"]["name"] for tool in offered(available)] == ["other"]
+    assert [tool["function"]["name"] for tool in function_definitions(available)] == ["other"]
 
 
 def test_what_tells_a_model_nothing_is_left_out_of_a_result() -> None:

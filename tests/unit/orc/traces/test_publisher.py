@@ -10,10 +10,7 @@ from core.infra.settings import ModelFacts
 from core.llm.chat_model import Meter, ModelCall
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Usage
-from orc.traces.models import TurnIds, TurnTrace
-from orc.traces.publisher import TurnRecorder
-from orc.traces.trace import TOOLS
-from orc.turns.events import (
+from orc.events import (
     Context,
     Critique,
     Done,
@@ -29,6 +26,9 @@ from orc.turns.events import (
     TurnMetadata,
     TurnResult,
 )
+from orc.traces.models import TurnIds, TurnTrace
+from orc.traces.publisher import TurnRecorder
+from orc.traces.trace import TOOLS
 from scripts.describe_tools import live_tools
 
 IDS = TurnIds(

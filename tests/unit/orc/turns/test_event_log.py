@@ -4,9 +4,9 @@ import asyncio
 
 from core.names import Owner
 from devkit.fakes import collect
+from orc.events import Event, Failed, Token
 from orc.problems import problem
 from orc.turns.event_log import KEPT_TURNS, EventLog, RecentTurns
-from orc.turns.events import Event, Failed, Token
 
 END = Failed(problem=problem(503, "no", "trace"))
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from orc.graphs.models import ChatMessage
+from orc.conversations.models import ChatMessage
 from orc.turns.requests import TurnRequest
 
 ASKED = TurnRequest(question="When?", conversation_id="c", tools={"web_search": False}, trace_id="t")

@@ -22,14 +22,14 @@ from orc.bootstrap import load_prompts
 from orc.conversations import sqlite
 from orc.conversations.models import Turn, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
+from orc.events import Done, Failed
 from orc.graphs.graph import TurnGraph, compile_graph
 from orc.graphs.models import ConversationState, Deps, Policy
+from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
-from orc.memory.budget import INSTRUCTIONS_AND_TOOLS
 from orc.memory.service import NoMemory
 from orc.tools.ports import ToolSchema
 from orc.turns.event_log import EventLog
-from orc.turns.events import Done, Failed
 from orc.turns.requests import TurnRequest
 from orc.turns.runner import Parts, TurnLimits
 from orc.turns.service import Orchestrator

@@ -9,8 +9,8 @@ from core.errors import DeadlineExceeded
 from core.models import Usage
 from devkit.recorded_telemetry import Recorded
 from orc.conversations.models import Turn
+from orc.events import Done, Event, Failed, TurnMetadata, TurnResult
 from orc.problems import problem_of
-from orc.turns.events import Done, Event, Failed, TurnMetadata, TurnResult
 from orc.turns.span import INTERRUPTED, observed
 
 TURN = Turn(

@@ -7,8 +7,8 @@ import pytest
 from core.errors import InvalidInput
 from devkit.fakes import models_of, scripted
 from devkit.graph_turns import says
-from orc.graphs.intents import check_intents, kind_by_keyword, kinds_of
 from orc.graphs.models import Policy
+from orc.graphs.plan_rules import check_intents, kind_by_keyword, kinds_of
 from orc.intents import Intent
 from orc.settings import load
 
