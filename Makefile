@@ -30,6 +30,8 @@ RIGHT_PYTHON = import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (
 "Orc needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another: make PYTHON=python3.12" \
 % sys.version_info[:2])
 NO_VENV = This Python cannot create virtual environments: apt install python3-venv, or install uv.
+# One process per core; the tests of a module share a process, and slow modules start first (tests/conftest.py).
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --durations 25
 SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
@@ -59,13 +61,13 @@ check: install-dev
 	@$(BIN)/python scripts/check_prose.py
 
 test-fast: install-dev
-	@$(BIN)/python -m pytest tests/unit
+	@$(PYTEST) tests/unit tests/contract -m "not emulator"
 
 test: install-dev install-functions install-node check
-	@$(BIN)/python -m pytest
+	@$(PYTEST)
 
 campaigns: install-dev install-node
-	@$(BIN)/python -m pytest -m thorough
+	@$(BIN)/python -m pytest --campaigns --timeout 7200 --verbose tests/campaigns tests/test_contracts_catch_bugs.py
 
 bench: install-dev
 	@$(BIN)/python -m bench

@@ -23,6 +23,13 @@ FOREIGN_SETTINGS = (
 )  # fmt: skip
 KEPT_SETTINGS = {"ORC_REQUIRE_ALL"}
 EMULATORS = {"cosmos_target", "storage_target", "search_target"}
+SLOW_FOLDERS = (
+    "tests/campaigns",
+    "tests/system",
+    "tests/unit/bench",
+    "tests/unit/evals",
+    "test_functions_part",
+)
 EMULATED_ADAPTERS = {"cosmos", "azurite", "azure"}
 
 # Azure's Functions runtime needs 3.13: there its tests run with the others, elsewhere through one test.
@@ -144,10 +151,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect campaigns unless asked for, and mark the tests that start an emulator."""
+    """Deselect campaigns unless asked for, mark the tests that start an emulator, start the slowest first."""
     for item in items:
         if needs_emulator(item):
             item.add_marker("emulator")
+    items.sort(key=lambda item: next((n for n, name in enumerate(SLOW_FOLDERS) if name in item.nodeid), 9))
     if config.getoption("--campaigns"):
         return
     campaigns = [item for item in items if item.get_closest_marker("campaign")]
