@@ -1,11 +1,12 @@
-"""Calls to what may be down: what fails briefly is tried again, what fails lastingly is spared a moment."""
+"""Calls to services that may fail: retries for brief failures, a circuit breaker for lasting ones."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from opentelemetry.trace import SpanKind
-from purgatory.domain.model import Context, OpenedState
 from tenacity import (
     AsyncRetrying,
     retry_if_exception,
@@ -19,103 +20,124 @@ from core.infra.telemetry.spans import step
 
 Result = TypeVar("Result")
 Translate = Callable[[Exception], OrcError | None]
-"""Says which error of ours a vendor's exception amounts to; None: it is none of the vendor's."""
+"""Returns our error for a vendor's exception, or None if the exception is not the vendor's."""
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
 
 FAILURES_IN_A_ROW = 5
 OPEN_SECONDS = 1.0
-"""So that calls succeed again within two seconds of a dependency's return."""
+"""Short, so that calls succeed again within two seconds of a dependency's return."""
 ATTEMPTS = 6
 ATTEMPT_SECONDS = 10.0
 LONGEST_WAIT_SECONDS = 1.0
 
 
-class Guard:
-    """Stands between an adapter and one dependency; one per process and dependency.
+class CircuitOpen(DependencyDown):
+    """The dependency failed several times in a row, so the call was not made."""
 
-    After five failures in a row every call fails at once for a second, then the next ones try again.
-    An answer that the caller does not like is an answer. Cancelling a call tells nothing of the dependency.
+    def __init__(self, dependency: str) -> None:
+        super().__init__(
+            f"{_NAMES.get(dependency, dependency)} does not answer. Try again shortly.", dependency=dependency
+        )
+
+
+class CircuitBreaker:
+    """Makes the calls to one dependency; one per process and dependency.
+
+    The circuit opens after five failures in a row: for a second every call fails at once with CircuitOpen.
+    Then one call is let through as a probe. Its success closes the circuit; its failure, or no result
+    within a second, keeps the circuit open for the other calls and lets another probe through.
+
+    Only outages are failures: an error answer such as NotFound is a success. A cancelled call, or an
+    exception that `translate` does not know, is neither.
     """
 
-    def __init__(self, dependency: str, translate: Translate) -> None:
+    def __init__(
+        self,
+        dependency: str,
+        translate: Translate,
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._dependency = dependency
         self._translate = translate
-        self._circuit = Context(dependency, FAILURES_IN_A_ROW, OPEN_SECONDS)
+        self._clock = clock
+        self._failures = 0
+        self._next_probe: float | None = None
+        """When the next call may be made; None while the circuit is closed."""
         self._retrying = AsyncRetrying(
             retry=retry_if_exception(self._is_brief),
             stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(ATTEMPT_SECONDS),
             wait=wait_random_exponential(multiplier=0.05, max=LONGEST_WAIT_SECONDS),
+            sleep=sleep,
             reraise=True,
         )
 
     async def call(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """The result of `work`, which is repeated after a failure that may pass: it must bear that.
+        """Calls `work`, retrying brief failures; `work` must be idempotent.
 
-        Raises what `translate` makes of the vendor's exceptions, and DependencyDown without calling
-        `work` while the dependency is taken to be down.
+        Raises what `translate` makes of the vendor's exceptions, and CircuitOpen without calling `work`
+        while the circuit is open.
         """
         return await self._retrying(self.call_once, work)
 
     async def call_once(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """The result of `work`, which is not repeated. Raises as `call` does."""
+        """Calls `work` without retries. Raises as `call` does."""
         with step(self._dependency, kind=SpanKind.CLIENT):
             async with self.attempt():
                 return await work()
 
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:
-        """One attempt, for what must not be repeated or repeats itself. Raises as `call` does."""
-        self._refuse_while_open()
-        with self._reporting():
-            try:
-                yield
-            except Exception as exc:  # the vendor's exceptions are known to `translate` alone
-                if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
-                    raise
-                raise ours from exc
-
-    def _refuse_while_open(self) -> None:
-        try:
-            self._circuit.handle_new_request()
-        except OpenedState as exc:
-            # The same object every time: it would keep the frames of all whom it has refused.
-            exc.with_traceback(None)
-            raise CircuitOpen(self._dependency) from None
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        """Tells the circuit how an attempt ended, if that says anything of the dependency.
-
-        Not by the circuit's own context manager, to which whatever is no failure is a success.
-        """
+        """One attempt, for a body that is not idempotent or has retries of its own. Raises as `call` does."""
+        probing = self._admit()
         try:
             yield
-        except OrcError as exc:
-            if self._is_outage(exc):
-                self._circuit.handle_exception(exc)
-            else:
-                self._circuit.handle_end_request()
+        except Exception as exc:  # only `translate` knows the vendor's exceptions
+            ours = exc if isinstance(exc, OrcError) else self._translate(exc)
+            self._record(ours, probing=probing)
+            if ours is None or ours is exc:
+                raise
+            raise ours from exc
+        except BaseException:
+            self._release(probing=probing)
             raise
+        self._close()
+
+    def _admit(self) -> bool:
+        """Whether this call is a probe; raises CircuitOpen if it must not be made."""
+        if self._next_probe is None:
+            return False
+        if self._clock() < self._next_probe:
+            raise CircuitOpen(self._dependency)
+        self._next_probe = self._clock() + OPEN_SECONDS
+        return True
+
+    def _record(self, error: OrcError | None, *, probing: bool) -> None:
+        if error is None:
+            self._release(probing=probing)
+        elif not self._is_outage(error):
+            self._close()
         else:
-            self._circuit.handle_end_request()
-        finally:
-            # Events for listeners, of which there are none.
-            self._circuit.messages.clear()
+            self._failures += 1
+            if probing or (self._next_probe is None and self._failures >= FAILURES_IN_A_ROW):
+                self._next_probe = self._clock() + OPEN_SECONDS
+
+    def _release(self, *, probing: bool) -> None:
+        """An attempt ended without a result: the next call may probe in its place."""
+        if probing and self._next_probe is not None:
+            self._next_probe = self._clock()
+
+    def _close(self) -> None:
+        self._failures, self._next_probe = 0, None
 
     def _is_outage(self, exc: BaseException) -> bool:
-        # What it reports of a dependency of its own, it has answered with.
+        # If the dependency reports an outage of a dependency of its own, it has answered.
         return isinstance(exc, DependencyDown) and exc.retryable and exc.dependency == self._dependency
 
     def _is_brief(self, exc: BaseException) -> bool:
         return self._is_outage(exc) and not isinstance(exc, CircuitOpen)
-
-
-class CircuitOpen(DependencyDown):
-    """The dependency failed several times in a row and is not asked for a moment."""
-
-    def __init__(self, dependency: str) -> None:
-        super().__init__(
-            f"{_NAMES.get(dependency, dependency)} does not answer. Try again shortly.", dependency=dependency
-        )
 
 
 _NAMES = {

@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
 from core.errors import BudgetExceeded, OrcError
-from core.infra.resilience import Guard, Translate
+from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.telemetry.model_calls import Call, Model
 from core.llm.errors import ContentFiltered, ModelOutputInvalid, ReplyCut, model_down
 from core.llm.provider_replies import answering_model, reasons_in, said_in, whole, why_it_ends
@@ -76,7 +76,7 @@ class ChatModel:
     reaches it raises ReplyCut, a stream after its last delta.
 
     `reads_files` answers prompts with files in them, where that takes another API of the provider's.
-    `guard` is shared by all that ask the same provider; a stream concerns it until its first chunk.
+    `breaker` is shared by all that ask the same provider; a stream concerns it until its first chunk.
     `provider` is its name to OpenTelemetry, whose spans hold prompts and answers with `tells_content` only.
 
     Every method raises BudgetExceeded before a call that `meter` does not allow, DependencyDown where
@@ -93,7 +93,7 @@ class ChatModel:
         role: str = "writer",
         reads_files: BaseChatModel | None = None,
         translate: Translate = lambda _: None,
-        guard: Guard | None = None,
+        breaker: CircuitBreaker | None = None,
         says_why_it_ends: bool = False,
         provider: str = "orc",
         tells_content: bool = False,
@@ -105,7 +105,7 @@ class ChatModel:
         self._reads_files = reads_files
         self._counter = counter
         self._translate = translate
-        self._guard = guard
+        self._breaker = breaker
         self._says_why_it_ends = says_why_it_ends
         self._telemetry = Model(name, provider=provider, role=role, content=tells_content)
         self._close = close
@@ -242,8 +242,8 @@ class ChatModel:
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[None]:
-        if self._guard is not None:
-            async with self._guard.attempt():
+        if self._breaker is not None:
+            async with self._breaker.attempt():
                 yield
         else:
             with self._translated():

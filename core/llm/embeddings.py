@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from core.infra.azure import Credentials
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 from core.infra.settings import CoreSettings
 from core.infra.telemetry.model_calls import Model
 from core.llm.errors import ModelOutputInvalid
@@ -44,7 +44,7 @@ def build_embedder(
         _build_model(shared, settings.embedding_model),
         counter,
         name=settings.embedding_model,
-        guard=shared.embeddings,
+        breaker=shared.embeddings,
         provider=shared.endpoint.telemetry_name,
         close=None if provider else shared.aclose,
     )
@@ -63,7 +63,7 @@ class OpenAIEmbedder:
         counter: TokenCounter,
         *,
         name: str,
-        guard: Guard,
+        breaker: CircuitBreaker,
         provider: str = "orc",
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -71,7 +71,7 @@ class OpenAIEmbedder:
         self._telemetry = Model(name, operation="embeddings", provider=provider)
         self._model = model
         self._counter = counter
-        self._guard = guard
+        self._breaker = breaker
         self._close = close
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
@@ -103,7 +103,7 @@ class OpenAIEmbedder:
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
         with self._telemetry.call():
-            async with self._guard.attempt():
+            async with self._breaker.attempt():
                 vectors = await self._model.aembed_documents(texts)
         if len(vectors) != len(texts) or not _are_vectors(vectors):
             raise ModelOutputInvalid("The embedding model did not send one vector for each text.")

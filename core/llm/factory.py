@@ -109,7 +109,7 @@ def build_chat_model(
         # Azure takes files through its responses API alone.
         reads_files=_build_openai(shared, name, responses=True) if shared.endpoint.is_azure else None,
         translate=translate,
-        guard=shared.chat,
+        breaker=shared.chat,
         says_why_it_ends=True,
         provider=shared.endpoint.telemetry_name,
         tells_content=settings.telemetry_content,

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from core.errors import OrcError
 from core.infra.azure import Credentials
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 from core.infra.settings import CoreSettings
 from core.llm.errors import MODEL, ModelMisconfigured, key_refused, model_down
 
@@ -48,9 +48,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenAI-compatible provider. One per process: whatever asks it shares connections and guards.
+    """An OpenAI-compatible provider. One per process: whatever asks it shares connections and breakers.
 
-    Chat, embeddings and files have a guard each: limits are counted apart, and where one is refused the
+    Chat, embeddings and files have a breaker each: limits are counted apart, and where one is refused the
     others may go on.
     """
 
@@ -58,9 +58,9 @@ class Provider:
     key: Key
     http: "AsyncClient"
     retries: int
-    chat: Guard
-    embeddings: Guard
-    files: Guard
+    chat: CircuitBreaker
+    embeddings: CircuitBreaker
+    files: CircuitBreaker
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the provider answers and takes our key. Costs nothing."""
@@ -109,9 +109,9 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
         key=key,
         http=_open_http(settings),
         retries=settings.model_retries,
-        chat=Guard(MODEL, translate),
-        embeddings=Guard(MODEL, translate_about_embeddings),
-        files=Guard(MODEL, translate_about_files),
+        chat=CircuitBreaker(MODEL, translate),
+        embeddings=CircuitBreaker(MODEL, translate_about_embeddings),
+        files=CircuitBreaker(MODEL, translate_about_files),
     )
 
 

@@ -54,7 +54,7 @@ class OpenAIFiles:
     ) -> None:
         self._client = client
         self._quick = client.with_options(timeout=QUICK_SECONDS, max_retries=0)
-        self._guard = provider.files
+        self._breaker = provider.files
         self._host = provider.endpoint.host
         # Azure reads files that were sent for `assistants`, and knows no `user_data`.
         self._purpose: Literal["assistants", "user_data"] = (
@@ -131,7 +131,7 @@ class OpenAIFiles:
         from openai import BadRequestError
 
         async def send(**options: Any) -> str:
-            async with self._guard.attempt():
+            async with self._breaker.attempt():
                 sent = await self._client.files.create(
                     file=(name, content, PDF), purpose=self._purpose, **options
                 )
@@ -155,7 +155,7 @@ class OpenAIFiles:
         from openai import NotFoundError
 
         try:
-            async with self._guard.attempt():
+            async with self._breaker.attempt():
                 try:
                     await self._quick.files.retrieve(file.file_id)
                 except NotFoundError:
@@ -174,7 +174,7 @@ class OpenAIFiles:
         from openai import NotFoundError
 
         try:
-            async with self._guard.attempt():
+            async with self._breaker.attempt():
                 try:
                     await self._quick.files.delete(file_id)
                 except NotFoundError:
@@ -188,7 +188,7 @@ class OpenAIFiles:
         born_before = (self._clock() - self._ttl - MARGIN).timestamp()
         found: list[str] = []
         seen = 0
-        async with self._guard.attempt():
+        async with self._breaker.attempt():
             listed = self._quick.files.list(purpose=self._purpose, limit=LISTED_AT_ONCE, order="asc")
             async for file in listed:
                 seen += 1

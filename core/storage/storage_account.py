@@ -12,7 +12,7 @@ from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
 from core.infra.azure import error_translator
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 15.0
@@ -26,7 +26,7 @@ SIGNING_KEY_LIFE = timedelta(hours=6)
 
 
 class Storage:
-    """One account; `close` closes both clients. Calls go through the guards `blobs` and `queues`.
+    """One account; `close` closes both clients. Calls go through the breakers `blobs` and `queues`.
 
     `key` is the account's, for signatures; without it the identity asks the service for one of its own.
     """
@@ -37,8 +37,8 @@ class Storage:
         self._key = key
         self._signing_key: UserDelegationKey | None = None
         self._signing_key_ends = datetime.min.replace(tzinfo=UTC)
-        self.blobs = Guard("blobs", error_translator("blobs", "Blob Storage"))
-        self.queues = Guard("queue", error_translator("queue", "Queue Storage"))
+        self.blobs = CircuitBreaker("blobs", error_translator("blobs", "Blob Storage"))
+        self.queues = CircuitBreaker("queue", error_translator("queue", "Queue Storage"))
 
     def container(self, name: str) -> ContainerClient:
         """A client of the container; asks for nothing."""
@@ -106,7 +106,7 @@ def open_storage(url: str, queue_url: str | None, credential: str | AsyncTokenCr
             credential,
             connection_timeout=CONNECT_SECONDS,
             read_timeout=READ_SECONDS,
-            # The guard repeats what failed, within its own bounds.
+            # The breaker retries, within its own limits.
             retry_total=0,
             max_block_size=BLOCK_BYTES,
             max_single_put_size=BLOCK_BYTES,

@@ -10,7 +10,7 @@ import httpx2
 from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from core.errors import DependencyDown, OrcError, error_named
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 
 WEB_SEARCH = "web_search"
 """The dependency, as errors name it."""
@@ -59,13 +59,13 @@ class SearchEngine:
         self._url = url
         self._seconds = seconds
         self._explain = explain
-        self._guard = Guard(WEB_SEARCH, _translate)
+        self._breaker = CircuitBreaker(WEB_SEARCH, _translate)
 
     async def get(self, params: Mapping[str, str], headers: Mapping[str, str], kind: type[Answer]) -> Answer:
         """The answer to a GET. Raises DependencyDown, also for an answer that is no `kind`."""
         try:
             async with asyncio.timeout(self._seconds):
-                body = await self._guard.call(partial(self._attempt, params, headers))
+                body = await self._breaker.call(partial(self._attempt, params, headers))
         except TimeoutError as exc:
             raise down("The web search did not answer in time. Try again shortly.") from exc
         try:

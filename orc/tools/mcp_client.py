@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
 
 from core.errors import DependencyDown, InvalidInput, OrcError, error_named
-from core.infra.resilience import CircuitOpen, Guard
+from core.infra.resilience import CircuitBreaker, CircuitOpen
 from core.infra.telemetry.tool_calls import tool_step
 from core.mcp_contract import STREAM_META_KEY, ToolFailure, tool_progress
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
@@ -83,7 +83,7 @@ class McpToolGateway:
         self._pool = httpx2.AsyncHTTPTransport(
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=30)
         )
-        self._guard = Guard("mcp_server", lambda _exc: None)
+        self._breaker = CircuitBreaker("mcp_server", lambda _exc: None)
         self._lost_at: float | None = None
         self._schemas: list[ToolSchema] = []
         self._schemas_read_at = float("-inf")
@@ -157,7 +157,7 @@ class McpToolGateway:
                     with contextlib.suppress(DependencyDown):
                         await self.ping()
                         # Others may have opened the circuit; it closes with what gets through to the server.
-                        async with self._guard.attempt():
+                        async with self._breaker.attempt():
                             return
                     await asyncio.sleep(RESTART_POLL_SECONDS)
 
@@ -193,7 +193,7 @@ class McpToolGateway:
     async def _attempt(self, token: str, seconds: float) -> AsyncIterator[Client]:
         """A session that counts for the circuit, and for how long the server has been lost."""
         try:
-            async with self._guard.attempt(), self._session(token, seconds) as client:
+            async with self._breaker.attempt(), self._session(token, seconds) as client:
                 yield client
         except _BrokenOff:
             self._lost_at = self._lost_at or time.monotonic()

@@ -23,7 +23,7 @@ from azure.search.documents.indexes.aio import SearchIndexClient
 
 from core.errors import DependencyDown
 from core.infra.azure import RETRYABLE_STATUS, DependencyMisconfigured, error_translator
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 
 API_VERSION = "2026-04-01"
 CONNECT_SECONDS = 2.0
@@ -57,10 +57,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9][\w-]{0,199}", re.ASCII)
 class Search:
     """One index. Filters are OData; build them with `equal`, `among` and `both`."""
 
-    def __init__(self, client: SearchClient, index: str, guard: Guard) -> None:
+    def __init__(self, client: SearchClient, index: str, breaker: CircuitBreaker) -> None:
         self._client = client
         self._address = f"/indexes('{index}')/docs/search."
-        self._guard = guard
+        self._breaker = breaker
 
     async def query(self, within: str, **options: Any) -> list[Row]:
         """The items that fit a filter; `options` are those of the REST API, with lists of names as lists.
@@ -69,20 +69,20 @@ class Search:
         DependencyDown after seven seconds at the latest.
         """
         body = _search_body(within, options)
-        answer = await _in_time(lambda: self._guard.call(lambda: self._search(body)))
+        answer = await _in_time(lambda: self._breaker.call(lambda: self._search(body)))
         return list(answer["value"])
 
     async def query_once(self, within: str, **options: Any) -> list[Row]:
         """Like `query`, but never repeated: for what can be done without."""
         body = _search_body(within, options)
-        answer = await _in_time(lambda: self._guard.call_once(lambda: self._search(body)))
+        answer = await _in_time(lambda: self._breaker.call_once(lambda: self._search(body)))
         return list(answer["value"])
 
     async def write(self, actions: Sequence[Row]) -> None:
         """Make these writes, see `merged`; where it raises, some may have been made."""
         bodies = _bodies(actions)
         while (body := await asyncio.to_thread(next, bodies, None)) is not None:
-            await self._guard.call(partial(self._send, body))
+            await self._breaker.call(partial(self._send, body))
 
     async def remove(self, within: str) -> None:
         """Remove what fits a filter, until nothing can be found that does."""
@@ -104,7 +104,7 @@ class Search:
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the index answers."""
-        async with self._guard.attempt():
+        async with self._breaker.attempt():
             await self._client.get_document_count(read_timeout=READ_SECONDS)
 
     async def close(self) -> None:
@@ -113,11 +113,11 @@ class Search:
 
     async def _count(self, within: str) -> int:
         body = _search_body(within, {"count": True, "top": 0})
-        answer = await _in_time(lambda: self._guard.call(lambda: self._search(body)))
+        answer = await _in_time(lambda: self._breaker.call(lambda: self._search(body)))
         return int(answer["@odata.count"])
 
     async def _search(self, body: bytes) -> Row:
-        # Within the guard, so that it counts; the SDK's timeout starts anew with every byte.
+        # Inside the breaker, so that a timeout counts as a failure; the SDK restarts its own with every byte.
         async with asyncio.timeout(READ_SECONDS):
             return await self._post("post.search", body, READ_SECONDS)
 
@@ -147,7 +147,7 @@ class Search:
 def open_search(endpoint: str, credential: str | AsyncTokenCredential, index: str) -> Search:
     """A client for this index, with a key or an identity. Connects to nothing yet."""
     client = SearchClient(endpoint, index, _credential(credential), **_BEHAVIOUR)
-    return Search(client, index, guard_of_the_search())
+    return Search(client, index, search_breaker())
 
 
 def open_index_client(endpoint: str, credential: str | AsyncTokenCredential) -> SearchIndexClient:
@@ -155,9 +155,9 @@ def open_index_client(endpoint: str, credential: str | AsyncTokenCredential) -> 
     return SearchIndexClient(endpoint, _credential(credential), **_BEHAVIOUR)
 
 
-def guard_of_the_search() -> Guard:
+def search_breaker() -> CircuitBreaker:
     """What stands between a client and AI Search."""
-    return Guard("search", error_translator("search", "AI Search"))
+    return CircuitBreaker("search", error_translator("search", "AI Search"))
 
 
 def merged(item: Row) -> Row:
@@ -268,6 +268,6 @@ _HEADERS = {"Content-Type": "application/json", "Accept": "application/json;odat
 _BEHAVIOUR: dict[str, Any] = {
     "api_version": API_VERSION,
     "connection_timeout": CONNECT_SECONDS,
-    # The guard repeats what failed.
+    # The breaker retries.
     "retry_total": 0,
 }

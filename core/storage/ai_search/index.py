@@ -24,7 +24,7 @@ from azure.search.documents.indexes.models import (
     VectorSearchProfile,
 )
 
-from core.storage.ai_search.client import KEY, guard_of_the_search, open_index_client
+from core.storage.ai_search.client import KEY, open_index_client, search_breaker
 
 SEMANTIC = "passages"
 VECTOR_PREFIX = "vector_"
@@ -62,7 +62,7 @@ async def create_index(
 
     Raises DependencyMisconfigured where the identity may not, or the index there is a different one.
     """
-    async with open_index_client(endpoint, credential) as client, guard_of_the_search().attempt():
+    async with open_index_client(endpoint, credential) as client, search_breaker().attempt():
         definition = define_index(name, embeddings)
         ours = {field.name for field in definition.fields}
         for field in await _vector_fields(client, name):

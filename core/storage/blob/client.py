@@ -17,7 +17,7 @@ from azure.storage.blob import BlobBlock, BlobProperties, ContentSettings
 from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
 
 from core.errors import Unavailable
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 from core.storage.storage_account import BLOCK_BYTES
 
 ATTEMPTS = 20
@@ -53,9 +53,9 @@ class Part(NamedTuple):
 class Blobs:
     """The blobs of one container. Only the service's word that a blob is absent counts as absence."""
 
-    def __init__(self, container: ContainerClient, guard: Guard) -> None:
+    def __init__(self, container: ContainerClient, breaker: CircuitBreaker) -> None:
         self._container = container
-        self._guard = guard
+        self._breaker = breaker
 
     async def put(self, name: str, source: BinaryIO) -> Found:
         """Store a file from its start, whole or not at all, in place of what is there."""
@@ -78,12 +78,12 @@ class Blobs:
                 check_absent(exc)
                 return None
 
-        return await self._guard.call(work)
+        return await self._breaker.call(work)
 
     async def read(self, name: str, length: int) -> Part | None:
         """The first `length` bytes, fewer where there are fewer, of a blob that is not empty; or None."""
         try:
-            return await self._guard.call(partial(self._read, name, 0, length))
+            return await self._breaker.call(partial(self._read, name, 0, length))
         except Changed:
             return None
 
@@ -91,7 +91,7 @@ class Blobs:
         """The bytes from `start` to `end` of this version, in blocks; raises Changed where it has gone."""
         for first in range(start, end, BLOCK_BYTES):
             length = min(BLOCK_BYTES, end - first)
-            yield (await self._guard.call(partial(self._read, name, first, length, etag))).content
+            yield (await self._breaker.call(partial(self._read, name, first, length, etag))).content
 
     async def download(self, name: str, target: BinaryIO) -> bool:
         """Write all bytes of one version into an empty file; False where there is no such blob."""
@@ -114,15 +114,15 @@ class Blobs:
             walk = self._container.walk_blobs(name_starts_with=folder, delimiter="/")
             return [_found(each) async for each in walk if isinstance(each, BlobProperties)]
 
-        return await self._guard.call(work)
+        return await self._breaker.call(work)
 
     async def delete(self, name: str) -> None:
         """Remove a blob with its snapshots; an absent one is no error."""
-        await self._guard.call(partial(_delete, self._container.get_blob_client(name)))
+        await self._breaker.call(partial(_delete, self._container.get_blob_client(name)))
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the container can be used now."""
-        async with self._guard.attempt():
+        async with self._breaker.attempt():
             await self._container.get_container_properties()
 
     async def _put(self, name: str, source: BinaryIO) -> Found:
@@ -130,7 +130,7 @@ class Blobs:
         first = await asyncio.to_thread(source.read, BLOCK_BYTES)
         if len(first) <= SINGLE_BYTES:
             upload = partial(client.upload_blob, first, overwrite=True, content_settings=_NEUTRAL)
-            written = await self._guard.call(upload)
+            written = await self._breaker.call(upload)
             return Found(name, _plain(str(written["etag"])), len(first))
         return await self._put_in_blocks(client, first, source)
 
@@ -140,10 +140,10 @@ class Blobs:
         put, blocks, size = uuid.uuid4().hex, list[BlobBlock](), 0
         while block:
             blocks.append(BlobBlock(f"{put}-{len(blocks):05}"))
-            await self._guard.call(partial(_stage, client, str(blocks[-1].id), block))
+            await self._breaker.call(partial(_stage, client, str(blocks[-1].id), block))
             size += len(block)
             block = await asyncio.to_thread(source.read, BLOCK_BYTES)
-        return Found(client.blob_name, await self._guard.call(partial(_commit, client, blocks)), size)
+        return Found(client.blob_name, await self._breaker.call(partial(_commit, client, blocks)), size)
 
     async def _read(self, name: str, start: int, length: int, etag: str | None = None) -> Part:
         client = self._container.get_blob_client(name)

@@ -8,7 +8,7 @@ from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, Re
 from azure.storage.blob.aio import BlobClient, ContainerClient
 from pydantic import BaseModel
 
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 from core.storage.blob.client import check_absent
 
 Value = TypeVar("Value", bound=BaseModel)
@@ -24,9 +24,9 @@ class Version(NamedTuple, Generic[Value]):
 class JsonBlobs(Generic[Value]):
     """The blobs of a container that hold values of one kind."""
 
-    def __init__(self, container: ContainerClient, guard: Guard, kind: type[Value]) -> None:
+    def __init__(self, container: ContainerClient, breaker: CircuitBreaker, kind: type[Value]) -> None:
         self._container = container
-        self._guard = guard
+        self._breaker = breaker
         self._kind = kind
 
     async def read(self, name: str) -> Version[Value] | None:
@@ -40,7 +40,7 @@ class JsonBlobs(Generic[Value]):
                 check_absent(exc)
                 return None
 
-        found = await self._guard.call(work)
+        found = await self._breaker.call(work)
         return found and Version(self._kind.model_validate_json(found[0]), found[1])
 
     async def write(self, name: str, value: Value, over: Version[Value] | None) -> bool:
@@ -57,7 +57,7 @@ class JsonBlobs(Generic[Value]):
                 return False
             return True
 
-        if await self._guard.call(work):
+        if await self._breaker.call(work):
             return True
         # What stands in the way may be our own, from an attempt whose answer was lost.
         present = await self.read(name)
@@ -76,7 +76,7 @@ class JsonBlobs(Generic[Value]):
             return True
 
         # A blob that has gone has no version either: perhaps it went by an attempt whose answer was lost.
-        return await self._guard.call(work) or await self.read(name) is None
+        return await self._breaker.call(work) or await self.read(name) is None
 
     async def names(self, prefix: str) -> AsyncIterator[str]:
         """The names that begin so."""
@@ -85,7 +85,7 @@ class JsonBlobs(Generic[Value]):
             found = self._container.list_blob_names(name_starts_with=prefix)
             return [name async for name in found]
 
-        for name in await self._guard.call(work):
+        for name in await self._breaker.call(work):
             yield name
 
     def _blob(self, name: str) -> BlobClient:

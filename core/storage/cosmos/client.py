@@ -26,8 +26,8 @@ from tenacity import (
 )
 
 from core.errors import DependencyDown
-from core.infra.resilience import Guard
-from core.storage.cosmos.consistency import STORE, BatchTokens, SessionGuard, translate
+from core.infra.resilience import CircuitBreaker
+from core.storage.cosmos.consistency import STORE, BatchTokens, CosmosBreaker, translate
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
@@ -80,9 +80,9 @@ def delete(item_id: str, etag: str | None = None) -> Operation:
 class Container:
     """One container. Items are JSON objects with an `id` and the fields of the partition key."""
 
-    def __init__(self, proxy: ContainerProxy, guard: Guard) -> None:
+    def __init__(self, proxy: ContainerProxy, breaker: CircuitBreaker) -> None:
         self._proxy = proxy
-        self._guard = guard
+        self._breaker = breaker
         self._tokens = BatchTokens()
         self._noting: dict[str, Any] = {"response_hook": self._tokens.note_written}
 
@@ -98,7 +98,7 @@ class Container:
                     raise
                 return None
 
-        return await self._guard.call(work)
+        return await self._breaker.call(work)
 
     async def query(
         self,
@@ -121,11 +121,11 @@ class Container:
                 found = self._proxy.query_items(text, parameters=named, session_token=token, **where)
                 return [dict(item) async for item in found]
 
-        return await self._guard.call(work)
+        return await self._breaker.call(work)
 
     async def upsert(self, item: Item) -> None:
         """Write an item whatever is there."""
-        await self._guard.call(lambda: self._proxy.upsert_item(item, no_response=True, **self._noting))
+        await self._breaker.call(lambda: self._proxy.upsert_item(item, no_response=True, **self._noting))
 
     async def create(self, item: Item) -> None:
         """Write an item that must not be there yet; Raced where it is, perhaps by this very call."""
@@ -136,7 +136,7 @@ class Container:
             except CosmosResourceExistsError as exc:
                 raise Raced from exc
 
-        await self._guard.call(work)
+        await self._breaker.call(work)
 
     async def replace(self, item: Item, etag: str) -> None:
         """Write an item over the version with this ETag; Raced where it has another or has gone."""
@@ -158,7 +158,7 @@ class Container:
                     raise
                 raise Raced from exc
 
-        await self._guard.call(work)
+        await self._breaker.call(work)
 
     async def delete(self, item_id: str, partition: PartitionKey) -> bool:
         """Remove an item; whether there was one."""
@@ -172,7 +172,7 @@ class Container:
                 return False
             return True
 
-        return await self._guard.call(work)
+        return await self._breaker.call(work)
 
     async def batch(self, operations: Sequence[Operation], partition: PartitionKey) -> None:
         """All of these writes or none; at most 100, 2 MB. Raced where a condition does not hold."""
@@ -189,23 +189,23 @@ class Container:
                     raise Raced from exc
                 raise
 
-        await self._guard.call(work)
+        await self._breaker.call(work)
 
 
 class Cosmos:
     """One database over one client; `close` closes both."""
 
-    def __init__(self, client: CosmosClient, database: str, guard: SessionGuard) -> None:
+    def __init__(self, client: CosmosClient, database: str, breaker: CosmosBreaker) -> None:
         self._database = client.get_database_client(database)
-        self._guard = guard
+        self._breaker = breaker
 
     def container(self, name: str) -> Container:
         """A container of the database; asks for nothing."""
-        return Container(self._database.get_container_client(name), self._guard)
+        return Container(self._database.get_container_client(name), self._breaker)
 
     async def close(self) -> None:
         """Close the client's connections."""
-        await self._guard.close()
+        await self._breaker.close()
 
 
 async def unraced(work: Callable[[], Awaitable[Result]], *, racing_seconds: float = RACING_SECONDS) -> Result:
@@ -236,12 +236,12 @@ def open_cosmos(
 ) -> Cosmos:
     """One database, with a key or an identity. Connects to nothing yet."""
     client = open_client(endpoint, credential, transport=transport)
-    return Cosmos(client, database, SessionGuard(client))
+    return Cosmos(client, database, CosmosBreaker(client))
 
 
-def guard_of_the_store() -> Guard:
-    """A guard that knows Cosmos DB's failures, for what needs no session."""
-    return Guard(STORE, translate)
+def store_breaker() -> CircuitBreaker:
+    """The breaker for calls to Cosmos DB that need no session."""
+    return CircuitBreaker(STORE, translate)
 
 
 def open_client(
@@ -250,7 +250,7 @@ def open_client(
     *,
     transport: AsyncHttpTransport[Any, Any] | None = None,
 ) -> CosmosClient:
-    """The SDK's client, set up to fail soon and to leave retries to a guard."""
+    """The SDK's client, set up to fail soon: the circuit breaker retries."""
     return CosmosClient(
         endpoint,
         credential,
@@ -259,7 +259,7 @@ def open_client(
         enable_endpoint_discovery=not endpoint.startswith("http://"),
         connection_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
-        # The guard repeats what failed, within its own bounds; the client would wait up to 30 seconds.
+        # The breaker retries within its own limits; the client would wait up to 30 seconds.
         retry_total=0,
         retry_throttle_total=1,
         retry_backoff_max=1,

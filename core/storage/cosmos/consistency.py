@@ -9,7 +9,7 @@ from azure.cosmos.aio import CosmosClient
 
 from core.errors import DependencyDown, OrcError
 from core.infra.azure import error_translator
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 
 STORE = "store"
 SESSION_IS_BEHIND = 1002
@@ -23,7 +23,7 @@ ENTER_SECONDS = 5.0
 _translate_others = error_translator(STORE, "Cosmos DB")
 
 
-class SessionGuard(Guard):
+class CosmosBreaker(CircuitBreaker):
     """Enters its client before the first use.
 
     A client that was never entered works as well, but keeps no session: its reads may miss its own writes.

@@ -9,7 +9,7 @@ from typing import Any
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos import PartitionKey
 
-from core.storage.cosmos.client import guard_of_the_store, open_client
+from core.storage.cosmos.client import open_client, store_breaker
 
 OWNER_KEY = ("/organization_id", "/user_id", "/conversation_id")
 EVERYTHING = "/*"
@@ -80,7 +80,7 @@ async def create_containers(
     """
     client = open_client(endpoint, credential)
     try:
-        async with guard_of_the_store().attempt():
+        async with store_breaker().attempt():
             made = await client.create_database_if_not_exists(database)
             for each in containers:
                 await made.create_container_if_not_exists(

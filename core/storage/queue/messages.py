@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from core.documents.jobs import Notice
 from core.errors import UnsafeName
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 
 GONE = {"MessageNotFound", "PopReceiptMismatch"}
 
@@ -28,20 +28,20 @@ class Received(NamedTuple):
 class Notices:
     """Messages are JSON as it is, not in base64: host.json says the same to the host of the functions."""
 
-    def __init__(self, queue: QueueClient, guard: Guard) -> None:
+    def __init__(self, queue: QueueClient, breaker: CircuitBreaker) -> None:
         self._queue = queue
-        self._guard = guard
+        self._breaker = breaker
 
     async def send(self, notice: Notice, delay_seconds: float) -> None:
         """Have it come up after the delay; twice perhaps, where the first answer was lost."""
         text, hidden = notice.model_dump_json(), _whole(delay_seconds)
-        await self._guard.call(lambda: self._queue.send_message(text, visibility_timeout=hidden))
+        await self._breaker.call(lambda: self._queue.send_message(text, visibility_timeout=hidden))
 
     async def receive(self, seconds: float) -> Received | None:
         """The next notice; it comes up again after that time unless it is dropped."""
         hidden = max(1, _whole(seconds))
         while True:
-            message = await self._guard.call(lambda: self._queue.receive_message(visibility_timeout=hidden))
+            message = await self._breaker.call(lambda: self._queue.receive_message(visibility_timeout=hidden))
             if message is None:
                 return None
             message_id, pop_receipt = str(message.id), str(message.pop_receipt)
@@ -65,7 +65,7 @@ class Notices:
                 if getattr(exc, "error_code", None) not in GONE:
                     raise
 
-        await self._guard.call(work)
+        await self._breaker.call(work)
 
 
 def _whole(seconds: float) -> int:

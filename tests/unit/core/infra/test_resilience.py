@@ -1,14 +1,19 @@
-"""The guard: brief failures are tried again, lasting ones spared a moment, and nothing else counts."""
+"""The circuit breaker: brief failures are retried, lasting ones open the circuit, nothing else counts."""
 
 import asyncio
-import time
 import traceback
 from collections.abc import Callable
 
 import pytest
 
 from core.errors import DependencyDown, NotFound, OrcError
-from core.infra.resilience import ATTEMPTS, FAILURES_IN_A_ROW, OPEN_SECONDS, CircuitOpen, Guard
+from core.infra.resilience import (
+    ATTEMPTS,
+    FAILURES_IN_A_ROW,
+    OPEN_SECONDS,
+    CircuitBreaker,
+    CircuitOpen,
+)
 
 
 class VendorError(Exception):
@@ -16,7 +21,7 @@ class VendorError(Exception):
 
 
 class RefusedError(VendorError):
-    """What it raises where trying again is in vain."""
+    """What it raises if a retry cannot help."""
 
 
 def translate(exc: Exception) -> OrcError | None:
@@ -28,7 +33,7 @@ def translate(exc: Exception) -> OrcError | None:
 
 
 class Store:
-    """Fails with these, one a call, then answers."""
+    """Raises these failures, one per call, then answers."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
@@ -42,170 +47,247 @@ class Store:
         return "answer"
 
 
+class Clock:
+    """A clock that only sleeping, or the test, moves on."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
 @pytest.fixture
-def guard() -> Guard:
-    return Guard("store", translate)
+def clock() -> Clock:
+    return Clock()
 
 
-async def fail_once(guard: Guard, failure: Exception | None = None) -> None:
-    async with guard.attempt():
+@pytest.fixture
+def breaker(clock: Clock) -> CircuitBreaker:
+    return breaker_for("store", clock)
+
+
+def breaker_for(dependency: str, clock: Clock) -> CircuitBreaker:
+    async def sleep(_: float) -> None:
+        await asyncio.sleep(0)  # a retry's wait must not end the time for which a circuit is open
+
+    return CircuitBreaker(dependency, translate, clock=clock, sleep=sleep)
+
+
+async def fail_once(breaker: CircuitBreaker, failure: Exception | None = None) -> None:
+    async with breaker.attempt():
         raise failure or VendorError
 
 
-async def open_circuit(guard: Guard) -> None:
+async def open_circuit(breaker: CircuitBreaker) -> None:
     for _ in range(FAILURES_IN_A_ROW):
         with pytest.raises(DependencyDown):
-            await fail_once(guard)
+            await fail_once(breaker)
 
 
-async def test_a_brief_failure_is_not_seen(guard: Guard) -> None:
+async def is_open(breaker: CircuitBreaker) -> bool:
+    """Whether a call fails without reaching the store. A call that reaches it succeeds."""
+    store = Store()
+    try:
+        assert await breaker.call(store) == "answer"
+    except CircuitOpen:
+        assert store.calls == 0
+        return True
+    return False
+
+
+async def test_a_brief_failure_is_retried(breaker: CircuitBreaker) -> None:
     store = Store(VendorError(), VendorError())
-    assert await guard.call(store) == "answer"
+    assert await breaker.call(store) == "answer"
     assert store.calls == 3
 
 
-async def test_a_lasting_failure_is_ours_with_the_vendors_as_its_cause(guard: Guard) -> None:
+async def test_a_lasting_failure_is_translated_with_its_cause(breaker: CircuitBreaker, clock: Clock) -> None:
     store = Store(*[VendorError()] * 100)
     with pytest.raises(DependencyDown) as caught:
-        await guard.call(store)
+        await breaker.call(store)
     assert caught.value.dependency == "store"
     assert store.calls == min(ATTEMPTS, FAILURES_IN_A_ROW)
     with pytest.raises(DependencyDown) as caught:
-        await fail_once(Guard("store", translate))
+        await fail_once(breaker_for("store", clock))
     assert isinstance(caught.value.__cause__, VendorError)
 
 
 @pytest.mark.parametrize("failure", [RefusedError(), NotFound("No."), ValueError("a bug of ours")])
-async def test_what_trying_again_cannot_mend_is_not_repeated(guard: Guard, failure: Exception) -> None:
+async def test_a_failure_that_a_retry_cannot_help_is_not_retried(
+    breaker: CircuitBreaker, failure: Exception
+) -> None:
     store = Store(failure)
     with pytest.raises(DependencyDown if isinstance(failure, VendorError) else type(failure)):
-        await guard.call(store)
+        await breaker.call(store)
     assert store.calls == 1
 
 
-async def test_an_attempt_is_made_once(guard: Guard) -> None:
+async def test_an_attempt_is_made_once(breaker: CircuitBreaker) -> None:
     calls = 0
     with pytest.raises(DependencyDown):
-        async with guard.attempt():
+        async with breaker.attempt():
             calls += 1
             raise VendorError
     assert calls == 1
 
 
-async def test_after_five_failures_in_a_row_nothing_is_asked(guard: Guard) -> None:
-    await open_circuit(guard)
+async def test_retries_wait_longer_and_longer_within_a_limit(clock: Clock) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        clock.now += OPEN_SECONDS  # the circuit never stays open, so all attempts are made
+
+    breaker = CircuitBreaker("store", translate, clock=clock, sleep=sleep)
+    store = Store(*[VendorError()] * 100)
+    with pytest.raises(DependencyDown):
+        await breaker.call(store)
+    assert store.calls == ATTEMPTS
+    assert all(0 <= wait <= limit for wait, limit in zip(waits, (0.05, 0.1, 0.2, 0.4, 0.8), strict=True))
+
+
+async def test_five_failures_in_a_row_open_the_circuit(breaker: CircuitBreaker) -> None:
+    await open_circuit(breaker)
     store = Store()
-    started = time.monotonic()
     with pytest.raises(CircuitOpen) as caught:
-        await guard.call(store)
+        await breaker.call(store)
     assert (caught.value.dependency, caught.value.retryable, store.calls) == ("store", True, 0)
     assert "database does not answer" in caught.value.message
-    assert time.monotonic() - started < 0.2
 
 
-async def test_a_success_in_between_starts_the_count_anew(guard: Guard) -> None:
+async def test_a_success_in_between_resets_the_count(breaker: CircuitBreaker) -> None:
     for _ in range(3):
         for _ in range(FAILURES_IN_A_ROW - 1):
             with pytest.raises(DependencyDown):
-                await fail_once(guard)
-        assert await guard.call(Store()) == "answer"
+                await fail_once(breaker)
+        assert await breaker.call(Store()) == "answer"
 
 
-async def recovers(guard: Guard) -> float:
-    started = time.monotonic()
-    while True:
-        try:
-            await guard.call(Store())
-        except CircuitOpen:
-            await asyncio.sleep(0.02)
-        else:
-            return time.monotonic() - started
+async def test_the_circuit_is_open_for_a_second(breaker: CircuitBreaker, clock: Clock) -> None:
+    await open_circuit(breaker)
+    clock.now += OPEN_SECONDS - 0.01
+    assert await is_open(breaker)
+    clock.now += 0.01
+    assert not await is_open(breaker)
+    assert not await is_open(breaker)
 
 
-async def test_calls_succeed_within_two_seconds_of_the_dependencys_return(guard: Guard) -> None:
-    await open_circuit(guard)
-    assert await recovers(guard) < 2
-
-
-async def test_a_trial_that_fails_keeps_the_circuit_open_for_another_moment(guard: Guard) -> None:
-    await open_circuit(guard)
-    await asyncio.sleep(OPEN_SECONDS + 0.1)
+async def test_a_probe_that_fails_keeps_the_circuit_open_for_another_second(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    await open_circuit(breaker)
+    clock.now += OPEN_SECONDS
     with pytest.raises(DependencyDown) as caught:
-        await fail_once(guard)
+        await fail_once(breaker)
     assert not isinstance(caught.value, CircuitOpen)
-    store = Store()
-    with pytest.raises(CircuitOpen):
-        await guard.call(store)
-    assert store.calls == 0
-    assert await recovers(guard) < 2
+    assert await is_open(breaker)
+    clock.now += OPEN_SECONDS
+    assert not await is_open(breaker)
 
 
-async def test_many_calls_through_one_guard_keep_their_own_counts(guard: Guard) -> None:
-    stores = [Store(*[VendorError()] * (n % 2)) for n in range(100)]
-
-    async def call(store: Store, n: int) -> str:
-        await asyncio.sleep(n / 1000)
-        return await guard.call(store)
-
-    assert await asyncio.gather(*(call(store, n) for n, store in enumerate(stores))) == ["answer"] * 100
-    assert [store.calls for store in stores] == [1, 2] * 50
+async def test_one_probe_at_a_time_is_let_through(breaker: CircuitBreaker, clock: Clock) -> None:
+    await open_circuit(breaker)
+    clock.now += OPEN_SECONDS
+    async with breaker.attempt():
+        assert await is_open(breaker)
+    assert not await is_open(breaker)
 
 
-async def test_many_failures_at_the_same_time_open_the_circuit_once(guard: Guard) -> None:
+async def test_a_probe_without_a_result_lets_another_one_through_after_a_second(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    await open_circuit(breaker)
+    clock.now += OPEN_SECONDS
+    async with breaker.attempt():
+        clock.now += OPEN_SECONDS
+        assert not await is_open(breaker)
+
+
+async def test_concurrent_calls_are_retried_independently(breaker: CircuitBreaker) -> None:
+    stores = [Store(*[VendorError()] * (n % 2)) for n in range(2 * (FAILURES_IN_A_ROW - 1))]
+    answers = await asyncio.gather(*(breaker.call(store) for store in stores))
+    assert answers == ["answer"] * len(stores)
+    assert [store.calls for store in stores] == [1, 2] * (FAILURES_IN_A_ROW - 1)
+
+
+async def test_failures_of_concurrent_calls_do_not_extend_the_open_time(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    async with breaker.attempt():
+        late = breaker.attempt()
+        await late.__aenter__()
+        await open_circuit(breaker)
+        clock.now += OPEN_SECONDS / 2
+        with pytest.raises(DependencyDown):
+            await late.__aexit__(VendorError, VendorError(), None)
+        assert await is_open(breaker)
+        clock.now += OPEN_SECONDS / 2
+        assert not await is_open(breaker)
+
+
+async def test_many_concurrent_failures_open_the_circuit(breaker: CircuitBreaker, clock: Clock) -> None:
     failed = await asyncio.gather(
-        *(guard.call(Store(*[VendorError()] * 10)) for _ in range(50)), return_exceptions=True
+        *(breaker.call(Store(*[VendorError()] * 10)) for _ in range(50)), return_exceptions=True
     )
     assert {isinstance(each, DependencyDown) for each in failed} == {True}
-    assert await recovers(guard) < 2
+    assert await is_open(breaker)
+    clock.now += OPEN_SECONDS
+    assert not await is_open(breaker)
 
 
-async def cancel_a_call(guard: Guard) -> None:
-    call = asyncio.create_task(guard.call(lambda: asyncio.sleep(60)))
+async def cancel_a_call(breaker: CircuitBreaker) -> None:
+    call = asyncio.create_task(breaker.call(lambda: asyncio.sleep(60)))
     await asyncio.sleep(0)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
 
 
-async def test_cancelling_is_no_failure(guard: Guard) -> None:
+async def test_cancellation_is_not_a_failure(breaker: CircuitBreaker) -> None:
     for _ in range(2 * FAILURES_IN_A_ROW):
-        await cancel_a_call(guard)
-    assert await guard.call(Store()) == "answer"
+        await cancel_a_call(breaker)
+    assert not await is_open(breaker)
 
 
-async def test_cancelling_does_not_make_failures_forgotten(guard: Guard) -> None:
+async def test_cancellation_is_not_a_success(breaker: CircuitBreaker) -> None:
     for _ in range(FAILURES_IN_A_ROW):
-        await cancel_a_call(guard)
+        await cancel_a_call(breaker)
         with pytest.raises(DependencyDown):
-            await fail_once(guard)
-    with pytest.raises(CircuitOpen):
-        await guard.call(Store())
+            await fail_once(breaker)
+    assert await is_open(breaker)
 
 
-async def test_a_cancelled_trial_leaves_the_answer_to_the_next(guard: Guard) -> None:
-    await open_circuit(guard)
-    await asyncio.sleep(OPEN_SECONDS + 0.1)
-    await cancel_a_call(guard)
+async def test_after_a_cancelled_probe_the_next_call_is_the_probe(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    await open_circuit(breaker)
+    clock.now += OPEN_SECONDS
+    await cancel_a_call(breaker)
     with pytest.raises(DependencyDown):
-        await fail_once(guard)
-    with pytest.raises(CircuitOpen):
-        await guard.call(Store())
-    await asyncio.sleep(OPEN_SECONDS + 0.1)
-    await cancel_a_call(guard)
-    assert await guard.call(Store()) == "answer"
+        await fail_once(breaker)
+    assert await is_open(breaker)
+    clock.now += OPEN_SECONDS
+    await cancel_a_call(breaker)
+    assert not await is_open(breaker)
     with pytest.raises(DependencyDown):
-        await fail_once(guard)
-    assert await guard.call(Store()) == "answer"
+        await fail_once(breaker)
+    assert not await is_open(breaker)
 
 
-async def test_refusing_many_keeps_nothing_of_them(guard: Guard) -> None:
-    await open_circuit(guard)
+async def test_refused_calls_leave_nothing_behind(breaker: CircuitBreaker) -> None:
+    await open_circuit(breaker)
+    depths = set()
     for _ in range(50):
         with pytest.raises(CircuitOpen) as caught:
-            await fail_once(guard)
-    assert caught.value.__suppress_context__
-    assert caught.value.__context__ is not None
-    assert list(traceback.walk_tb(caught.value.__context__.__traceback__)) == []
+            await fail_once(breaker)
+        assert caught.value.__context__ is None
+        depths.add(len(list(traceback.walk_tb(caught.value.__traceback__))))
+    assert len(depths) == 1
 
 
 @pytest.mark.parametrize(
@@ -213,23 +295,25 @@ async def test_refusing_many_keeps_nothing_of_them(guard: Guard) -> None:
     [RefusedError, lambda: NotFound("No."), lambda: ValueError("a bug of ours")],
     ids=["refusal", "not found", "bug"],
 )
-async def test_an_answer_that_nobody_likes_is_no_failure(guard: Guard, make: Callable[[], Exception]) -> None:
+async def test_an_error_that_is_not_an_outage_is_not_a_failure(
+    breaker: CircuitBreaker, make: Callable[[], Exception]
+) -> None:
     for _ in range(2 * FAILURES_IN_A_ROW):
         with pytest.raises((OrcError, ValueError)):
-            await fail_once(guard, make())
-    assert await guard.call(Store()) == "answer"
+            await fail_once(breaker, make())
+    assert not await is_open(breaker)
 
 
-async def test_what_a_dependency_says_of_another_is_its_answer(guard: Guard) -> None:
+async def test_an_outage_of_another_dependency_is_an_answer(breaker: CircuitBreaker) -> None:
     model_is_down = DependencyDown("The model does not answer.", dependency="model")
     for _ in range(2 * FAILURES_IN_A_ROW):
         store = Store(model_is_down)
         with pytest.raises(DependencyDown):
-            await guard.call(store)
+            await breaker.call(store)
         assert store.calls == 1
-    assert await guard.call(Store()) == "answer"
+    assert not await is_open(breaker)
 
 
-async def test_one_dependencys_circuit_is_not_anothers(guard: Guard) -> None:
-    await open_circuit(guard)
-    assert await Guard("blobs", translate).call(Store()) == "answer"
+async def test_each_dependency_has_its_own_circuit(breaker: CircuitBreaker, clock: Clock) -> None:
+    await open_circuit(breaker)
+    assert not await is_open(breaker_for("blobs", clock))

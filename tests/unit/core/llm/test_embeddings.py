@@ -9,7 +9,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from core.errors import DependencyDown, OrcError
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 from core.llm.embeddings import BATCH_TEXTS, CONCURRENCY, TEXT_TOKENS, OpenAIEmbedder, build_embedder
 from core.llm.errors import ContentFiltered, ModelMisconfigured, ModelOutputInvalid
 from core.llm.provider import open_provider
@@ -192,8 +192,8 @@ async def test_what_cannot_be_compared_is_an_unreadable_reply(
             raise NotImplementedError
 
     with pytest.raises(ModelOutputInvalid):
-        guard = Guard("model", lambda _: None)
-        await OpenAIEmbedder(OddModel(), counter, name="odd", guard=guard).embed_passages(["one", "two"])
+        breaker = CircuitBreaker("model", lambda _: None)
+        await OpenAIEmbedder(OddModel(), counter, name="odd", breaker=breaker).embed_passages(["one", "two"])
 
 
 async def test_a_provider_that_is_shared_is_left_open(

@@ -10,7 +10,7 @@ from azure.core.exceptions import ServiceResponseError
 from azure.cosmos.aio import ContainerProxy
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
-from core.storage.cosmos.client import Container, guard_of_the_store, open_client
+from core.storage.cosmos.client import Container, open_client, store_breaker
 from core.storage.cosmos.containers import create_containers
 from devkit.azure.targets import Target
 
@@ -76,7 +76,7 @@ class Way:
     @property
     def container(self) -> Container:
         """The container as adapters take it."""
-        return Container(cast("ContainerProxy", self), guard_of_the_store())
+        return Container(cast("ContainerProxy", self), store_breaker())
 
     async def read_item(self, *args: Any, **options: Any) -> Any:
         self._read("read_item")

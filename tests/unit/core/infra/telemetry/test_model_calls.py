@@ -8,7 +8,7 @@ from opentelemetry import trace
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from core.errors import DependencyDown
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 from core.infra.telemetry.spans import span
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.embeddings import OpenAIEmbedder
@@ -130,8 +130,8 @@ async def test_embeddings_are_calls_too(recorded: Recorded) -> None:
         async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
             return [[1.0, 0.0] for _ in texts]
 
-    guard = Guard("model", lambda _exc: None)
-    embedder = OpenAIEmbedder(Vectors(), WordCounter(), name="small", guard=guard, provider="openai")  # type: ignore[arg-type]
+    breaker = CircuitBreaker("model", lambda _exc: None)
+    embedder = OpenAIEmbedder(Vectors(), WordCounter(), name="small", breaker=breaker, provider="openai")  # type: ignore[arg-type]
     with span("turn"):
         await embedder.embed_query("quokka")
     assert recorded.names == ["embeddings small", "turn"]

@@ -12,7 +12,7 @@ from opentelemetry.trace import StatusCode
 
 from core.errors import DependencyDown
 from core.infra.log_redaction import keep_content_out
-from core.infra.resilience import Guard
+from core.infra.resilience import CircuitBreaker
 from core.infra.sqlite import SPAN_SECONDS, Database
 from core.infra.telemetry.spans import (
     current_trace_id,
@@ -30,13 +30,13 @@ CALLER = "00f067aa0ba902b7"
 
 
 async def test_a_failure_is_told_by_its_kind_alone(recorded: Recorded) -> None:
-    guard = Guard("store", lambda _exc: DependencyDown("quokka", dependency="other"))
+    breaker = CircuitBreaker("store", lambda _exc: DependencyDown("quokka", dependency="other"))
 
     async def ask() -> None:
         raise ValueError("quokka")
 
     with pytest.raises(DependencyDown), span("turn"):
-        await guard.call(ask)
+        await breaker.call(ask)
     for name in ("store", "turn"):
         failed = recorded.span(name)
         assert (failed.attributes or {})["error.type"] == "dependency_down"

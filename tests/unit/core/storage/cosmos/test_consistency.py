@@ -11,7 +11,7 @@ from core.errors import DependencyDown
 from core.infra.resilience import CircuitOpen
 from core.storage.cosmos import consistency as cosmos_sessions
 from core.storage.cosmos.client import open_client, open_cosmos
-from core.storage.cosmos.consistency import SESSION_TOKEN, BatchTokens, SessionGuard
+from core.storage.cosmos.consistency import SESSION_TOKEN, BatchTokens, CosmosBreaker
 
 ENTER_SECONDS = 0.3
 
@@ -53,20 +53,20 @@ async def test_all_who_wait_for_a_service_that_hangs_are_told_together_and_soon(
 
 
 async def test_the_next_call_tries_anew(silent: SilentServer) -> None:
-    guard = SessionGuard(open_client(silent.url, "aGVsbG8="))
+    breaker = CosmosBreaker(open_client(silent.url, "aGVsbG8="))
     for connections in (1, 2):
         with pytest.raises(DependencyDown):
-            async with guard.attempt():
+            async with breaker.attempt():
                 pass
         assert silent.connections == connections
-    await guard.close()
+    await breaker.close()
 
 
 async def test_whoever_stops_waiting_leaves_the_others_waiting(silent: SilentServer) -> None:
-    guard = SessionGuard(open_client(silent.url, "aGVsbG8="))
+    breaker = CosmosBreaker(open_client(silent.url, "aGVsbG8="))
 
     async def wait() -> None:
-        async with guard.attempt():
+        async with breaker.attempt():
             pass
 
     first, second = asyncio.create_task(wait()), asyncio.create_task(wait())
@@ -75,7 +75,7 @@ async def test_whoever_stops_waiting_leaves_the_others_waiting(silent: SilentSer
     with pytest.raises(DependencyDown):
         await second
     assert (first.cancelled(), silent.connections) == (True, 1)
-    await guard.close()
+    await breaker.close()
 
 
 async def test_closing_does_not_wait_for_a_connection(silent: SilentServer) -> None:
