@@ -14,6 +14,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.types import ASGIApp
 
 from core.bootstrap import Documents, open_documents
+from core.documents.scope import Scope
+from core.names import Owner
 from devkit.system import principal_headers
 from mcp_server.bootstrap import open_services
 from mcp_server.server import build_http_app
@@ -23,6 +25,7 @@ from orc.bootstrap import Change, unchanged
 from orc.settings import AuthMode, Settings
 
 Values = Mapping[str, Any]
+TOKEN_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,14 @@ class InProcess:
         """An HTTP client of this caller (EasyAuth)."""
         headers = principal_headers(organization, user)
         return httpx.Client(base_url=self.addresses[variant], headers=headers, timeout=60)
+
+    def scope_token(self, organization: str, user: str, conversation: str) -> str:
+        """A token for the tools server, over all documents of a conversation."""
+        return self.portal.call(self._mint, Owner(organization, user, conversation))
+
+    async def _mint(self, owner: Owner) -> str:
+        documents = await self.documents.library.list_documents(owner)
+        return self.documents.tokens.mint(Scope.over(owner, documents), seconds=TOKEN_SECONDS)
 
     def index(self) -> None:
         """Index and analyse what was uploaded."""
