@@ -66,7 +66,7 @@ async def bare_model(stage: Stage, folder: Path) -> AsyncIterator[BareModel]:
 
 
 async def ask(connection: Connection, conversation_id: str | None = None) -> None:
-    """One turn as JSON: of the conversation's handbook, or without documents in a conversation of its own."""
+    """One turn as JSON: of the conversation's handbook, or without documents in a new conversation."""
     answer = await connection.post_json("/api/orc", question_about(conversation_id))
     assert answer["answer"]
 

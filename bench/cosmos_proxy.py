@@ -45,7 +45,7 @@ class Exchanges:
 
 @contextmanager
 def noting(upstream: str) -> Iterator[Exchanges]:
-    """A proxy in front of `upstream`, in a thread of its own."""
+    """A proxy in front of `upstream`, in a separate thread."""
     port = free_port()
     exchanges = Exchanges(f"http://127.0.0.1:{port}")
     loop = asyncio.new_event_loop()

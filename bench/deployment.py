@@ -1,4 +1,4 @@
-"""What is measured: the product with its processes, and the model double, each a process of its own."""
+"""What is measured: the product with its processes, and the model double, each in its own process."""
 
 import os
 import subprocess

@@ -38,7 +38,7 @@ def files_to_ingest(count: int) -> tuple[str, Files]:
 
 
 async def measure_ingestion(stage: Stage, plan: Plan, advance: Advance) -> list[Figure]:
-    """Every file in a request of its own, one after another and several at once."""
+    """Uploads each file in a separate request, first one at a time, then several at once."""
     port, count = stage.system.api_port, plan.ingested_files
     one, several = [], []
     for _ in range(plan.ingestion_rounds):

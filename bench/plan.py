@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def conversations(self) -> int:
-        """Conversations that need a document of their own."""
+        """Conversations that need their own document."""
         apart = self.azure_questions + self.streams + 1 + EARLY_CONVERSATIONS + CLIENTS
         return self.first_questions + self.busy_questions + apart
 

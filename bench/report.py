@@ -72,7 +72,7 @@ def busy_warning(load: float) -> str | None:
 
 
 def write(report: Report, path: Path) -> None:
-    """Write the JSON to `path`, and the plot beside it."""
+    """Write the JSON to `path`, and the plot next to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(report.as_json(), encoding="utf-8")
     path.with_suffix(".svg").write_text(plot(report.turn_times), encoding="utf-8")

@@ -27,7 +27,7 @@ def _charge(exchange: Exchange) -> float:
 
 
 def _at(curve: Sequence[tuple[float, float]], size: float) -> float:
-    """The cost at a size in KiB, between the two points beside it; below the first as there."""
+    """The cost at a size in KiB, interpolated between points; constant below the first point."""
     if size <= curve[0][0]:
         return curve[0][1]
     for (small, cheap), (large, dear) in pairwise(curve):

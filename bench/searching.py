@@ -19,7 +19,7 @@ PASSAGES = 50
 SCOPE = 5
 HITS = 8
 COPIES = 8
-"""So many documents share a text, each with rows of its own: that fills the index quickly."""
+"""So many documents share a text, each with its own rows: that fills the index quickly."""
 SENTENCES_PER_PAGE = 20
 WORDS = 30_000
 COMMON = (
@@ -71,7 +71,7 @@ class Texts:
         return passages[:PASSAGES]
 
     def question(self) -> str:
-        """What somebody might ask, of whatever document."""
+        """A plausible question about any document."""
         rare = self._source.sample(self.words[len(COMMON) : 3000], 3)
         return f"What is the {rare[0]} of {rare[1]} in {self._source.randint(1990, 2030)} and the {rare[2]}?"
 

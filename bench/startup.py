@@ -19,7 +19,7 @@ SERVING_SECONDS = Target(3)
 def measure_import(plan: Plan, advance: Advance) -> list[Figure]:
     """Seconds of the imports beyond those of a bare Python, with warm .pyc files.
 
-    Beside what Azure's host imports stands the API, which the first request imports at the latest.
+    Measures what Azure's host imports, and the API, which the first request imports at the latest.
     """
     figures = []
     for module, target in (("function_app", IMPORT_SECONDS), ("orc.api.app", None)):

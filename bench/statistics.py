@@ -51,7 +51,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def overheads(rounds: Sequence[Sequence[float]], bare: Sequence[Sequence[float]]) -> list[float]:
-    """Every value less the median of the bare calls of its own round."""
+    """Every value less the median of the bare calls of the same round."""
     return [
         value - median(baseline) for values, baseline in zip(rounds, bare, strict=True) for value in values
     ]

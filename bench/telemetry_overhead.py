@@ -58,7 +58,7 @@ def _figures(times: dict[str, list[list[float]]]) -> list[Figure]:
     figures = [summary(GROUP, f"document turn, {name}", flat(times[name]), tail=True) for name in times]
     for name in (TRACES, SPANS):
         ratios = [
-            median(told) / median(silent) for told, silent in zip(times[name], times[SILENT], strict=True)
+            median(traced) / median(silent) for traced, silent in zip(times[name], times[SILENT], strict=True)
         ]
         figures.append(summary(GROUP, f"{name}, to the silent turn", ratios, "x", target=AT_MOST))
     return figures

@@ -1,4 +1,4 @@
-"""Turns one after another and sixteen at a time, each round beside the bare model call."""
+"""Turns one at a time and sixteen at once, each round paired with the bare model call."""
 
 import asyncio
 import time

@@ -80,7 +80,7 @@ def unpacked() -> Iterator[Program]:
 
 @dataclass
 class Page:
-    """One page. `problems` are errors, warnings and violations of policy that its console has told."""
+    """One page. `problems` are errors, warnings and violations of policy in its console."""
 
     _socket: ClientConnection
     _session: str = ""
@@ -112,11 +112,11 @@ class Page:
 
     async def value(self, script: str) -> Any:
         """What an expression in the page amounts to; of a promise, what it brings."""
-        told = await self._call(
+        reply = await self._call(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
         )
-        assert "exceptionDetails" not in told, told["exceptionDetails"]
-        return told["result"].get("value")
+        assert "exceptionDetails" not in reply, reply["exceptionDetails"]
+        return reply["result"].get("value")
 
     async def until(self, condition: str) -> None:
         """Wait until an expression holds, which is asked whenever the page changes."""
@@ -130,35 +130,35 @@ class Page:
     async def listen(self) -> None:
         """Take what the browser says, for as long as it runs."""
         async for message in self._socket:
-            told = json.loads(message)
-            if "id" in told:
-                self._waiting.pop(told["id"]).set_result(told)
+            reply = json.loads(message)
+            if "id" in reply:
+                self._waiting.pop(reply["id"]).set_result(reply)
             else:
-                self._note(told["method"], told["params"])
+                self._note(reply["method"], reply["params"])
 
-    def _note(self, method: str, told: dict[str, Any]) -> None:
-        if method == "Page.lifecycleEvent" and told["name"] == "load":
-            self._loads[told["loaderId"]].set()
+    def _note(self, method: str, reply: dict[str, Any]) -> None:
+        if method == "Page.lifecycleEvent" and reply["name"] == "load":
+            self._loads[reply["loaderId"]].set()
         elif method == "Runtime.exceptionThrown":
-            self.problems.append(json.dumps(told["exceptionDetails"]))
+            self.problems.append(json.dumps(reply["exceptionDetails"]))
         elif method == "Log.entryAdded":
-            self.problems.append(f"{told['entry']['source']}: {told['entry']['text']}")
+            self.problems.append(f"{reply['entry']['source']}: {reply['entry']['text']}")
         elif method == "Runtime.consoleAPICalled":
-            self.problems.append(json.dumps(told["args"]))
+            self.problems.append(json.dumps(reply["args"]))
 
     async def _call(self, method: str, **params: Any) -> Any:
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         session = {"sessionId": self._session} if self._session else {}
         await self._socket.send(json.dumps({"id": number, "method": method, "params": params, **session}))
-        told = await asyncio.wait_for(answer, SECONDS)
-        assert "error" not in told, f"{method}: {told['error']}"
-        return told["result"]
+        reply = await asyncio.wait_for(answer, SECONDS)
+        assert "error" not in reply, f"{method}: {reply['error']}"
+        return reply["result"]
 
 
 @asynccontextmanager
 async def browsing(program: Program) -> AsyncIterator[Page]:
-    """A page in a browser of its own."""
+    """A page in a new browser."""
     with tempfile.TemporaryDirectory(prefix="orc-profile-") as profile:
         process = await asyncio.create_subprocess_exec(
             program.path,

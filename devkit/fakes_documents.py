@@ -58,7 +58,7 @@ class FakeExtractor:
         content = await asyncio.to_thread(source.read_bytes)
         await self.during()
         if content.startswith(b"DAMAGED"):
-            raise UnreadableDocument(f"{file_name} is damaged. Save it anew and upload it again.")
+            raise UnreadableDocument(f"{file_name} is damaged. Save it again and upload it again.")
         texts = content.decode().split("\f")
         pages = [Page(number=number, text=text.strip()) for number, text in enumerate(texts, 1)]
         if progress is not None:
@@ -227,7 +227,7 @@ async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
 
 
 class Gate:
-    """A hook that tells that it was `reached` and then waits until it is `opened`."""
+    """A hook that reports that it was `reached` and then waits until it is `opened`."""
 
     def __init__(self) -> None:
         self.reached = asyncio.Event()

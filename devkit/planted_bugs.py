@@ -55,7 +55,7 @@ def forget_keys(patch: pytest.MonkeyPatch) -> None:
 
 
 def write_over_others(patch: pytest.MonkeyPatch) -> None:
-    """Blob Storage: the record of a job is written whatever somebody else has made of it."""
+    """Blob Storage: the record of a job is written regardless of concurrent changes."""
 
     async def careless(self: JsonBlobs[Any], name: str, value: Any, over: Any) -> bool:
         present = await self.read(name)

@@ -1,4 +1,4 @@
-"""The processes that a test has started, beside the servers that the whole suite shares."""
+"""The processes that a test has started, without the servers that the whole suite shares."""
 
 import psutil
 

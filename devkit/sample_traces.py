@@ -21,7 +21,7 @@ NOON = datetime(2025, 3, 10, 12, tzinfo=UTC)
 
 
 def trace(number: int, started_at: datetime = NOON, **fields: Any) -> TurnTrace:
-    """A finished turn of ada's, told apart by its number."""
+    """A finished turn of ada's, identified by its number."""
     known = {
         "trace_id": f"{number:032x}",
         "turn_id": f"turn-{number}",

@@ -1,4 +1,4 @@
-"""Where tests find the repository, its sample document, and the data folder that may lie beside it."""
+"""Where tests find the repository, its sample document, and the data folder that may be next to it."""
 
 from pathlib import Path
 

@@ -15,16 +15,16 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 def fold(events: Iterable[Event]) -> Json:
     """The answer, its sources and how it came about, from the events before the last one."""
-    told: Json = {"answer": "", "citations": [], "metadata": {}}
-    metadata, verdicts = told["metadata"], list[Json]()
+    folded_json: Json = {"answer": "", "citations": [], "metadata": {}}
+    metadata, verdicts = folded_json["metadata"], list[Json]()
     for _, kind, data in events:
         match kind:
             case "token":
-                told["answer"] += data["text"]
+                folded_json["answer"] += data["text"]
             case "reset":
-                told["answer"] = ""
+                folded_json["answer"] = ""
             case "citations":
-                told["citations"] = data["citations"]
+                folded_json["citations"] = data["citations"]
             case "route" | "plan":
                 metadata[kind] = data
             case "context":
@@ -37,10 +37,10 @@ def fold(events: Iterable[Event]) -> Json:
     if verdicts:
         earlier = [verdict["action"] for verdict in verdicts[:-1]]
         metadata["critic_summary"] = {**verdicts[-1], "earlier_actions": earlier}
-    return told
+    return folded_json
 
 
-def told_by_both(result: Json, folded: Json) -> tuple[Json, Json]:
+def common_view(result: Json, folded: Json) -> tuple[Json, Json]:
     """What the result says and what was folded, as far as the stream tells of it."""
     said = {name: result[name] for name in ("answer", "citations")}
     metadata = {name: result["metadata"][name] for name in folded["metadata"]}
@@ -52,7 +52,7 @@ def told_by_both(result: Json, folded: Json) -> tuple[Json, Json]:
 def joined(events: Iterable[Event]) -> list[tuple[str, Json]]:
     """The events as every way of asking has them: without numbers, text in one piece, no tool's progress.
 
-    A tool that streams its answer speaks before it is done, another after that: text follows the tools.
+    A tool that streams its answer sends text before it is done, another after that: text follows the tools.
     Tools that work side by side begin and end in any order, here in that of their names.
     """
     kept: list[tuple[str, Json]] = []
@@ -71,17 +71,17 @@ def _worked(events: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:
     return [*tools, *([("token", {"text": text})] if text else [])]
 
 
-def comparable(told: Any) -> Any:
-    """What is told of one turn, less what differs between any two: times, and ids but for their order."""
+def comparable(value: Any) -> Any:
+    """A turn without what differs between any two: times, and ids, which are numbered in order."""
     seen: dict[str, str] = {}
-    return _without_ids(told, seen)
+    return _without_ids(value, seen)
 
 
-def _without_ids(told: Any, seen: dict[str, str]) -> Any:
-    if isinstance(told, dict):
-        return {name: None if name in _TIMES else _without_ids(part, seen) for name, part in told.items()}
-    if isinstance(told, list | tuple):
-        return [_without_ids(part, seen) for part in told]
-    if isinstance(told, str):
-        return _UUID.sub(lambda found: seen.setdefault(found[0], f"id-{len(seen)}"), told)
-    return told
+def _without_ids(value: Any, seen: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: None if name in _TIMES else _without_ids(part, seen) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_ids(part, seen) for part in value]
+    if isinstance(value, str):
+        return _UUID.sub(lambda found: seen.setdefault(found[0], f"id-{len(seen)}"), value)
+    return value

@@ -45,7 +45,7 @@ class System:
             "ORC_DATA_DIR": str(self.data_dir),
             "ORC_PORT": str(self.api_port),
             "MCP_SERVER_URL": self.mcp_url,
-            # A model double would be asked about pages in between: that has tests of its own.
+            # A model double would be asked about pages in between: that has its own tests.
             "ORC_PAGE_ANALYSIS": "extractive",
             **self.environment,
         }

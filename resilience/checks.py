@@ -23,8 +23,8 @@ class Tally:
         with self._lock:
             self._of[name] += 1
             if not holds:
-                told = finding if isinstance(finding, str) else finding()
-                self._findings.setdefault(name, []).append(told)
+                text = finding if isinstance(finding, str) else finding()
+                self._findings.setdefault(name, []).append(text)
         return holds
 
     def checks(self) -> list[Check]:

@@ -41,7 +41,7 @@ NAMES = (ANSWERS, QUESTIONS, DOUBLED, PENDING, REPEATED, DOCUMENTS, CUT, DEAF, R
 
 @dataclass
 class Question:
-    """A question and what its client was told: that the turn had begun, or even the answer."""
+    """A question and what its client received: that the turn had begun, or even the answer."""
 
     key: str
     body: Json
@@ -120,12 +120,12 @@ class Customer:
         self.life.questions.append(question)
         return question
 
-    def _accepted(self, status: int, told: str) -> bool:
-        return self.tally.expect(REFUSED, status in (200, 201), f"{status}: {told[:200]}")
+    def _accepted(self, status: int, detail: str) -> bool:
+        return self.tally.expect(REFUSED, status in (200, 201), f"{status}: {detail[:200]}")
 
 
 class Auditor:
-    """Holds what is stored against what clients were told."""
+    """Compares what is stored with what clients received."""
 
     def __init__(self, http: httpx.Client, tally: Tally) -> None:
         self._http = http
@@ -148,12 +148,12 @@ class Auditor:
         self._tally.expect(DOUBLED, in_order and len(stored) == len(turns), life.conversation_id)
         for question in life.questions:
             turn = stored.get(question.body["question"], {})
-            told = f"{question.body['question']}: {turn}"[:300]
+            finding = f"{question.body['question']}: {turn}"[:300]
             if question.begun or question.result:
-                self._tally.expect(QUESTIONS, bool(turn), told)
+                self._tally.expect(QUESTIONS, bool(turn), finding)
             if question.result:
                 same = turn.get("status") == "committed" and turn["result"] == question.result
-                self._tally.expect(ANSWERS, same, told)
+                self._tally.expect(ANSWERS, same, finding)
 
     def compare_again(self, life: Life) -> None:
         """As `compare`, with the turns as they are now."""
@@ -303,8 +303,8 @@ class Outcome:
         return named or (self.status == 504 and self.body.get("code") == "deadline_exceeded")
 
     def __str__(self) -> str:
-        told = self.body.get("answer") or self.body.get("detail") or self.body
-        return f"{self.question}: {self.status} after {self.seconds:.1f} s: {told}"
+        text = self.body.get("answer") or self.body.get("detail") or self.body
+        return f"{self.question}: {self.status} after {self.seconds:.1f} s: {text}"
 
 
 def new_question() -> str:
@@ -318,11 +318,11 @@ def ask(http: httpx.Client, conversation_id: str, *names: str, streaming: bool =
     body = {"question": question, "conversation_id": conversation_id, "blob_names": names}
     began = time.monotonic()
     try:
-        status, told, shown = _streamed(http, body) if streaming else _whole(http, body)
+        status, reply, shown = _streamed(http, body) if streaming else _whole(http, body)
     except httpx.TransportError as exc:
-        status, told, shown = LOST, {"detail": repr(exc)}, ""
+        status, reply, shown = LOST, {"detail": repr(exc)}, ""
     ended = time.monotonic()
-    return Outcome(question, status, told, shown, ended - began, ended)
+    return Outcome(question, status, reply, shown, ended - began, ended)
 
 
 def turns_of(http: httpx.Client, conversation_id: str) -> list[Json]:
@@ -339,8 +339,8 @@ def turns_of(http: httpx.Client, conversation_id: str) -> list[Json]:
 
 def _whole(http: httpx.Client, body: Json) -> tuple[int, Json, str]:
     response = http.post("/orc", json=body, timeout=ANSWER_SECONDS)
-    told: Json = response.json()
-    return response.status_code, told, told.get("answer", "")
+    reply: Json = response.json()
+    return response.status_code, reply, reply.get("answer", "")
 
 
 def _streamed(http: httpx.Client, body: Json) -> tuple[int, Json, str]:

@@ -94,7 +94,7 @@ def store_settings(store: Store) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def product(folder: Path, model_url: str, **settings: str) -> Iterator[System]:
-    """A running `orc serve` that asks this model and reads no pages beside."""
+    """A running `orc serve` that asks this model and analyses no pages."""
     defaults = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "none", "ORC_PAGE_ANALYSIS": "off"}
     with running(folder / "product", **{**defaults, **settings}) as system:
         yield system
@@ -102,7 +102,7 @@ def product(folder: Path, model_url: str, **settings: str) -> Iterator[System]:
 
 @contextmanager
 def instance(system: System, command: Sequence[str] = INSTANCE, **settings: str) -> Iterator[Instance]:
-    """The API once more, as on another machine of the same deployment, with some settings of its own.
+    """A second API instance, as on another machine of the deployment, with some different settings.
 
     `command` are the arguments of Python that start it: a test plants bugs through another one.
     """
@@ -112,7 +112,7 @@ def instance(system: System, command: Sequence[str] = INSTANCE, **settings: str)
 
 @contextmanager
 def tools_instance(system: System, **settings: str) -> Iterator[Instance]:
-    """The tools server once more."""
+    """A second tools server."""
     with _one_more(system, TOOLS_INSTANCE, "ORC_MCP_PORT", "/health", settings) as started:
         yield started
 

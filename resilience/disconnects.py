@@ -59,7 +59,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Scene:
-    """The instance that clients leave, another one beside it, and conversations that hold a document."""
+    """The instance that clients disconnect from, a second instance, and conversations with a document."""
 
     api: Instance
     other: System
@@ -80,7 +80,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Ground:
-    """A running system, and a tools server for the instances beside it."""
+    """A running system, and a tools server for the additional instances."""
 
     system: System
     tools: Instance
@@ -97,7 +97,7 @@ class Ground:
 
 
 async def leave(ground: Ground, plan: Plan, steps_of: StepsOf, command: Sequence[str] = INSTANCE) -> Verdict:
-    """Have the clients of the plan go away from an instance of their own, which `command` starts."""
+    """Have the clients of the plan disconnect from a separate instance, which `command` starts."""
     started, tally, random = time.perf_counter(), Tally(NAMES), Random(plan.seed)
     departures = [Departure.drawn(random) for _ in range(plan.count)]
     async with ground.scene(command) as scene:
@@ -198,7 +198,7 @@ class _Client:
 
     def _check(self, tail: Sequence[Event], turn: Json) -> None:
         left = self._left
-        # Who claims to have the end is told it again, so that nobody waits for it.
+        # A client that claims to have the end gets it again, so that no client waits for it.
         events = list(left.events) if list(tail) == left.events[-1:] else [*left.events, *tail]
         what = f"{left.asked.token}, left {left.departure.point} with {len(left.events)} events"
         numbers = [number for number, _, _ in events]

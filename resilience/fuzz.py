@@ -24,7 +24,7 @@ from schemathesis.hooks import unregister
 
 from resilience.checks import Tally
 from resilience.deployment import INSTANCE, instance, product, scripted_model, surroundings
-from resilience.fuzz_seed_data import Garden
+from resilience.fuzz_seed_data import SeedData
 from resilience.report import Advance, Verdict, conclude, steps, wide_console
 
 PROBLEM = "application/problem+json"
@@ -62,15 +62,15 @@ _Json = dict[str, Any]
 
 @schemathesis.check
 def errors_are_problem_documents(_ctx: CheckContext, response: Response, case: "Case[Any]") -> None:
-    """Every error is a problem document of its own status, which says how to find it in the log."""
+    """Every error is a problem document with its status and the trace id of its log entry."""
     if response.status_code < 400 or case.operation.path.endswith("/ready"):
         return
     kind = response.headers.get("content-type", ["none"])[0]
     assert kind == PROBLEM, f"{response.status_code} as {kind}"
     if case.method.upper() != "HEAD":
-        told = json.loads(response.content)
-        assert told["status"] == response.status_code, told
-        assert told["trace_id"] == response.headers["x-trace-id"][0], told
+        problem = json.loads(response.content)
+        assert problem["status"] == response.status_code, problem
+        assert problem["trace_id"] == response.headers["x-trace-id"][0], problem
 
 
 @schemathesis.check
@@ -87,11 +87,11 @@ def streams_end(_ctx: CheckContext, response: Response, _case: "Case[Any]") -> N
 
 
 @contextmanager
-def _directing(garden: Garden) -> Iterator[None]:
-    """Have every request pass the garden before it leaves; such hooks are global."""
+def _directing(seed_data: SeedData) -> Iterator[None]:
+    """Point every request at the seed data before it is sent; such hooks are global."""
 
     def before_call(_context: HookContext, case: "Case[Any]", _kwargs: _Json) -> None:
-        garden.direct(case)
+        seed_data.direct(case)
 
     schemathesis.hook(before_call)
     try:
@@ -103,9 +103,9 @@ def _directing(garden: Garden) -> Iterator[None]:
 class Fuzzer:
     """Sends made-up requests, and tallies what came of them."""
 
-    def __init__(self, address: str, garden: Garden, tally: Tally, advance: Advance) -> None:
+    def __init__(self, address: str, seed_data: SeedData, tally: Tally, advance: Advance) -> None:
         self._address = address
-        self._garden = garden
+        self._seed_data = seed_data
         self._tally = tally
         self._advance = advance
         self.operations = 0
@@ -115,7 +115,7 @@ class Fuzzer:
     def run(self, cases: int, seed: int) -> None:
         """At least so many requests: examples, limits and sequences once, chance for the rest."""
         others = {"stateful": {"generation": {"max-examples": STATEFUL_EXAMPLES}}}
-        with _directing(self._garden):
+        with _directing(self._seed_data):
             self._round(seed, {**others, "fuzzing": {"enabled": False}})
             while self.sent < cases:
                 seed += 1
@@ -162,11 +162,11 @@ class Fuzzer:
         for case_id, nodes in recorder.checks.items():
             for node in nodes:
                 failed = node.failure_info
-                told = f"{failed.failure.message}\n{failed.code_sample}" if failed else ""
+                finding = f"{failed.failure.message}\n{failed.code_sample}" if failed else ""
                 fine = failed is None or (
                     _CHECKS[node.name] == ACCEPTED and _is_a_file_after_all(recorder.cases[case_id].value)
                 )
-                self._tally.expect(_CHECKS[node.name], fine, f"{recorder.label}: {told}")
+                self._tally.expect(_CHECKS[node.name], fine, f"{recorder.label}: {finding}")
 
 
 def _is_a_file_after_all(case: "Case[Any]") -> bool:
@@ -210,10 +210,10 @@ def campaign(
         system = stack.enter_context(product(folder, model_url))
         api = stack.enter_context(instance(system, command))
         address = f"{api.address}/api"
-        garden = Garden(stack.enter_context(httpx.Client(base_url=address, timeout=ANSWER_SECONDS)))
-        garden.plant()
+        seed_data = SeedData(stack.enter_context(httpx.Client(base_url=address, timeout=ANSWER_SECONDS)))
+        seed_data.create()
         advance = stack.enter_context(steps(console))("requests", cases)
-        fuzzer = Fuzzer(address, garden, tally, advance)
+        fuzzer = Fuzzer(address, seed_data, tally, advance)
         fuzzer.run(cases, seed)
     through = fuzzer.got_through()
     for operation, times in through.items():

@@ -17,7 +17,7 @@ _LEFT_TO_CHANCE = 3
 
 
 @dataclass
-class Garden:
+class SeedData:
     """Points requests to what exists, so that they get past 404. What they delete is made for it."""
 
     http: httpx.Client
@@ -25,7 +25,7 @@ class Garden:
     _asked: str = ""
     _calls: "count[int]" = field(default_factory=count)
 
-    def plant(self) -> None:
+    def create(self) -> None:
         """Make a conversation to read, with two turns and a document, and one to go on with."""
         self._ids = self._new_conversation()
         question = {"question": "When does the quay open?", "conversation_id": self._ids["conversation_id"]}

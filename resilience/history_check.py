@@ -22,7 +22,7 @@ KINDS: Sequence[tuple[str, Sequence[str]]] = (
 
 @dataclass
 class Asked:
-    """One question, told by its token. `result` is the answer as it was acknowledged, if it ever was."""
+    """One question, identified by its token. `result` is the acknowledged answer, if there was one."""
 
     token: str
     question: str
@@ -31,7 +31,7 @@ class Asked:
 
 
 def new_question(text: str) -> Asked:
-    """A question that no other is taken for, under a key of its own."""
+    """A unique question under a unique key."""
     token = f"T-{uuid.uuid4().hex[:12]}"
     return Asked(token, f"{text} {token}", key=str(uuid.uuid4()))
 
@@ -109,7 +109,7 @@ def _stuck(conversation: Conversation) -> Iterator[str]:
             yield f"{asked.token} was never answered"
     for turn in conversation.turns:
         if turn["status"] == "pending":
-            yield f"{turn['question']!r} is pending though nobody answers it"
+            yield f"{turn['question']!r} is pending though no process answers it"
 
 
 def _mistaken(conversation: Conversation) -> Iterator[str]:

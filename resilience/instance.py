@@ -1,4 +1,4 @@
-"""`python -m resilience.instance`: one more API instance beside `orc serve`, as on another machine.
+"""`python -m resilience.instance`: a second API instance next to `orc serve`, as on another machine.
 
 It is the product's own app; before it, `/_tasks` and `/_received` tell what goes on in the process.
 """
@@ -33,7 +33,7 @@ class Watched:
     def _noting(self, scope: Scope, receive: Receive) -> Receive:
         """`receive`, noting the idempotency key of a request once the app has been given all of it.
 
-        Not of one whose connection was reset before it was accepted: it is nobody's, and is refused.
+        Not of one whose connection was reset before it was accepted: it has no owner, and is refused.
         """
         headers = scope.get("headers", []) if scope.get("client") else []
         keys = [value.decode() for name, value in headers if name == b"idempotency-key"]

@@ -1,7 +1,7 @@
 """`python -m resilience.kill_api [--count 200]`: kill -9 of the API in mid-work; what it acknowledged stays.
 
 Clients ask and upload until the process is gone, another takes its place as a supervisor would start
-it, and every conversation is held against what its clients were told.
+it, and every conversation is compared with what its clients received.
 """
 
 import argparse
@@ -35,7 +35,7 @@ OUTLIVING = "processes that outlive their API"
 
 
 class Lane:
-    """One product, beside whose own API another is killed again and again."""
+    """One product with a second API instance, which is killed repeatedly."""
 
     def __init__(self, system: System, tally: Tally, chance: random.Random, command: Sequence[str]) -> None:
         self._system = system
@@ -94,8 +94,8 @@ class Lane:
             ready = http.get("/ready")
         seconds = time.monotonic() - killed_at
         self.seconds.append(seconds)
-        told = f"{seconds:.1f} s, ready: {ready.status_code}"
-        self._tally.expect(SERVING, ready.status_code == 200 and seconds <= SERVING_SECONDS, told)
+        finding = f"{seconds:.1f} s, ready: {ready.status_code}"
+        self._tally.expect(SERVING, ready.status_code == 200 and seconds <= SERVING_SECONDS, finding)
         return api
 
 

@@ -151,8 +151,8 @@ def campaign(
             hang(first.system, first.tools(), first.conversation_id, TOOL_SECONDS, tally)
             absence.run(absences, steps_of("absences", absences))
     endings = sum((lane.endings for lane in stage), Counter[str]())
-    told = ", ".join(f"{times} x {ending}" for ending, times in endings.most_common())
-    figures = [("turns that were hit ended", told), *absence.figures()]
+    summary = ", ".join(f"{times} x {ending}" for ending, times in endings.most_common())
+    figures = [("turns that were hit ended", summary), *absence.figures()]
     return Verdict(f"{kills} kills of the tools server", tally.checks(), figures)
 
 

@@ -30,7 +30,7 @@ AROUND = 60
 
 LOGGED_SECRETS = "secrets in a log"
 LOGGED_TEXTS = "texts of questions and documents in a log"
-TOLD_SECRETS = "secrets in an answer, an error or a command's output"
+OUTPUT_SECRETS = "secrets in an answer, an error or a command's output"
 
 
 def sightings(content: bytes, canaries: Sequence[str]) -> list[str]:
@@ -43,7 +43,7 @@ def sightings(content: bytes, canaries: Sequence[str]) -> list[str]:
     return found
 
 
-def _tell(tally: Tally, name: str, content: bytes, canaries: Sequence[str]) -> None:
+def _check(tally: Tally, name: str, content: bytes, canaries: Sequence[str]) -> None:
     found = sightings(content, canaries)
     tally.expect(name, not found, lambda: f"{len(found)} times, first: {found[0]}")
 
@@ -60,7 +60,7 @@ def campaign(
 
     For tests: only the `first` acts, and the folder of a bug for every process.
     """
-    tally = Tally((ACTS, LOGGED_SECRETS, LOGGED_TEXTS, TOLD_SECRETS))
+    tally = Tally((ACTS, LOGGED_SECRETS, LOGGED_TEXTS, OUTPUT_SECRETS))
     canaries = new_canaries(services or {})
     places = [str(place) for place in (plant, FOLDER, ROOT) if place is not None]
     with ExitStack() as stack:
@@ -79,12 +79,12 @@ def campaign(
             advance()
     logs = {path: path.read_bytes() for path in sorted(folder.rglob("*.log"))}
     for content in logs.values():
-        _tell(tally, LOGGED_SECRETS, content, canaries.secrets)
+        _check(tally, LOGGED_SECRETS, content, canaries.secrets)
         tokens = [token.decode() for token in TOKEN_LIKE.findall(content)]
-        _tell(tally, LOGGED_SECRETS, content, tokens + play.signatures)
-        _tell(tally, LOGGED_TEXTS, content, canaries.texts)
-    for told in play.told:
-        _tell(tally, TOLD_SECRETS, told.encode(), canaries.secrets)
+        _check(tally, LOGGED_SECRETS, content, tokens + play.signatures)
+        _check(tally, LOGGED_TEXTS, content, canaries.texts)
+    for output in play.outputs:
+        _check(tally, OUTPUT_SECRETS, output.encode(), canaries.secrets)
     lines = sum(content.count(b"\n") for content in logs.values())
     loud = sum(content.count(b"DEBUG ") for content in logs.values())
     tally.expect(ACTS, loud > 0, "no process writes at the level DEBUG")
@@ -92,7 +92,7 @@ def campaign(
     tally.expect(ACTS, spans > 0, "no process writes spans")
     figures = [
         ("log", f"{lines} lines, {loud} of them at DEBUG; {spans} spans"),
-        ("answers", str(len(play.told))),
+        ("answers", str(len(play.outputs))),
     ]
     return Verdict(f"Canaries, {'on Azure' if services else 'embedded'}", tally.checks(), figures)
 

@@ -62,7 +62,7 @@ def new_canaries(given: Mapping[str, str]) -> Canaries:
 
 
 class Play:
-    """Everything that happens on the stage; what clients are told is kept."""
+    """All scenarios; what clients receive is kept."""
 
     def __init__(self, system: System, model_url: str, canaries: Canaries, tally: Tally) -> None:
         self._system = system
@@ -81,7 +81,7 @@ class Play:
         )
         text = f"The {canaries.document} opens at seven. The harbour master keeps the key of it."
         self._conversation_id = conversation_with(system, (FILE, text.encode()))
-        self.told: list[str] = []
+        self.outputs: list[str] = []
         self.signatures: list[str] = []
 
     def acts(self) -> list[Callable[[], None]]:
@@ -118,11 +118,11 @@ class Play:
         for name in ("damaged.pdf", "damaged.docx", "damaged.xlsx", "unknown.xyz"):
             magic = b"%PDF-1.7\n" if name.endswith("pdf") else b"PK\x03\x04"
             response = upload(self._http, self._conversation_id, (name, magic + text * 20))
-            self.told.append(response.text)
+            self.outputs.append(response.text)
             self._tally.expect(ACTS, response.status_code in (201, 415, 422), response.text)
 
     def _upload_past_the_api(self) -> None:
-        """With a signed address, which may be told to its caller and written nowhere."""
+        """With a signed address, which may be returned to its caller and written nowhere."""
         content = f"The {self._canaries.document} rests.".encode()
         body = {"file_name": "direct.txt", "size": len(content)}
         ticket = self._http.post(f"/conversations/{self._conversation_id}/uploads", json=body)
@@ -148,7 +148,7 @@ class Play:
                 lines.append(line)
                 if line == "event: token" and "event: token" not in lines[:-1]:
                     self._tools().send_signal(signal.SIGKILL)
-        self.told.append("\n".join(lines))
+        self.outputs.append("\n".join(lines))
         ended = any(line in ("event: done", "event: error") for line in lines)
         self._tally.expect(ACTS, ended, "the stream of a killed call has no end")
         self._script({})
@@ -177,12 +177,12 @@ class Play:
 
     def _post(self, path: str, body: Json) -> httpx.Response:
         response = self._http.post(path, json=body)
-        self.told.append(f"{response.headers}\n{response.text}")
+        self.outputs.append(f"{response.headers}\n{response.text}")
         return response
 
     def _get(self, path: str) -> httpx.Response:
         response = self._http.get(path)
-        self.told.append(f"{response.headers}\n{response.text}")
+        self.outputs.append(f"{response.headers}\n{response.text}")
         return response
 
     def _script(self, script: Json) -> None:
@@ -198,7 +198,7 @@ class Play:
             timeout=SECONDS,
             check=False,
         )
-        self.told += (ran.stdout, ran.stderr)
+        self.outputs += (ran.stdout, ran.stderr)
         self._tally.expect(ACTS, bool(ran.stdout or ran.stderr), f"orc {command} says nothing")
 
     def _expect(self, status: int, response: httpx.Response) -> None:

@@ -65,7 +65,7 @@ class Witness:
         except httpx.TransportError:
             return
         if response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
-            return  # the store had a fault of its own, which says nothing
+            return  # the store itself failed, which proves nothing
         self.seen += 1
         if token not in response.text:
             self.missing.append(f"the model was asked {token}, the store said {response.text}")
@@ -81,7 +81,7 @@ class Arena:
     witness: Witness
 
     async def read_back(self, conversations: Sequence[Conversation]) -> None:
-        """Take from the store what it has of these, once whoever held a turn has let go of it."""
+        """Read these from the store, once the holder of each turn has released it."""
         await asyncio.sleep(LEASE_SECONDS)
         for conversation in conversations:
             after: int | None = 0
@@ -119,7 +119,7 @@ async def arena(store: Store) -> AsyncIterator[Arena]:
 
 @asynccontextmanager
 async def entrances(arena: Arena, number: int, command: Sequence[str]) -> AsyncIterator[list[Proxy]]:
-    """So many instances of the API that reach the tools through faults, each behind a proxy of its own."""
+    """So many instances of the API that reach the tools through faults, each behind its own proxy."""
     async with AsyncExitStack() as stack:
         starting = [
             stack.enter_async_context(
@@ -135,7 +135,7 @@ async def entrances(arena: Arena, number: int, command: Sequence[str]) -> AsyncI
 def faults(proxies: Sequence[Proxy], rate: float, seed: int) -> Iterator[None]:
     """Faults on all ways for as long as the context is open."""
     for number, proxy in enumerate(proxies):
-        proxy.begin_anew(100 * seed + number)
+        proxy.restart(100 * seed + number)
         proxy.rate = rate
     try:
         yield

@@ -70,7 +70,7 @@ class Verdict:
 
 
 def wide_console() -> Console:
-    """The terminal, or what stands in for it, wide enough for a verdict."""
+    """The terminal or its replacement, wide enough for a verdict."""
     console = Console()
     console.width = max(console.width, TABLE_WIDTH)
     return console

@@ -44,7 +44,7 @@ def client_of(address: str) -> Iterator[httpx.Client]:
 def hang(
     system: System, tools: psutil.Process, conversation_id: str, tool_seconds: float, tally: Tally
 ) -> None:
-    """Stop the server where it stands, and ask: a call may take so long, a turn no longer than allowed."""
+    """Suspend the server and ask: a call may take so long, a turn no longer than allowed."""
     with (
         instance(system, ORC_TURN_DEADLINE_SECONDS=IMPATIENT_SECONDS) as impatient,
         client_of(impatient.address) as hurried,
@@ -65,7 +65,7 @@ def hang(
 
 
 class Absence:
-    """An API of its own, over a tools server of its own that nobody starts again."""
+    """A separate API over a separate tools server that is not restarted."""
 
     def __init__(self, system: System, conversation_id: str, tally: Tally) -> None:
         self._system = system

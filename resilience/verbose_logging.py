@@ -10,7 +10,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "loud"
 EARLY, LATE = "explode-early", "explode-late"
-"""A question with one of these makes its turn fail in a way that nobody foresaw: as it begins, or later."""
+"""A question with one of these makes its turn fail with an unexpected error: as it begins, or later."""
 
 
 def log_everything() -> None:

@@ -95,7 +95,7 @@ class FaultyTransport(AioHttpTransport):
 
 @dataclass(frozen=True)
 class OpenDatabase:
-    """Each call opens a client of its own for the database, closed when the database is removed."""
+    """Each call opens a new client for the database, closed when the database is removed."""
 
     name: str
     open: Callable[[FaultyTransport | None], Cosmos]
@@ -106,7 +106,7 @@ class OpenDatabase:
 
 @asynccontextmanager
 async def database(target: Target) -> AsyncIterator[OpenDatabase]:
-    """A database of its own with all containers of the product, removed at the end."""
+    """A new database with all containers of the product, removed at the end."""
     async with AsyncExitStack() as stack:
         name = f"orc-test-{uuid.uuid4().hex}"
         credential: str | DefaultAzureCredential

@@ -1,4 +1,4 @@
-"""An index of its own for each test, in the search double or in a real AI Search."""
+"""A separate index for each test, in the search double or in a real AI Search."""
 
 import uuid
 from collections.abc import AsyncIterator, Sequence

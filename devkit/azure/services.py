@@ -35,7 +35,7 @@ def azure_services(
 
 
 def fresh(environment: Environment) -> Environment:
-    """The same services with places of its own in them, which are made."""
+    """The same services, with new and separate databases, containers and indexes."""
     own = uuid.uuid4().hex[:12]
     changed = {
         **environment,
@@ -48,7 +48,7 @@ def fresh(environment: Environment) -> Environment:
 
 
 def _provision(environment: Environment) -> None:
-    """In a thread: whoever asks may have a loop running."""
+    """In a thread, because the caller may have a running event loop."""
     settings = CoreSettings.model_validate(environment)
     with ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: asyncio.run(provision(settings, lambda _: None))).result()

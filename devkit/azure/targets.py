@@ -1,4 +1,4 @@
-"""Where the tests find Azure's services: emulators of their own, or real ones named in the environment.
+"""Where the tests find Azure's services: emulators, or real services named in the environment.
 
 docs/azure.md says how to name real ones.
 """
@@ -11,7 +11,7 @@ PREFIX = "ORC_TEST_"
 
 @dataclass(frozen=True)
 class Target:
-    """A service's address and key; no key: the identity of whoever runs the tests."""
+    """A service's address and key; no key: the identity of the user who runs the tests."""
 
     url: str
     key: str | None = None

@@ -31,7 +31,7 @@ _LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at (ht
 
 @contextmanager
 def running(*options: str) -> Iterator[Target]:
-    """A server of its own on free ports; it ends with the context, and with the process if that is killed.
+    """A server on free ports; it ends with the context, and with the process if that is killed.
 
     `options` are more of Azurite's own.
     """

@@ -158,7 +158,7 @@ def text_of(message: Json) -> str:
 
 
 def tokens_of(body: Json, reply: Reply) -> tuple[int, int]:
-    """How many tokens were given and made: words, if nobody counted, and letters of tool names."""
+    """Prompt and completion tokens: counted as words unless given, and letters of tool names."""
     given = reply.prompt_tokens or sum(len(text_of(message).split()) for message in body["messages"])
     return given, len(reply.text.split()) + sum(len(call.name) for call in reply.tool_calls)
 

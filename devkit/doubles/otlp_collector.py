@@ -92,9 +92,9 @@ class Collector:
             service = str(_values(resource.resource.attributes)["service.name"])
             for metric in (metric for scope in resource.scope_metrics for metric in scope.metrics):
                 for histogram in metric.histogram.data_points:
-                    told = _values(histogram.attributes)
+                    attributes = _values(histogram.attributes)
                     bounds = tuple(histogram.explicit_bounds)
-                    self.metrics.append(Metric(service, metric.name, told, histogram.count, bounds))
+                    self.metrics.append(Metric(service, metric.name, attributes, histogram.count, bounds))
                 for number in metric.sum.data_points:
                     count = number.as_int
                     self.metrics.append(Metric(service, metric.name, _values(number.attributes), count))

@@ -33,9 +33,9 @@ class Head:
 
     @property
     def length(self) -> int | None:
-        """The body's length in bytes, where it is told beforehand."""
-        told = self.headers.get("content-length")
-        return None if told is None else int(told)
+        """The body's length in bytes, if the head declares it."""
+        declared = self.headers.get("content-length")
+        return None if declared is None else int(declared)
 
     @property
     def chunked(self) -> bool:
@@ -47,7 +47,7 @@ class Head:
         return "close" in self.headers.get("connection", "").lower() or self.first.startswith("HTTP/1.0")
 
     def with_header(self, name: str, value: str) -> bytes:
-        """The raw head with this header in place of its own."""
+        """The raw head with this header replaced."""
         kept = [line for line in self.raw.split(b"\r\n") if not line.lower().startswith(name.encode() + b":")]
         return b"\r\n".join([kept[0], f"{name}: {value}".encode(), *kept[1:]])
 

@@ -19,10 +19,10 @@ OnRequest = Callable[[Request], Awaitable[None]]
 
 
 class Proxy:
-    """Stands before the server at `upstream`, and is reached at `url`, which has the same path.
+    """Forwards to the server at `upstream`; its own address is `url`, with the same path.
 
     `rate` is the share of requests that have a fault; it may be changed at any time. The n-th request has
-    the n-th fault of the seed, whoever sends it. `counts` says what was done; `on_request` sees every
+    the n-th fault of the seed, from any client. `counts` says what was done; `on_request` sees every
     request before it goes on.
     """
 
@@ -44,7 +44,7 @@ class Proxy:
         self._port = 0
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-        self.begin_anew(seed)
+        self.restart(seed)
 
     @property
     def address(self) -> str:
@@ -56,7 +56,7 @@ class Proxy:
         """The upstream's URL, by way of this proxy."""
         return self.address + self._upstream.path
 
-    def begin_anew(self, seed: int) -> None:
+    def restart(self, seed: int) -> None:
         """Go on with the faults of this seed, from the first."""
         self._connections, self._requests = Random(f"connections {seed}"), Random(f"requests {seed}")
 
@@ -146,7 +146,7 @@ class Proxy:
 
     @asynccontextmanager
     async def _to_server(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """A connection of its own for every request: an idle one could have been closed meanwhile."""
+        """A new connection for every request, because an idle one could have been closed meanwhile."""
         host, port = self._upstream.hostname, self._upstream.port
         reader, writer = await asyncio.open_connection(host, port, limit=LINE_LIMIT)
         try:
@@ -174,7 +174,7 @@ async def proxied(
 
 
 class _Reader(asyncio.StreamReader):
-    """Tells when its client goes away, while nobody reads."""
+    """Detects that its client disconnected while no data is read."""
 
     def __init__(self, *, limit: int) -> None:
         super().__init__(limit=limit)

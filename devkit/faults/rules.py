@@ -76,8 +76,8 @@ def _openai(status: int, code: str, headers: Mapping[str, str] | None = None) ->
 
 
 def _cosmos(status: int, code: str, only_with: str | None = None, **headers: str) -> Refusal:
-    told = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Refusal(status, json.dumps({"code": code, "message": "injected"}).encode(), told, only_with)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Refusal(status, json.dumps({"code": code, "message": "injected"}).encode(), named, only_with)
 
 
 def _storage(status: int, code: str) -> Refusal:
@@ -115,4 +115,4 @@ STORAGE = Rules(
 )
 
 CLIENTS = Rules(kinds=tuple(kind for kind in Kind if kind is not Kind.STATUS))
-"""Between those who ask and the API: nobody there answers in its place."""
+"""Between clients and the API: connection faults only, no injected responses."""

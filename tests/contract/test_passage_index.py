@@ -18,7 +18,11 @@ from devkit.azure.targets import Target
 
 pytestmark = pytest.mark.contract("passage index")
 
-PLAN = ["Introduction to the plan.", "The deductible is 500 dollars a year.", "Emergency rooms are covered."]
+PLAN = [
+    "Introduction to the plan.",
+    "The deductible is 500 dollars a year.",
+    "Emergency rooms are covered.",  # prose: data
+]
 OTHER = ["Employees park in the garage.", "The garage has a deductible gate.", "Lunch is at noon."]
 OPERATORS = (
     "deductible garage OR AND NOT NEAR( \" ' * ? ^2 ~ : -- - + | ( ) [ ] { } / \\ && || ! ; , "
@@ -214,12 +218,12 @@ async def test_a_date_is_found_however_it_is_written(index: PassageIndex, asked:
 
 async def test_a_copy_is_searched_like_its_source_and_outlives_it(index: PassageIndex) -> None:
     await save(index, "plan", PLAN, "Northwind")
-    await save(index, "twin", [*OTHER, *OTHER])
-    await index.copy("plan", "twin", "twin.pdf")
+    await save(index, "copied", [*OTHER, *OTHER])
+    await index.copy("plan", "copied", "copied.pdf")
     await index.delete("plan")
-    assert places(await index.search("deductible", ["twin"], 5)) == [("twin", 2)]
-    assert await index.get("twin") == passages("twin", PLAN, "Northwind")
-    assert await index.search("garage", ["twin"], 5) == []
+    assert places(await index.search("deductible", ["copied"], 5)) == [("copied", 2)]
+    assert await index.get("copied") == passages("copied", PLAN, "Northwind")
+    assert await index.search("garage", ["copied"], 5) == []
 
 
 async def test_a_copy_is_found_by_its_own_name(index: PassageIndex) -> None:
@@ -244,8 +248,8 @@ async def test_a_copy_of_nothing_leaves_nothing_and_one_of_itself_changes_nothin
 
 async def test_a_copy_of_a_document_without_text_is_indexed(index: PassageIndex) -> None:
     await index.save("empty", "empty", [])
-    await index.copy("empty", "twin", "twin.pdf")
-    assert await index.indexed(["twin"]) == {"twin"}
+    await index.copy("empty", "copied", "copied.pdf")
+    assert await index.indexed(["copied"]) == {"copied"}
 
 
 async def test_passages_are_read_by_their_place(index: PassageIndex) -> None:
@@ -311,7 +315,17 @@ async def test_no_query_fails_or_leaves_its_scope(index: PassageIndex, query: st
 
 @pytest.mark.parametrize(
     "query",
-    ["-garage", "NOT garage", "*", "*:*", "/.*/", "[a TO z]", "emergenc*", '"rooms emergency"', "dollar?"],
+    [
+        "-garage",
+        "NOT garage",
+        "*",
+        "*:*",
+        "/.*/",
+        "[a TO z]",
+        "emergenc*",
+        '"rooms emergency"',
+        "dollar?",
+    ],  # prose: data
 )
 async def test_what_would_be_an_operator_is_read_as_words(index: PassageIndex, query: str) -> None:
     await save(index, "plan", PLAN)

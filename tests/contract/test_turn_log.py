@@ -43,7 +43,7 @@ class Clock:
 
 
 OpenLog = Callable[[], Awaitable[TurnLog]]
-"""Each call gives a log of its own over the same store, as another process would have."""
+"""Each call returns a new log over the same store, as another process would have."""
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from devkit.shared_data import ROOT
 pytestmark = pytest.mark.contract("vector index")
 
 Open = Callable[[str], AbstractAsyncContextManager[VectorIndex]]
-"""Opens an index for the vectors of an embedder, as a process of its own, over what others have stored."""
+"""Opens an index for the vectors of an embedder, as a separate process, over what others have stored."""
 Vector = list[float]
 DIMENSIONS = (2, 3, 4, 6)
 EMBEDDERS = ("test-vectors", "old", "new")

@@ -1,4 +1,4 @@
-"""Azure's own Python worker runtime over a function app, in a thread with an event loop of its own."""
+"""Azure's own Python worker runtime over a function app, in a thread with its own event loop."""
 
 import asyncio
 import json
@@ -91,7 +91,7 @@ class Worker:
     async def forward(
         self, function: Function, invocation_id: str, traceparent: str, route_values: dict[str, str]
     ) -> None:
-        """Call a function for a request that is forwarded beside this. Raises WorkerError if it fails."""
+        """Call a function for a request that is forwarded separately. Raises WorkerError if it fails."""
         http = Message(method="", url="", headers={}, query={}, params=route_values, body=Message(bytes=b""))
         trace = Message(trace_parent=traceparent, trace_state="", attributes={})
         await self._invoke(function, invocation_id, Message(http=http), trace_context=trace)

@@ -1,4 +1,4 @@
-"""One running Orc for these tests, a model double that each test may script, and callers of its own."""
+"""One running Orc for these tests, a model double that each test may script, and callers."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -55,5 +55,5 @@ def client_of(orc: System) -> Iterator[MakeClient]:
 
 @pytest.fixture
 def ann(client_of: MakeClient) -> httpx.Client:
-    """A client of a user whom no other test knows."""
+    """A client of a user that no other test uses."""
     return client_of(f"org-{uuid.uuid4()}", "ann")

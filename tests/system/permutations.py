@@ -1,4 +1,4 @@
-"""One question asked through every door: what the model says in it, how it is run, and how runs compare."""
+"""One question asked through every endpoint: the model's replies, the runs, and how runs compare."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -119,8 +119,8 @@ class Run:
         return json.dumps(self.ended.get("metadata", self.ended))
 
 
-class Doors:
-    """The API under one set of settings, asked by one user through all its doors."""
+class Endpoints:
+    """The API under one set of settings, asked by one user through all its endpoints."""
 
     def __init__(self, client: httpx.Client, double: OpenAIDouble, index: Callable[[], None]) -> None:
         self._client = client
@@ -128,7 +128,7 @@ class Doors:
         self._index = index
 
     def run(self, permutation: Permutation) -> list[Run]:
-        """The same turn by every way, each in a conversation of its own."""
+        """The same turn through every endpoint, each in a separate conversation."""
         places = [self._place(permutation) for _ in WAYS]
         self._index()
         return [self._run(permutation, way, place) for way, place in zip(WAYS, places, strict=True)]
@@ -183,7 +183,7 @@ def running_with_doubles(
             yield running
 
 
-def told_by(run: Run) -> list[object]:
+def exchanged_by(run: Run) -> list[object]:
     """What the model was asked and the caller received, to compare with the same turn in another system."""
     exchanged: list[object] = comparable([run.asked, *joined(run.events)])
     return exchanged

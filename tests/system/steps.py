@@ -141,7 +141,7 @@ async def tools_client(system: System, scope: Scope) -> AsyncIterator[Client]:
 
 
 async def call_tool(system: System, scope: Scope, name: str, /, **arguments: Any) -> CallToolResult:
-    """One tool call in a session of its own."""
+    """One tool call in a separate session."""
     async with tools_client(system, scope) as client:
         return await client.call_tool(name, arguments)
 

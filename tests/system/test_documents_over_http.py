@@ -166,5 +166,5 @@ def test_a_failed_document_says_why_and_leaves_the_others_alone(working: System)
 def test_the_analysis_of_a_document_becomes_its_summary(working: System) -> None:
     with working.client() as client:
         conversation_id = new_id()
-        stored(client, conversation_id, "handbook.pdf", HANDBOOK.read_bytes() + b"%once more")
+        stored(client, conversation_id, "handbook.pdf", HANDBOOK.read_bytes() + b"%changed")
         wait_until(lambda: listed(client, conversation_id)["handbook.pdf"]["summary_available"], "summary")

@@ -56,7 +56,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def conversation_id(orc: System) -> str:
-    """A conversation of the local user, for whom `orc token` mints."""
+    """A conversation of the local user, whose token `orc token` creates."""
     with orc.client(*LOCAL) as client:
         return conversation_with(client, "a.txt", "b.txt")
 
@@ -71,7 +71,7 @@ def listed(orc: System, conversation_id: str) -> list[Json]:
 
 
 def run(orc: System, *command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    # In a home of its own the inspector finds no login of the developer's and leaves nothing behind,
+    # In a separate home the inspector finds no login of the developer's and leaves nothing behind,
     # and without a terminal it does not start one.
     environment = {**os.environ, **orc.settings, "HOME": str(orc.data_dir), **settings}
     return subprocess.run(

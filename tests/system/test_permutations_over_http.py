@@ -1,4 +1,4 @@
-"""Every way that a turn can go, by every door, as JSON and as a stream: they tell the same."""
+"""Every kind of turn, through every endpoint, as JSON and as a stream: the content is the same."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,10 +11,18 @@ from core.errors import DependencyDown
 from core.grounding.claims import NOT_FOUND_ANSWER
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.in_process import InProcess, Variant
-from devkit.stream_to_json import fold, told_by_both
+from devkit.stream_to_json import common_view, fold
 from orc.tools.ports import ToolGateway, ToolSchema
 from orc.turns.runner import Parts
-from tests.system.permutations import PAGE, QUESTION, Doors, Permutation, Talk, running_with_doubles, told_by
+from tests.system.permutations import (
+    PAGE,
+    QUESTION,
+    Endpoints,
+    Permutation,
+    Talk,
+    exchanged_by,
+    running_with_doubles,
+)
 
 NAMED = {"blob_names": ["quay.txt"]}
 NO_WEB = {"tools": {"web_search": False}}
@@ -75,7 +83,7 @@ VARIANTS = {
 talk = partial(Permutation, documents=False, tools=[], actions=[], cites=[])
 named = partial(Permutation, body=NAMED, tools=["document_chat finished"])
 ruled = partial(Permutation, body=NO_WEB)
-"""Planned by rules: where nothing but the documents can be looked into."""
+"""Planned by rules: only the documents can be searched."""
 judged = partial(ruled, asked=["tools", "Judgement"], variant="critic")
 lazy = partial(ruled, variant="lazy", tools=[SEARCHED_PAGES])
 BY_PLAN = ["TurnPlan", "tools"]
@@ -231,7 +239,7 @@ def test_every_endpoint_returns_the_same_turn(
     permutation: Permutation, here: InProcess, model: OpenAIDouble
 ) -> None:
     with here.client(permutation.variant, "acme") as client:
-        runs = Doors(client, model, here.index).run(permutation)
+        runs = Endpoints(client, model, here.index).run(permutation)
     for run in runs:
         assert run.status == permutation.status
         assert run.asked == permutation.asked
@@ -241,7 +249,7 @@ def test_every_endpoint_returns_the_same_turn(
         assert permutation.says in run.said
         assert run.ended == run.events[-1][2]
         if run.status == 200:
-            said, folded = told_by_both(run.ended, fold(run.events))
+            said, folded = common_view(run.ended, fold(run.events))
             assert folded == said
     for other in runs[1:]:
-        assert told_by(other) == told_by(runs[0])
+        assert exchanged_by(other) == exchanged_by(runs[0])

@@ -114,11 +114,11 @@ def test_a_replaced_file_is_sent_again(
     client: httpx.Client, conversation_id: str, stored: OpenAIDouble
 ) -> None:
     first = answered(ask(client, conversation_id, *THREE))
-    upload(client, conversation_id, ("one.pdf", pdf("The quay is closed for good.")))
+    upload(client, conversation_id, ("one.pdf", pdf("The quay is closed forever.")))
     second = answered(ask(client, conversation_id, *THREE))
     assert stored.files.uploads == 4
     assert refs(first)["one.pdf"] not in stored.files.files
-    assert second["answer"].startswith("The quay is closed for good.")
+    assert second["answer"].startswith("The quay is closed forever.")
 
 
 def test_what_is_deleted_goes_at_the_provider_too(

@@ -1,4 +1,4 @@
-"""With a provider behind it: vectors beside words, pages analysed by a model, and its other API."""
+"""With a provider: vectors in addition to words, pages analysed by a model, and the responses API."""
 
 import json
 from collections.abc import Iterator

@@ -78,12 +78,12 @@ def test_different_documents_are_processed_afresh_and_overwrite_the_references(
 
 def test_documents_that_changed_get_new_files(ann: httpx.Client, conversation_id: str) -> None:
     first = answered(ask(ann, conversation_id, "doc1.pdf.txt", "doc2.txt"))
-    upload(ann, conversation_id, ("doc2.txt", b"The quay is closed for good."))
+    upload(ann, conversation_id, ("doc2.txt", b"The quay is closed forever."))
     second = answered(ask(ann, conversation_id, "doc2.txt", "doc1.pdf.txt"))
     assert statuses(second) == {"doc2.txt": "created", "doc1.pdf.txt": "reused"}
     assert refs(second)["doc1.pdf.txt"] == refs(first)["doc1.pdf.txt"]
     assert refs(second)["doc2.txt"] != refs(first)["doc2.txt"]
-    assert second["answer"].startswith("The quay is closed for good.")
+    assert second["answer"].startswith("The quay is closed forever.")
 
 
 def test_expired_files_are_replaced_without_the_caller(

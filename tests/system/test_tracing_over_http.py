@@ -47,7 +47,7 @@ class Traced:
         return found
 
     def above(self, span: Span) -> list[str]:
-        """The names of the spans that a span lies in, from the innermost out."""
+        """The names of a span's ancestors, innermost first."""
         within = {each.id: each for each in self.spans(span.trace_id)}
         names = []
         while span.parent in within:
