@@ -1,0 +1,74 @@
+"""The index of decisions matches its files, and the docs name only files and packages that exist."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from devkit.shared_data import ROOT
+
+DECISIONS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+FORM = re.compile(
+    r"# (?P<number>\d{4})\. (?P<title>.+)\n\n- Date: (?P<date>\d{4}-\d\d-\d\d)\n- Status: (?P<status>.+)\n\n"
+    r"\*\*Decision\.\*\* .+\n\n\*\*Reason\.\*\* .+\n(?:\n\*\*Rejected\.\*\* .+\n)?(?:\n.+\n)*"
+)
+ROW = re.compile(r"^\| \[(\d{4})\]\((\S+)\) \| (.+) \| (\S+) \| (.+) \|$", re.M)
+STATUS = re.compile(r"accepted|superseded by (\d{4})|deprecated")
+OWN_PATH = re.compile(
+    r"`((?:core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
+)
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def fields(file: Path) -> dict[str, str]:
+    match = FORM.fullmatch(file.read_text())
+    assert match, f"{file.name} does not have the form of a decision"
+    return match.groupdict()
+
+
+def test_each_decision_has_number_date_and_status() -> None:
+    numbers = [fields(file)["number"] for file in DECISIONS]
+    assert numbers == [f"{n:04}" for n in range(1, len(DECISIONS) + 1)]
+    assert all(file.name.startswith(f"{number}-") for file, number in zip(DECISIONS, numbers, strict=True))
+
+
+def test_a_superseded_decision_names_a_later_one() -> None:
+    for file in DECISIONS:
+        status = STATUS.fullmatch(fields(file)["status"])
+        assert status, file.name
+        assert status[1] is None or file.name[:4] < status[1] <= DECISIONS[-1].name[:4]
+
+
+def test_the_index_lists_every_decision() -> None:
+    rows = [match.groups() for match in ROW.finditer((ROOT / "docs" / "adr" / "README.md").read_text())]
+    expected = [
+        (f["number"], file.name, f["title"], f["date"], f["status"])
+        for file, f in ((file, fields(file)) for file in DECISIONS)
+    ]
+    assert rows == expected
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_only_files_that_exist(page: Path) -> None:
+    """The changelog may name what older versions had."""
+    text = page.read_text().partition("## [0.1.0]")[0]
+    links = [link.partition("#")[0] for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text)]
+    missing = [link for link in links if link and not (page.parent / link).exists()]
+    missing += [path for path in OWN_PATH.findall(text) if not (ROOT / path).exists()]
+    assert missing == []
+
+
+def test_the_dependencies_page_lists_exactly_what_is_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    installed = {Requirement(line).name for line in project["dependencies"]}
+    rows = re.findall(r"^\| ([a-z][\w, -]+) \|", (ROOT / "docs" / "dependencies.md").read_text(), re.M)
+    listed = {name.strip() for row in rows for name in row.split(",")} - {"package"}
+    assert listed == installed
+
+
+def test_the_glossary_is_alphabetical() -> None:
+    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text(), re.M)
+    assert len(terms) >= 40
+    assert terms == sorted(terms, key=str.lower)
