@@ -124,8 +124,10 @@ def test_every_place_in_the_map_of_the_code_exists() -> None:
     table = README.split("| where | what |")[1].split("\n\n")[0]
     places = re.findall(r"`([^`]+)`", table)
     assert [place for place in places if not (ROOT / place).exists()] == []
-    folders = {path.name + "/" for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
-    assert folders - {"scripts/"} <= set(places)
+    packages = {
+        path.name + "/" for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists()
+    }
+    assert packages - {"scripts/"} <= set(places)
 
 
 def test_the_readme_stays_short() -> None:
