@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore
 from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
 from core.documents.ports import ProviderFiles, Retriever

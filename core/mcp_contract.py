@@ -219,14 +219,14 @@ class FollowRelationResult(BaseModel):
     pages: list[ConnectedPage]
     truncated: bool = Field(description="there are more pages than these")
     documents: int = Field(description="documents in scope")
-    documents_analysed: int = Field(description="documents among them whose pages have been analysed")
+    documents_analysed: int = Field(description="documents among them that a model has analysed")
 
 
 class GetOntologyResult(Ontology):
     """The vocabulary of the documents in scope, and how many of them it was taken from."""
 
     documents: int = Field(description="documents in scope")
-    documents_analysed: int = Field(description="documents among them whose pages have been analysed")
+    documents_analysed: int = Field(description="documents among them that a model has analysed")
 
 
 class FoundWebPage(Record):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore
 from core.bootstrap import Documents, open_documents
 from core.documents.scope import ScopeTokens
 from core.errors import InvalidInput
@@ -107,7 +107,9 @@ def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Ser
         documents_analyze=_build_analyze(settings, documents, outside.models.writer),
         searching=Searching(library, documents.retriever, analyses),
         pages=Pages(library, analyses, characters=settings.page_characters),
-        connections=Connections(library, analyses),
+        connections=Connections(
+            library, analyses, has_model=settings.has_model and settings.page_analysis == "auto"
+        ),
         contents=Contents(library, analyses, characters=settings.content_characters),
         web=outside.web,
         tokens=documents.tokens,

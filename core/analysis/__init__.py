@@ -1,1 +1,1 @@
-"""What each page speaks of: summaries, topics, entities, anchors and relations, and the words of a scope."""
+"""Page analysis: summaries, topics, entities, anchors and relations of pages, and the ontology of a scope."""

@@ -4,10 +4,20 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from core.analysis.vocabulary import ARTICLES, PARTIES
-
 LONGEST_LONG_FORM = 100
 LONGEST_TERM_WORDS = 5
+PARTIES = frozenset(
+    "company corporation group bank buyer seller purchaser vendor lender borrower landlord tenant lessor "
+    "lessee employer employee contractor client customer supplier provider licensor licensee issuer trustee "
+    "agent guarantor insurer insured parent subsidiary registrant "
+    "gesellschaft käufer verkäufer vermieter mieter auftraggeber auftragnehmer arbeitgeber arbeitnehmer "
+    "empresa sociedad comprador vendedor arrendador arrendatario société acheteur vendeur bailleur locataire "
+    "employeur salarié società acquirente venditore".split()
+)
+"""The names of parties in contracts."""
+ARTICLES = (
+    "the a an its their our der die das den dem ein eine einen el la los las un una le les l’ l' lo il gli i"
+).split()
 
 _ABBREVIATION = re.compile(r"\((?:[“\"])?([A-ZÀ-Þ][\w&/.-]{1,9})(?:[”\"])?(?=[),;])")
 _SAYS_SHORT = re.compile(r",?\s(?:por sus siglas|for short|kurz|abgekürzt|acronyme|sigla|en abrégé)\b", re.I)
@@ -29,10 +39,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Definition(NamedTuple):
-    """`short` stands for `long`, which is empty where the page does not say it in so many words.
-
-    `start` is where that is said.
-    """
+    """`short` means `long`, which is empty if the page does not state it. `start` is its position."""
 
     start: int
     long: str
@@ -40,17 +47,17 @@ class Definition(NamedTuple):
 
 
 def find_abbreviations(sentence: str) -> Iterator[Definition]:
-    """Long forms followed by their short one in brackets, whose letters are all in the long one.
+    """Long forms followed by their short form in brackets, whose letters the long form contains.
 
-    Where the brackets say that it is one, the letters may be those of another language.
+    If the brackets call it an abbreviation, its letters may be those of another language.
     """
     for match in _ABBREVIATION.finditer(sentence):
         short = match[1].rstrip(".")
         if sum(map(str.isupper, short)) < 2:
             continue
         before = sentence[max(0, match.start() - LONGEST_LONG_FORM) : match.start()].rstrip(' “”"„«»')
-        said = _name_before(before) if _SAYS_SHORT.match(sentence, match.end()) else ""
-        if long := _by_initials(short, before) or _long_form(short, before) or said:
+        named = _name_before(before) if _SAYS_SHORT.match(sentence, match.end()) else ""
+        if long := _by_initials(short, before) or _long_form(short, before) or named:
             yield Definition(match.start(), long, short)
 
 
@@ -66,7 +73,7 @@ def find_terms(sentence: str) -> Iterator[Definition]:
 
 
 def _by_initials(short: str, before: str) -> str:
-    """The last words of `before` whose initials are the short form; function words need not count."""
+    """The last words of `before` whose initials are the short form; function words may be skipped."""
     wanted, at = short.casefold(), len(before)
     for match in reversed(list(_WORD.finditer(before))):
         initial = match[0][0].casefold()
@@ -80,7 +87,7 @@ def _by_initials(short: str, before: str) -> str:
 
 
 def _long_form(short: str, before: str) -> str:
-    """The end of `before` whose letters make the short form, the first one starting a word.
+    """The end of `before` that contains the letters of the short form in order, the first at a word's start.
 
     The usual algorithm for abbreviations (Schwartz and Hearst, 2003): letters are matched from the end.
     """
@@ -97,7 +104,7 @@ def _long_form(short: str, before: str) -> str:
 
 
 def _letter_before(text: str, end: int, letter: str, *, opens_word: bool) -> int:
-    """The last place before `end` of a letter, at the start of a word if need be; -1 without one."""
+    """The last position of a letter before `end`, at a word's start if `opens_word`; -1 if there is none."""
     place = end - 1
     while place >= 0 and (
         text[place].casefold() != letter or (opens_word and place and text[place - 1].isalnum())
@@ -107,7 +114,7 @@ def _letter_before(text: str, end: int, letter: str, *, opens_word: bool) -> int
 
 
 def _may_stand_for(short: str, name: str) -> bool:
-    """Whether a defined term is the name before it: they share a word, or it is a party to a contract."""
+    """Whether a defined term can mean the name before it: they share a word, or it is a contract party."""
     of_short, of_name = ({word.casefold() for word in _WORD.findall(text)} for text in (short, name))
     return bool(name) and (not of_short.isdisjoint(of_name) or not of_short.isdisjoint(PARTIES))
 

@@ -1,4 +1,4 @@
-"""What a page points to, and where that stands: tables, figures, sections, appendices, pages."""
+"""References on a page (tables, figures, sections, appendices, pages, links) and the pages they lead to."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from core.models import Page
 from core.text.headings import find_headings
 
 LEAST_CONTENTS = 8
-"""A page with so many titles is a table of contents."""
+"""A page with at least so many titles is a table of contents."""
 CONTENTS_RANK = 4
 LISTED_RANK = 2
 
@@ -47,15 +47,23 @@ _SECTION_WORDS = ("sect", "sec.", "absc", "secc", "sezi", "seçã", "ziff")
 _CHAPTER_WORDS = ("chap", "kapi", "capí", "capi")
 
 
+_LINK = re.compile(
+    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}"
+    r"|(?P<url>\b(?:https?://|www\.)[^\s<>\"“”'’)\]]{3,300})",
+    re.I,
+)
+"""A web address. E-mail addresses are matched first, so that no part of them is taken for one."""
+
+
 class Target(NamedTuple):
-    """What captions and references agree in: `table`, `figure`, `page` or a kind of section, and a number."""
+    """What a caption and its references share: `table`, `figure`, `page` or a section word, and a number."""
 
     family: str
     number: str
 
 
 class Reference(NamedTuple):
-    """Characters `start` to `end` of a text point to something."""
+    """The characters `start` to `end` of a text refer to `target`."""
 
     start: int
     end: int
@@ -65,17 +73,25 @@ class Reference(NamedTuple):
 
 
 def find_references(text: str) -> Iterator[Reference]:
-    """The references in a sentence, in order of kinds of script."""
+    """The references in a sentence: first those in scripts with spaces, then those in scripts without."""
     for match in _REFERENCE.finditer(text) if _NUMBERING.search(text) else ():
         word, number = match[0][: match.start("number") - match.start()].strip(), match["number"]
         kind = _kind(match)
-        is_told = kind != "page" or _LEADS_TO_PAGE.search(text, 0, match.start())
-        if is_told and (number[0].isdigit() or word[0].isupper()):
+        leads_somewhere = kind != "page" or _LEADS_TO_PAGE.search(text, 0, match.start())
+        if leads_somewhere and (number[0].isdigit() or word[0].isupper()):
             yield _reference(match, kind, Target(_family(kind, word), number.rstrip(".")))
     if not text.isascii():
         for match in _UNSPACED_REFERENCE.finditer(text):
             kind, number = _kind(match), match["number"] or match["place"]
             yield _reference(match, kind, Target(kind, number))
+
+
+def find_links(text: str) -> Iterator[str]:
+    """The web addresses in a text, in order, without the punctuation that follows them."""
+    if "://" in text or "www." in text.lower():
+        for match in _LINK.finditer(text):
+            if match["url"]:
+                yield match["url"].rstrip(".,;:!?")
 
 
 def is_caption(line: str) -> bool:
@@ -109,7 +125,7 @@ def resolve(target: Target, targets: Mapping[Target, int]) -> int | None:
 
 
 def _titles(text: str, running: Collection[str]) -> Iterator[tuple[Target, int]]:
-    """Titles with a rank: 0 for what is one for sure, more for what may be a sentence or a list of titles."""
+    """Titles with a rank: 0 for a certain title, more if it may be a sentence or part of a list of titles."""
     for match in _CAPTION.finditer(text):
         after, kind = match["after"], _kind(match)
         if masked(match[0]) in running or kind == "page":

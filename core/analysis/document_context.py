@@ -1,4 +1,4 @@
-"""What has to be known of a whole document to read one of its pages."""
+"""Statistics of a whole document that the analysis of each page needs."""
 
 import re
 from collections import Counter
@@ -19,11 +19,11 @@ _AFTER_LOWER_CASE = re.compile(r"\b[a-zß-öø-ÿ][\w'’-]*,?\s([^\W\d_][\w&-]*
 
 @dataclass(frozen=True)
 class DocumentContext:
-    """Counts and places of one document, computed once for all of its pages.
+    """Counts and positions of one document, computed once for all of its pages.
 
-    `pages_with` counts the pages that a term is on, `lower_case` and `capitalised` how often a word is
-    spelt so within sentences, `targets` has the pages of captions and numbered headings, and `page_offset`
-    is what a printed page number is above the page's place in the file.
+    `pages_with`: the number of pages with a term. `lower_case` and `capitalised`: how often a word is spelt
+    so within sentences. `targets`: the pages of captions and numbered headings. `page_offset`: the printed
+    page number minus the position in the file.
     """
 
     language: str
@@ -37,7 +37,7 @@ class DocumentContext:
 
     @classmethod
     def of(cls, pages: Sequence[Page]) -> "DocumentContext":
-        """The context of a document's pages; takes about a millisecond for each."""
+        """The context of a document's pages; takes about a millisecond a page."""
         language = _language(pages)
         running = find_running(pages)
         pages_with: Counter[str] = Counter()
@@ -62,8 +62,12 @@ class DocumentContext:
         )
 
     def rarity(self, term: str) -> float:
-        """The smoothed inverse page frequency of a term: at least 1, higher for terms on fewer pages."""
-        return 1 + idf(self.pages_with.get(term, 0), self.pages)
+        """How well a term distinguishes pages: above 0, higher for terms on fewer pages.
+
+        Pages with the term count twice in the total, so that a term on all pages still has some weight.
+        """
+        pages_with = self.pages_with.get(term, 0)
+        return idf(pages_with, self.pages + pages_with)
 
     def is_name(self, word: str) -> bool:
         """Whether a word is written with a capital within sentences, and rarely without."""
@@ -71,7 +75,7 @@ class DocumentContext:
         return capitalised > 0 and capitalised > self.lower_case.get(word[0].lower() + word[1:], 0)
 
     def page_printed(self, number: int) -> int | None:
-        """The place in the file of the page with this printed number; None where there is no such page."""
+        """The position in the file of the page with this printed number; None if there is no such page."""
         place = number - (self.page_offset or 0)
         return place if 1 <= place <= self.pages else None
 
@@ -86,7 +90,7 @@ def _language(pages: Sequence[Page]) -> str:
 
 
 def _page_offset(pages: Sequence[Page]) -> int | None:
-    """What most pages' printed numbers are above their place; None where few pages have one."""
+    """The difference of printed number and position on most pages; None if few pages have a number."""
     numbers = [(page.number, printed_number(page)) for page in pages]
     offsets = Counter(printed - place for place, printed in numbers if printed is not None)
     if not offsets:

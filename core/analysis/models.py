@@ -1,17 +1,24 @@
-"""The nouns of page analysis: entity, anchor, relation, page analysis, document analysis, ontology."""
+"""The models of page analysis (entity, anchor, relation, analysis, ontology) and the port of their store."""
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import Field
 
 from core.models import Document, Record
 
+EXTRACTIVE = "extractive"
+"""The `method` of an analysis that was made without a model."""
+REFERS_TO = "refers to"
+ABBREVIATED_AS = "abbreviated as"
+DEFINED_AS = "defined as"
+
 AnchorKind = Literal["heading", "table", "figure", "section", "page", "link"]
 
 
 class Entity(Record):
-    """Somebody or something that a page names, in the page's own spelling."""
+    """A person or thing that a page names, in the page's own spelling."""
 
     name: str
     type: str = Field(
@@ -20,7 +27,7 @@ class Entity(Record):
 
 
 class Anchor(Record):
-    """A place that can be pointed to, or that the page points to: `Table 3`, `section 4.2`, a heading."""
+    """A place that the page contains or refers to: a heading, `Table 3`, `section 4.2`."""
 
     kind: AnchorKind
     text: str
@@ -28,7 +35,7 @@ class Anchor(Record):
 
 
 class Relation(Record):
-    """What a sentence of the page says of two entities or anchors. `evidence` stands on the page."""
+    """A relation between two entities or anchors that the page states in the sentence `evidence`."""
 
     source: str
     type: str = Field(description="a verb or a short phrase, in lower case")
@@ -37,7 +44,7 @@ class Relation(Record):
 
 
 class PageAnalysis(Record):
-    """What one page speaks of."""
+    """The analysis of one page."""
 
     page: int = Field(ge=1)
     method: str = Field(default="", description="`extractive`, or the name of the model")
@@ -49,7 +56,7 @@ class PageAnalysis(Record):
 
 
 class AnalysisStatus(StrEnum):
-    """How far the analysis of a document has come."""
+    """The state of a document's analysis."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -79,24 +86,29 @@ class DocumentAnalysis(Record):
     def is_done(self) -> bool:
         return self.status is AnalysisStatus.DONE
 
+    @property
+    def is_by_model(self) -> bool:
+        """Whether a model made it. Only such an analysis has entities, and relations that a verb states."""
+        return self.method not in ("", EXTRACTIVE)
+
     def taken_over_by(self, document: Document) -> "DocumentAnalysis":
-        """The same of a document with the same bytes, which costs nothing more."""
+        """This analysis for another document with the same bytes, at no cost."""
         cost = {"model_calls": 0, "input_tokens": 0, "output_tokens": 0}
         return self.model_copy(update={"document_id": document.document_id, "etag": document.etag, **cost})
 
     def failed(self, reason: str) -> "DocumentAnalysis":
-        """The same, given up for a reason that people can act on."""
+        """This analysis marked as failed, with a reason for people."""
         return self.model_copy(update={"status": AnalysisStatus.FAILED, "reason": reason})
 
 
 class Connection(Record):
-    """A page that has to do with something, by a relation found on it, or for naming it only."""
+    """A page that states a relation of an entity, or that only names the entity."""
 
     document_id: str
     page: int = Field(ge=1)
     relation: Relation | None = Field(default=None, description="None: the page only names it")
-    named: str = Field(description="what was looked for, in this page's own spelling")
-    target_page: int | None = Field(default=None, ge=1, description="where the relation's target stands")
+    named: str = Field(description="the entity, in this page's own spelling")
+    target_page: int | None = Field(default=None, ge=1, description="the page of the relation's target")
 
 
 class TypeUse(Record):
@@ -115,8 +127,33 @@ class Alias(Record):
 
 
 class Ontology(Record):
-    """The vocabulary of the documents in a scope."""
+    """The entity types, relation types and aliases of the documents in a scope."""
 
     entity_types: list[TypeUse] = []
     relation_types: list[TypeUse] = []
     aliases: list[Alias] = []
+
+
+class AnalysisStore(Protocol):
+    """Analyses by document and page."""
+
+    async def save(self, analysis: DocumentAnalysis) -> None:
+        """Insert or replace the document's analysis; its pages stay as they are."""
+
+    async def save_pages(self, analysis: DocumentAnalysis, analyses: Sequence[PageAnalysis]) -> bool:
+        """Insert or replace the analyses of these pages together with the document's own, in one step.
+
+        Stores nothing and returns False if the stored analysis is gone or has another etag or method.
+        """
+
+    async def get(self, document_ids: Sequence[str]) -> dict[str, DocumentAnalysis]:
+        """The analyses of these documents by id; documents without one are left out."""
+
+    async def pages(self, document_id: str, numbers: Sequence[int] | None = None) -> list[PageAnalysis]:
+        """The analyses of the pages with these numbers (all: None), in order; absent ones are left out."""
+
+    async def copy(self, source_id: str, target: DocumentAnalysis) -> None:
+        """Replace the target's analysis by `target`, and its pages by those of the source document."""
+
+    async def delete(self, document_id: str) -> None:
+        """Remove the analysis of a document and of its pages."""

@@ -1,4 +1,4 @@
-"""A page's text as analysis reads it: without running lines, cut into pieces that stand on the page."""
+"""A page's text for analysis: without headers and footers, cut into pieces that the page contains."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from core.text.numbers import MONTHS
 from core.text.sentences import Piece, split_pieces
 
 LONGEST_READ = 40_000
-"""Characters of one page that are looked at: some files have all of their text on one page."""
+"""Characters of one page that are analysed: some files have all of their text on one page."""
 EDGE_LINES = 3
 RUNNING_PAGES = 3
 RUNNING_SHARE = 1 / 8
@@ -36,7 +36,7 @@ _LABEL = re.compile(r"([^\W\d_][^.:?!|]{2,70}):\s+(?=\S)")
 
 
 class PageText:
-    """What analysis reads of a page. `running` are the masked lines of headers and footers."""
+    """The text of a page for analysis. `running` are the masked lines of headers and footers."""
 
     def __init__(self, page: Page, running: Collection[str] = (), vocabulary: Collection[str] = ()) -> None:
         self._original = page.text
@@ -68,11 +68,11 @@ class PageText:
         return Located(self._original)
 
     def holds(self, quote: str) -> bool:
-        """Whether the quote stands on the page, however its lines are broken."""
+        """Whether the page contains the quote, regardless of line breaks."""
         return quote in self._collapsed or bool(self._located.find_all(quote))
 
     def _join(self, match: re.Match[str]) -> str:
-        """A word broken at a line's end; its hyphen stays unless the document has it in one word too."""
+        """A word broken at a line's end; the hyphen is kept unless the document has the word without it."""
         start = max(0, match.start() - LONGEST_WORD)
         first = _LAST_WORD.search(match.string[start : match.start()])
         joined = (first[0] if first else "") + match[1]
@@ -86,7 +86,7 @@ def edges(lines: Sequence[str]) -> set[int]:
 
 
 def find_running(pages: Sequence[Page]) -> frozenset[str]:
-    """The lines, digits masked, that stand at the edges of so many pages that they are headers or footers."""
+    """The lines, digits masked, that occur at the edges of so many pages that they are headers or footers."""
     found: Counter[str] = Counter()
     for page in pages:
         lines = page.text[:LONGEST_READ].splitlines()
@@ -96,7 +96,7 @@ def find_running(pages: Sequence[Page]) -> frozenset[str]:
 
 
 def printed_number(page: Page) -> int | None:
-    """The page number that stands alone on a line at the page's top or bottom."""
+    """The page number on a line of its own at the page's top or bottom."""
     lines = page.text[:LONGEST_READ].splitlines()
     for index in sorted(edges(lines)):
         if number := _lone_number(lines[index]):
@@ -105,21 +105,21 @@ def printed_number(page: Page) -> int | None:
 
 
 def masked(line: str) -> str:
-    """A line as it is compared with those of other pages; the numbers in headers and footers differ."""
+    """A line as it is compared between pages: without its digits, which differ in headers and footers."""
     plain = " ".join(line.split())
     return plain if plain.endswith(_SENTENCE_ENDS) else _DIGITS.sub("0", plain)
 
 
 def label_end(sentence: str) -> int:
-    """Where a sentence goes on after a run-in heading such as `Opening Hours:`; 0 without one."""
+    """The end of a run-in heading such as `Opening Hours:`; 0 if there is none."""
     match = _LABEL.match(sentence)
     return match.end() if match and len(match[1].split()) <= LONGEST_LABEL_WORDS else 0
 
 
 def _mended(pieces: Sequence[Piece], headings: Collection[str]) -> Iterator[Piece]:
-    """The pieces, with the first lines of paragraphs that were taken for headings put back before them.
+    """The pieces; first lines of paragraphs that were taken for headings are joined to their paragraphs.
 
-    Where a page has columns, such lines are shorter than the widest one.
+    On a page with columns such lines are shorter than the widest line.
     """
     lead = ""
     for piece in _with_dates(pieces):
@@ -140,7 +140,7 @@ def _mended(pieces: Sequence[Piece], headings: Collection[str]) -> Iterator[Piec
 
 
 def _with_dates(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """The pieces; a sentence that seems to end within a date, after `12.`, goes on with the next one."""
+    """The pieces; a sentence that seems to end within a date, after `12.`, is joined to the next one."""
     before: Piece | None = None
     for piece in pieces:
         if (
@@ -159,7 +159,7 @@ def _with_dates(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def _is_unspaced_prose(line: str) -> bool:
-    """Scripts without capitals make every short line look like a heading."""
+    """Whether a line in a script without capitals is prose: there every short line looks like a heading."""
     return is_unspaced(line) and (len(line) > LONGEST_UNSPACED_HEADING or bool(_PROSE_MARK.search(line)))
 
 

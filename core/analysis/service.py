@@ -1,4 +1,4 @@
-"""Analyses a whole document in the background: page by page, resumable, with its cost recorded."""
+"""Analyses a document in the background: page by page, resumable, with its cost recorded."""
 
 import asyncio
 import contextlib
@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.extractive import EXTRACTIVE, analyse_page
-from core.analysis.llm_pages import PageReader, batches, load_prompts
-from core.analysis.llm_summary import Summariser
-from core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
-from core.analysis.ports import AnalysisStore
+from core.analysis.extractive import analyse_page
+from core.analysis.llm import PageReader, Summariser, batches, load_prompts
+from core.analysis.models import EXTRACTIVE, AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
 from core.analysis.summaries import Overview, overview
 from core.errors import BudgetExceeded, OrcError, Unavailable
 from core.llm.chat_model import ChatModel, Meter
@@ -22,9 +20,9 @@ PAGES_PER_SAVE = 25
 CONCURRENCY = 4
 MAX_CALLS = 2000
 MOST_PAGES_NAMED = 10
-UNFORESEEN = (
-    "Something went wrong that nobody foresaw; the log says what. Analyse the document again, or upload it"
-    " in another format."
+UNEXPECTED = (
+    "The analysis failed unexpectedly; see the log. Analyse the document again, or upload it in another"
+    " format."
 )
 
 log = logging.getLogger(__name__)
@@ -32,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Run:
-    """One attempt to bring the analysis of a document to its end."""
+    """One attempt to complete the analysis of a document."""
 
     document: Document
     pages: Sequence[Page]
@@ -60,9 +58,9 @@ class _Run:
 
 
 class Analyser:
-    """Writes analyses: by the model, or extractive where there is none.
+    """Makes and stores analyses: by the model, or extractive if there is none.
 
-    `max_calls` bounds the model calls of one attempt; the next one goes on from there.
+    `max_calls` limits the model calls of one attempt; the next attempt continues from there.
     """
 
     def __init__(
@@ -78,16 +76,16 @@ class Analyser:
 
     @property
     def method(self) -> str:
-        """What analyses made from now on say of how they were made."""
+        """The `method` of the analyses that this makes."""
         return self._model.name if self._model else EXTRACTIVE
 
     async def analyse(
         self, document: Document, pages: Sequence[Page], progress: Progress | None = None
     ) -> DocumentAnalysis:
-        """The finished analysis of these pages; what an earlier attempt has stored is not done again.
+        """The finished analysis of these pages; pages that an earlier attempt has stored are not read again.
 
-        Where it fails, the record says why and the error goes on: BudgetExceeded and Unavailable, which
-        is also what a document that was replaced or deleted meanwhile raises, are worth another try.
+        On failure the stored record gives the reason and the error is raised. BudgetExceeded and Unavailable
+        are worth another try. Unavailable is also raised if the document was replaced or deleted meanwhile.
         """
         run = await self._begin(document, pages, progress)
         if run.analysis.status is AnalysisStatus.DONE:
@@ -96,11 +94,11 @@ class Analyser:
             context = await asyncio.to_thread(DocumentContext.of, pages)
             if self._model is None:
                 await self._extract(run, context)
-                return await self._finish(run, await self._picked(run, context))
+                return await self._finish(run, await self._extracted_overview(run, context))
             prompts = await asyncio.to_thread(load_prompts)
             await self._ask(run, context, PageReader(self._model, prompts.pages, run.meter))
             summariser = Summariser(self._model, prompts, run.meter, context)
-            return await self._finish(run, *await self._written(run, summariser))
+            return await self._finish(run, *await self._model_overview(run, summariser))
         except Exception as exc:
             await self._record_failure(run, exc)
             raise
@@ -131,7 +129,7 @@ class Analyser:
             await self._save(run, await asyncio.to_thread(_analyse_all, chunk, context))
 
     async def _ask(self, run: _Run, context: DocumentContext, reader: PageReader) -> None:
-        """Several calls at once; where one fails for good, those under way are still stored."""
+        """Several calls at once; if one fails, the results of those under way are still stored."""
         blank = [page for page in run.missing if not page.text.strip()]
         await self._save(run, await asyncio.to_thread(_analyse_all, blank, context))
         waiting = deque(batches(run.missing))
@@ -153,13 +151,13 @@ class Analyser:
             if isinstance(each, BaseException):
                 raise each
 
-    async def _picked(self, run: _Run, context: DocumentContext) -> Overview:
+    async def _extracted_overview(self, run: _Run, context: DocumentContext) -> Overview:
         run.report("Summarising the document")
         analysed = await self._store.pages(run.document.document_id)
         return await asyncio.to_thread(overview, analysed, context)
 
-    async def _written(self, run: _Run, summariser: Summariser) -> tuple[Overview, str]:
-        """The overview, and what people should know of how it and the pages were made."""
+    async def _model_overview(self, run: _Run, summariser: Summariser) -> tuple[Overview, str]:
+        """The overview, and a note for people on the parts that were made without the model."""
         run.report("Summarising the document")
         analysed = await self._store.pages(run.document.document_id)
         found, is_complete = await summariser.summarise(analysed)
@@ -239,22 +237,24 @@ def _analyse_all(pages: Sequence[Page], context: DocumentContext) -> list[PageAn
 
 def _reason(error: Exception, max_calls: int) -> str:
     if isinstance(error, BudgetExceeded):
-        return f"The analysis has used the {max_calls} model calls of one attempt. Start it again to go on."
+        return (
+            f"The analysis has used the {max_calls} model calls of one attempt. Start it again to continue."
+        )
     if isinstance(error, OrcError):
         return error.message
-    return UNFORESEEN
+    return UNEXPECTED
 
 
 def _note(pages: Sequence[Page], analysed: Sequence[PageAnalysis], is_summary_by_model: bool) -> str:
-    """What people should know of parts that the model did not do."""
+    """A note for people on the parts that were made without the model."""
     texts = {page.number for page in pages if page.text.strip()}
     left = [page.page for page in analysed if page.method == EXTRACTIVE and page.page in texts]
-    said = []
+    notes = []
     if left:
         named = ", ".join(map(str, left[:MOST_PAGES_NAMED])) + (", …" if len(left) > MOST_PAGES_NAMED else "")
-        said.append(
+        notes.append(
             f"The model could not read {len(left)} of {len(pages)} pages ({named}): analysed without it."
         )
     if not is_summary_by_model:
-        said.append("A part of the summary was picked from the pages without the model.")
-    return " ".join(said)
+        notes.append("A part of the summary was extracted from the pages without the model.")
+    return " ".join(notes)

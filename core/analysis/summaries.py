@@ -1,4 +1,4 @@
-"""A text's most central sentences, word for word."""
+"""Extractive summaries: the most central sentences of a text, word for word."""
 
 import math
 import re
@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from core.analysis.document_context import DocumentContext
 from core.analysis.models import PageAnalysis
-from core.analysis.vocabulary import WEAK_OPENINGS
 from core.analysis.word_forms import spelled, terms
 from core.text.sentences import sentences
 
@@ -19,10 +18,16 @@ TOO_SIMILAR = 0.5
 FIRST_BONUS = 0.3
 SAID_ONCE = 0.3
 WEAK_FACTOR = 0.7
-"""What a sentence is worth that leans on the one before it."""
+"""The weight of a sentence that depends on the one before it."""
 USUAL_LENGTH = 15
+WEAK_OPENINGS = frozenset(
+    "this that these those it they he she however but and or also additionally furthermore therefore "
+    "thus finally if generally conclusion both dies diese dieser dieses er sie es jedoch aber und auch daher "
+    "außerdem esto esta este estos estas además pero sin también su sus ce cette ces il elle mais".split()
+)
+"""A sentence that begins with one of these depends on the one before it."""
 LENGTH_POWER = 0.7
-"""Between 0, where the longest sentence is always the most central one, and 1, where length is no matter."""
+"""Between 0 (the longest sentence is always the most central) and 1 (length does not matter)."""
 
 _WEAK_PHRASES = tuple(
     "In addition|In conclusion|For example|In this case|In this way|Zum Beispiel|Por ejemplo".split("|")
@@ -32,14 +37,14 @@ _NO_LETTERS = re.compile(r"[\W\d_]+")
 _NO_PROSE = re.compile(
     r"[@|]|://|www\.|\bProceedings of\b|arXiv:|\bdoi\b|\bpp\.\s\d|[a-z]\.\d{1,2}\s(?:\d\s)?[A-Z]"
 )
-"""Addresses, bibliographies, and sentences that a footnote's number has joined."""
+"""Addresses, bibliographies, and sentences joined by a footnote's number."""
 
 Rarity = Callable[[str], float]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence with its terms; `weight` says how fit it is for a summary whatever it says."""
+    """A sentence with its terms; `weight` is its suitability regardless of its terms."""
 
     text: str
     terms: tuple[str, ...]
@@ -47,7 +52,7 @@ class Candidate:
 
 
 def central(candidates: Sequence[Candidate], count: int, rarity: Rarity) -> list[str]:
-    """The `count` sentences that say most of what all say, in their order, each something of its own."""
+    """The `count` most central sentences that are not alike, in their order."""
     picked: list[int] = []
     for index in _ranked(candidates, rarity):
         if len(picked) == count:
@@ -58,13 +63,13 @@ def central(candidates: Sequence[Candidate], count: int, rarity: Rarity) -> list
 
 
 def opens_weakly(sentence: str) -> bool:
-    """Whether a sentence leans on what comes before it."""
+    """Whether a sentence depends on the one before it."""
     first = sentence.split(maxsplit=1)[0] if sentence.strip() else ""
     return first.casefold().strip(",;:") in WEAK_OPENINGS or sentence.startswith(_WEAK_PHRASES)
 
 
 def is_fit(sentence: str) -> bool:
-    """Whether a sentence has a length that a summary can use, and is made of words."""
+    """Whether a sentence has a length fit for a summary and consists of words."""
     shortest = SHORTEST if sentence.isascii() else SHORTEST / 2
     if not shortest <= len(sentence) <= LONGEST:
         return False
@@ -127,12 +132,12 @@ def summarise(pages: Sequence[PageAnalysis], context: DocumentContext) -> str:
 
 
 def list_pages(pages: Sequence[PageAnalysis], context: DocumentContext) -> list[str]:
-    """A line for each page that says something; where there are very many, for a few pages together."""
-    told = [page for page in pages if page.summary]
-    size = math.ceil(len(told) / MOST_LINES) or 1
+    """A line for each page with a summary; in a very long document, for a few pages together."""
+    summarised = [page for page in pages if page.summary]
+    size = math.ceil(len(summarised) / MOST_LINES) or 1
     if size == 1:
-        return [f"p. {page.page}: {_shortened(page.summary)}" for page in told]
-    groups = [told[start : start + size] for start in range(0, len(told), size)]
+        return [f"p. {page.page}: {_shortened(page.summary)}" for page in summarised]
+    groups = [summarised[start : start + size] for start in range(0, len(summarised), size)]
     return [
         f"{page_range(group[0].page, group[-1].page)}: {' '.join(_central(group, 1, context))}"
         for group in groups
@@ -146,10 +151,10 @@ def page_range(first: int, last: int) -> str:
 
 def _central(pages: Sequence[PageAnalysis], count: int, context: DocumentContext) -> list[str]:
     places = {text: place for place, page in enumerate(pages) for text in sentences(page.summary)}
-    said = list(places)
-    candidates = [_candidate(text, 1 - places[text] / len(pages), context) for text in said if is_fit(text)]
+    texts = list(places)
+    candidates = [_candidate(text, 1 - places[text] / len(pages), context) for text in texts if is_fit(text)]
     picked = central(candidates, count, lambda term: math.sqrt(context.rarity(term)))
-    return picked or [_shortened(text) for text in said[:1]]
+    return picked or [_shortened(text) for text in texts[:1]]
 
 
 def _candidate(text: str, earliness: float, context: DocumentContext) -> Candidate:
@@ -160,7 +165,7 @@ def _candidate(text: str, earliness: float, context: DocumentContext) -> Candida
 
 
 def _shortened(summary: str) -> str:
-    """As many whole sentences as fit a line, at least one, cut only where it is longer than that."""
+    """As many whole sentences as fit a line; a first sentence that is longer is cut."""
     kept = ""
     for sentence in sentences(summary):
         if kept and len(kept) + len(sentence) >= LONGEST_LINE:

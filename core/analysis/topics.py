@@ -7,20 +7,21 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.vocabulary import NOUNS_ARE_CAPITALISED
 from core.analysis.word_forms import WORD, Lexicon, is_unspaced
 
+NOUNS_ARE_CAPITALISED = frozenset({"de"})
+"""Languages that write every noun with a capital."""
 MOST_TOPICS = 8
 MOST_SAID_ONCE = 5
-"""A page that repeats no phrase gets fewer: which of them matter is then mostly a guess."""
+"""A page that repeats no phrase gets fewer topics: which phrases matter is then mostly a guess."""
 LONGEST_PHRASE = 3
 LONGEST_UNSPACED = 6
 LONGEST_ACRONYM = 5
 HEADING_BONUS = 1.5
 LENGTH_GAIN = (0.9, 1.1, 0.9)
-"""What a word of a phrase counts for, by the number of its words: two mostly say what is meant."""
+"""The weight of each word of a phrase, by the number of its words: two words are usually specific enough."""
 EXTENDED_SHARE = (0.3, 0.7)
-"""How often a phrase of one or two words has to be part of a longer one to be shown as that."""
+"""How often a phrase of one or two words must be part of a longer one to be shown as the longer one."""
 
 _SPACED = "!-~\u00a1-\u0dff"
 _BREAK = re.compile(
@@ -36,16 +37,16 @@ _KOREAN_ENDING = re.compile(
 )
 _NO_TOPIC_ALONE = ("ly", "ed", "mente", "ment")
 _NO_LAST_WORD = ("ly", "ed", "mente")
-"""How adverbs and participles end; German ones are known by their small first letter."""
+"""Endings of adverbs and participles; German ones are recognised by their lower case."""
 
 Phrase = tuple[str, ...]
 _STOP = "\n"
-"""Stands between phrases in a list of words."""
+"""Separates phrases in a list of words."""
 
 
 @dataclass(slots=True)
 class _Uses:
-    """How often a phrase is said, and in which spellings, in sentences and in headings."""
+    """The spellings in which a phrase occurs, in sentences and in headings."""
 
     in_text: list[Phrase] = field(default_factory=list)
     in_headings: list[Phrase] = field(default_factory=list)
@@ -60,7 +61,7 @@ class _Uses:
 
     @property
     def spelling(self) -> Phrase:
-        """The commonest one, of those in sentences if there are any."""
+        """The most frequent one, of those in sentences if there are any."""
         counted = Counter(self.in_text or self.in_headings)
         return max(counted, key=lambda words: (counted[words], words))
 
@@ -68,7 +69,7 @@ class _Uses:
 def find_topics(
     pieces: Iterable[tuple[str, bool]], context: DocumentContext, language: str, lexicon: Lexicon
 ) -> list[str]:
-    """The phrases that tell what a page is about, best first.
+    """The key phrases of a page, best first.
 
     `pieces` are the page's sentences, items and headings, each with whether it is a heading.
     """
@@ -97,7 +98,7 @@ def _length_gain(phrase: Phrase) -> float:
 
 
 def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
-    """Every run of up to LONGEST_PHRASE telling words: its terms, and its spelling."""
+    """Every run of up to LONGEST_PHRASE words with terms: the terms, and the spelling."""
     words: list[str] = []
     for part in _BREAK.split(text):
         if is_unspaced(part):
@@ -117,9 +118,9 @@ def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
 
 
 def _unspaced(text: str) -> Iterator[str]:
-    """What may be words: Korean ones without their endings, and all short stretches of Chinese characters.
+    """Candidate words: Korean ones without their endings, and all short runs of Chinese characters.
 
-    Those that are said again and again are words or phrases; katakana counts with them.
+    Runs that are repeated are words or phrases; katakana is treated the same way.
     """
     for run in _UNSPACED_PART.findall(text):
         if run >= "\uac00":
@@ -133,7 +134,7 @@ def _unspaced(text: str) -> Iterator[str]:
 
 
 def _is_fit(phrase: Phrase, use: _Uses, context: DocumentContext, language: str) -> bool:
-    """Whether a phrase can be a topic: it names something, and is more than one word said once."""
+    """Whether a phrase can be a topic: it ends in a noun, and is not a single word that occurs once."""
     if len(set(phrase)) < len(phrase):
         return False
     words = use.spelling
@@ -141,15 +142,15 @@ def _is_fit(phrase: Phrase, use: _Uses, context: DocumentContext, language: str)
     if language in NOUNS_ARE_CAPITALISED and last[0].islower():
         return False
     if len(words) == 1:
-        is_told = use.weight > 1 or context.is_name(last)
-        return is_told and not last.endswith(_NO_TOPIC_ALONE)
+        is_repeated_or_name = use.weight > 1 or context.is_name(last)
+        return is_repeated_or_name and not last.endswith(_NO_TOPIC_ALONE)
     return not last.endswith(_NO_LAST_WORD) and not words[0].endswith("ly")
 
 
 def _choose(
     ranked: Iterable[Phrase], uses: Mapping[Phrase, _Uses], longer: Mapping[Phrase, Phrase]
 ) -> list[Phrase]:
-    """The best phrases, none of which is a part of another or mostly the same words."""
+    """The best phrases; none of them is part of another or has mostly the same words."""
     chosen: list[Phrase] = []
     for phrase in ranked:
         longest = phrase
@@ -166,7 +167,7 @@ def _choose(
 def _extensions(
     uses: Mapping[Phrase, _Uses], context: DocumentContext, language: str
 ) -> dict[Phrase, Phrase]:
-    """The phrases that are mostly said as part of one that is a word longer, with that one."""
+    """The phrases that mostly occur as part of a phrase one word longer, with that phrase."""
     found: dict[Phrase, Phrase] = {}
     for longer, use in uses.items():
         if len(longer) < 2 or use.count < 2 or not _is_fit(longer, use, context, language):
@@ -186,7 +187,7 @@ def _overlap(one: Phrase, other: Phrase) -> bool:
 
 
 def _readable(use: _Uses, context: DocumentContext, language: str) -> str:
-    """The commonest spelling; capitals that come from headings or from opening a sentence are taken away."""
+    """The most frequent spelling; capitals that come from a heading or a sentence's start are removed."""
     words = use.spelling
     spelling = " ".join(words)
     if spelling.isupper():

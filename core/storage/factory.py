@@ -1,6 +1,6 @@
 """Chooses the adapter behind each port of the document side: a service's where one is in use."""
 
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore
 from core.documents.ports import (
     BlobStore,
     Catalog,

@@ -51,9 +51,9 @@ def register(server: MCPServer[None], services: Services, scope: CallScope) -> N
             Direction, Field(description="whether the entity is the relation's source or its target")
         ] = "both",
     ) -> Annotated[CallToolResult, FollowRelationResult]:
-        """Find the pages that connect an entity with others, with the sentence that says so.
+        """Find the pages that state a relation of an entity, with the sentence that states it.
 
-        After them come pages that only name the entity.
+        Pages that only name the entity follow. Needs documents that a model has analysed.
         """
         result = await services.connections.follow(scope(), entity_value, relation_type, direction)
         lines = [f"{p.blob_name}, page {p.page_number}: {_told(p)}" for p in result.pages]
@@ -61,10 +61,13 @@ def register(server: MCPServer[None], services: Services, scope: CallScope) -> N
 
     @offer(server, "Show the vocabulary")
     async def get_ontology() -> Annotated[CallToolResult, GetOntologyResult]:
-        """Show which types of entities and relations the documents speak of, and other names of entities."""
+        """List the types of entities and relations in the documents, and the aliases of entities.
+
+        Needs documents that a model has analysed.
+        """
         result = await services.connections.ontology(scope())
         lines = [
-            f"{result.documents_analysed} of {result.documents} documents have been analysed.",
+            f"{result.documents_analysed} of {result.documents} documents have been analysed by a model.",
             f"Entities: {_counted(result.entity_types)}.",
             f"Relations: {_counted(result.relation_types)}.",
             *(f"{alias.name}: also {', '.join(alias.aliases)}" for alias in result.aliases),

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from core.analysis.models import AnalysisStatus, DocumentAnalysis
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis
 from core.documents.scope import Scope
 from core.errors import ToolFailed, Unavailable
 from core.mcp_contract import ContentResult, SummaryResult

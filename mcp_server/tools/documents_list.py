@@ -1,7 +1,6 @@
 """documents_list: what is attached to the conversation, and how far each document has come."""
 
-from core.analysis.models import DocumentAnalysis
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore, DocumentAnalysis
 from core.documents.scope import Scope
 from core.mcp_contract import DocumentsListResult, ListedDocument
 from core.models import Document

@@ -1,6 +1,6 @@
 """get_page: one page's text and analysis."""
 
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore
 from core.documents.scope import Scope
 from core.errors import InvalidInput, NotFound
 from core.mcp_contract import GetPageResult, ReadPage

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from core.analysis.models import DocumentAnalysis
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore, DocumentAnalysis
 from core.documents.scope import Scope
 from core.errors import NoReadableDocument, NotFound, Unavailable
 from core.mcp_contract import PageText, SearchedDocument

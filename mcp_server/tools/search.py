@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from core.analysis.models import PageAnalysis
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore, PageAnalysis
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.grounding.evidence import page_sentences

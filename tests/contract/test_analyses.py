@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.models import Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
-from core.analysis.ports import AnalysisStore
+from core.analysis.models import AnalysisStore, Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
 from core.infra.sqlite import Database
 from core.storage.cosmos.analyses import CosmosAnalysisStore
 from core.storage.sqlite.analyses import SCHEMA, SqliteAnalysisStore

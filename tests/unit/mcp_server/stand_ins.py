@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
+from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
 from core.documents.passages import split_pages
 from core.documents.scope import Scope
 from core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
@@ -70,18 +70,29 @@ class FakeLibrary:
 class Analyses(SqliteAnalysisStore):
     """The SQLite store, with a short way to fill it."""
 
-    async def analysed(self, document: Document, *pages: PageAnalysis, etag: str = "v1") -> None:
+    async def analysed(
+        self, document: Document, *pages: PageAnalysis, etag: str = "v1", method: str = "a-model"
+    ) -> None:
         """Store a finished analysis of the document."""
         analysis = DocumentAnalysis(
             document_id=document.document_id,
             etag=etag,
             status=AnalysisStatus.DONE,
-            method="extractive",
+            method=method,
             summary="It is about the quay.",
             detailed_summary="Page 1: the quay.",
         )
         await self.save(analysis)
         await self.save_pages(analysis, pages)
+
+
+async def store_model_analysis(store: AnalysisStore, document: Document, page: PageAnalysis) -> None:
+    """Store a finished analysis of one page as if a model had made it."""
+    analysis = DocumentAnalysis(
+        document_id=document.document_id, etag=document.etag, status=AnalysisStatus.DONE, method="a-model"
+    )
+    await store.save(analysis)
+    await store.save_pages(analysis, [page])
 
 
 class WordRetriever:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from core.analysis.models import Entity, PageAnalysis, Relation
+from core.analysis.models import EXTRACTIVE, Entity, PageAnalysis, Relation
 from core.analysis.relations import Direction
+from core.llm.errors import ModelMisconfigured
 from core.models import Document
 from mcp_server.tools.relations import MAX_CONNECTIONS, Connections
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of
@@ -17,7 +18,7 @@ NAMES = [Entity(name="Harbour Ltd", type="organization"), Entity(name="Old Quay"
 
 @pytest.fixture
 def connections(library: FakeLibrary, analyses: Analyses) -> Connections:
-    return Connections(library, analyses)
+    return Connections(library, analyses, has_model=True)
 
 
 @pytest.fixture
@@ -94,3 +95,36 @@ async def test_nothing_out_of_scope_and_nothing_of_an_earlier_version_takes_part
     assert (ontology.documents, ontology.documents_analysed) == (2, 1)
     assert {use.type: use.count for use in ontology.entity_types} == {"organization": 2, "place": 1}
     assert [(use.type, use.count) for use in ontology.relation_types] == [("owns", 1)]
+
+
+async def test_without_a_model_both_tools_name_the_settings_to_set(
+    library: FakeLibrary, analyses: Analyses
+) -> None:
+    document = library.add("a.pdf", TEXT)
+    await analyses.analysed(document, PageAnalysis(page=1), method=EXTRACTIVE)
+    connections = Connections(library, analyses, has_model=False)
+    calls = (
+        lambda: connections.follow(scope_of(document), "Harbour Ltd", None, "both"),
+        lambda: connections.ontology(scope_of(document)),
+    )
+    for call in calls:
+        with pytest.raises(ModelMisconfigured, match="AZURE_OPENAI_ENDPOINT or OPENAI_API_KEY") as raised:
+            await call()
+        assert not raised.value.retryable
+
+
+async def test_what_a_model_found_earlier_is_used_without_a_model(
+    library: FakeLibrary, analyses: Analyses, document: Document
+) -> None:
+    other = library.add("b.pdf", TEXT)
+    page = PageAnalysis(page=1, entities=NAMES, relations=[RELATION])
+    await analyses.analysed(other, page, method=EXTRACTIVE)
+    connections = Connections(library, analyses, has_model=False)
+    found = await connections.follow(scope_of(document, other), "Harbour Ltd", None, "both")
+    assert {each.document_id for each in found.pages} == {document.document_id}
+    assert (found.documents, found.documents_analysed) == (2, 1)
+
+
+async def test_an_empty_scope_needs_no_model(library: FakeLibrary, analyses: Analyses) -> None:
+    connections = Connections(library, analyses, has_model=False)
+    assert (await connections.ontology(scope_of())).documents == 0

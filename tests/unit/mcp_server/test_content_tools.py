@@ -29,7 +29,7 @@ async def test_a_summary_is_given_once_it_is_made(
     document = library.add("a.pdf", "Text.")
     await analyses.analysed(document)
     found = await contents.summary(scope_of(document), document.document_id)
-    assert (found.summary, found.method, found.filename) == ("It is about the quay.", "extractive", "a.pdf")
+    assert (found.summary, found.method, found.filename) == ("It is about the quay.", "a-model", "a.pdf")
 
 
 @pytest.mark.parametrize("status", [DocumentStatus.UPLOADED, DocumentStatus.PROCESSING])

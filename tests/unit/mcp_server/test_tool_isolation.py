@@ -10,6 +10,7 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent
 
+from core.analysis.models import Entity, PageAnalysis
 from core.bootstrap import open_documents
 from core.documents.scope import Scope
 from core.models import Document
@@ -19,6 +20,7 @@ from mcp_server.registry.registration import ERRORS_META_KEY
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from scripts.describe_tools import live_tools
+from tests.unit.mcp_server.stand_ins import store_model_analysis
 
 ANN, BOB = Owner("acme", "ann", "c-1"), Owner("acme", "bob", "c-2")
 SECRET = "The canary sings at noon."
@@ -64,6 +66,9 @@ async def own(tmp_path: Path) -> AsyncIterator[Document]:
             source = tmp_path / "source.txt"
             source.write_text(text)
             await documents.library.upload(owner, name, source)
+            [stored] = await documents.library.resolve(owner, [name])
+            page = PageAnalysis(page=1, summary=text, entities=[Entity(name="canary", type="other")])
+            await store_model_analysis(documents.analyses, stored, page)
         [document] = await documents.library.resolve(ANN, ["own.txt"])
         yield document
 

@@ -10,6 +10,7 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import TextContent
 
+from core.analysis.models import Entity, PageAnalysis
 from core.bootstrap import open_documents
 from core.documents.scope import Scope
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
@@ -18,7 +19,7 @@ from core.names import page_id
 from mcp_server.bootstrap import open_services
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
-from tests.unit.mcp_server.stand_ins import ANN
+from tests.unit.mcp_server.stand_ins import ANN, store_model_analysis
 
 QUAY = "The quay opens at seven. The harbour master keeps the key."
 LONG = f"{'Nothing of note happened in the harbour. ' * 4000}\n\n{QUAY}"
@@ -43,7 +44,10 @@ async def documents(tmp_path: Path) -> list[Document]:
             source = tmp_path / "source.txt"
             source.write_text(text)
             await opened.library.upload(ANN, name, source)
-        return await opened.library.resolve(ANN, ["quay.txt", "long.txt"])
+        documents = await opened.library.resolve(ANN, ["quay.txt", "long.txt"])
+        page = PageAnalysis(page=1, entities=[Entity(name="harbour master", type="person")])
+        await store_model_analysis(opened.analyses, documents[0], page)
+        return documents
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a page's analysis holds without a model."""
+"""Page analysis without a model."""
 
 import json
 import statistics
@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.extractive import EXTRACTIVE, analyse_page
-from core.analysis.models import PageAnalysis
+from core.analysis.extractive import analyse_page
+from core.analysis.models import EXTRACTIVE, PageAnalysis
 from core.extraction import Extractor
 from core.grounding.quotes import locate
 from core.models import Page
@@ -20,10 +20,6 @@ from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.analysis.analysis_samples import CONTRACT, analyse, analyse_pages, triples
 
 DOCUMENTS = SHARED / "data" / "open" / "docs"
-
-
-def types_of(analysis: PageAnalysis) -> dict[str, str]:
-    return {entity.name: entity.type for entity in analysis.entities}
 
 
 def anchors_of(analysis: PageAnalysis) -> dict[str, int | None]:
@@ -35,90 +31,38 @@ def contract() -> list[PageAnalysis]:
     return analyse_pages(CONTRACT)
 
 
-def test_entities_have_the_types_that_the_page_shows(contract: list[PageAnalysis]) -> None:
-    assert types_of(contract[0]).items() >= {
-        ("Northwind Traders GmbH", "organization"),
-        ("Contoso Ltd.", "organization"),
-        ("Dr. Maria Schmidt", "person"),
-        ("Transport Security Board", "organization"),
-        ("3 March 2024", "date"),
-        ("EUR 1,200", "amount"),
-        ("3.5 %", "percentage"),
-        ("info@contoso.com", "email"),
-        ("Supplier", "term"),
-        ("Tailspin Toys", "other"),
-    }
-    assert types_of(contract[1]).items() >= {
-        ("Müller Maschinenbau GmbH & Co. KG", "organization"),
-        ("Herr Peter Lange", "person"),
-        ("12. Januar 2023", "date"),
-        ("$ 10 million", "amount"),
-    }
+def test_entities_need_a_model(contract: list[PageAnalysis]) -> None:
+    assert [analysis.entities for analysis in contract] == [[], [], []]
 
 
-def test_what_opens_a_sentence_is_no_name_for_that() -> None:
-    (analysis,) = analyse(
-        "Generally the plan pays. However, the Plan of Contoso pays more. Visits cost nothing."
-    )
-    assert types_of(analysis) == {"Plan of Contoso": "other"}
-
-
-def test_headings_in_capitals_name_nobody() -> None:
+def test_headings_are_anchors() -> None:
     (analysis,) = analyse(
         "SUMMARY OF YOUR COSTS\n\nBlood Products And Services\n\nThey are covered by us all."
     )
-    assert analysis.entities == []
     assert list(anchors_of(analysis)) == ["SUMMARY OF YOUR COSTS", "Blood Products And Services"]
 
 
-def test_words_that_all_have_capitals_name_nobody() -> None:
-    (analysis,) = analyse(
-        "Copay For Emergency Room Visits And Other Places Where People Of All Ages May See A Doctor"
-    )
-    assert analysis.entities == []
+def test_links_are_anchors_without_the_punctuation_after_them() -> None:
+    (analysis,) = analyse("Write to anna.b@www.contoso.co.uk, or see https://contoso.com/a?b=1.")
+    assert [(anchor.kind, anchor.text) for anchor in analysis.anchors] == [
+        ("link", "https://contoso.com/a?b=1")
+    ]
 
 
-def test_places_are_those_known_by_name() -> None:
-    (analysis,) = analyse(
-        "The office moved from Springfield to the United States and then to France last year."
-    )
-    assert types_of(analysis)["United States"] == types_of(analysis)["France"] == "place"
-    assert types_of(analysis).get("Springfield") != "place"
-
-
-def test_relations_are_what_the_sentences_state(contract: list[PageAnalysis]) -> None:
+def test_relations_without_a_model_are_short_forms_and_references(contract: list[PageAnalysis]) -> None:
     assert triples(contract[0]) == [
         ("Transport Security Board", "abbreviated as", "TSB"),
         ("Northwind Traders GmbH", "defined as", "Supplier"),
         ("Contoso Ltd.", "defined as", "Customer"),
-        ("Contoso Ltd.", "owns", "Fabrikam Inc."),
-        ("Dr. Maria Schmidt", "holds the role of", "managing director of Contoso Ltd"),
-        ("Contoso Ltd.", "acquired", "Adatum Corp."),
-        ("Basic Licence", "costs", "EUR 1,200"),
         ("page 1", "refers to", "Section 4.2"),
         ("page 1", "refers to", "Table 3"),
         ("page 1", "refers to", "page 2"),
         ("page 1", "refers to", "Appendix A"),
     ]
-    assert triples(contract[1]) == [("Herr Peter Lange", "leads", "Contoso GmbH")]
+    assert triples(contract[1]) == []
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "We think that Contoso Ltd. never acquired Litware AG.",
-        "If Contoso Ltd. acquired Litware AG, we would know.",
-        "The founder of Contoso Ltd. acquired Litware AG.",
-        "Did they say that Contoso Ltd. acquired Litware AG?",
-        "We know that Contoso Ltd. acquired Litware AG’s debts.",
-        "The contract of Contoso Ltd. requires that Litware AG pays.",
-    ],
-)
-def test_what_is_denied_asked_or_said_of_others_is_no_relation(sentence: str) -> None:
-    assert triples(analyse(sentence)[0]) == []
-
-
-def test_anchors_lead_to_the_page_of_the_caption(contract: list[PageAnalysis]) -> None:
+def test_anchor_leads_to_the_page_of_the_caption(contract: list[PageAnalysis]) -> None:
     assert (
         anchors_of(contract[0]).items()
         >= {"Section 4.2": 2, "Table 3": 2, "page 2": 2, "Appendix A": 2}.items()
@@ -127,21 +71,21 @@ def test_anchors_lead_to_the_page_of_the_caption(contract: list[PageAnalysis]) -
     assert anchors_of(contract[2]) == {"表3": 2, "第4章": None}
 
 
-def test_a_printed_page_number_leads_to_its_place_in_the_file() -> None:
+def test_printed_page_number_leads_to_its_position_in_the_file() -> None:
     things = "trees stones rivers clouds houses streets gardens bridges".split()
     texts = [f"All about {thing}, as said on page {n + 11}.\n{n + 10}" for n, thing in enumerate(things, 1)]
     analyses = analyse(*texts)
     assert [anchors_of(each)[f"page {each.page + 11}"] for each in analyses] == [2, 3, 4, 5, 6, 7, 8, None]
 
 
-def test_a_summary_is_made_of_the_pages_own_sentences(contract: list[PageAnalysis]) -> None:
+def test_summary_consists_of_sentences_of_the_page(contract: list[PageAnalysis]) -> None:
     for page, analysis in zip(CONTRACT, contract, strict=True):
         said = list(sentences(analysis.summary))
         assert 1 <= len(said) <= 3
         assert all(locate(sentence, page.text) for sentence in said)
 
 
-def test_running_headers_are_neither_headings_nor_summaries() -> None:
+def test_running_headers_are_left_out_of_headings_and_summaries() -> None:
     header = "Contoso Plan Handbook 2024"
     analyses = analyse(
         *(f"{header}\nTopic {n} Is Here\nThe matter is number {n} of them all.\nPage {n}" for n in range(9))
@@ -151,14 +95,14 @@ def test_running_headers_are_neither_headings_nor_summaries() -> None:
         assert "Handbook" not in analysis.summary
 
 
-def test_pages_that_differ_in_nothing_but_numbers_are_read_all_the_same() -> None:
+def test_pages_that_differ_only_in_numbers_have_summaries() -> None:
     analyses = analyse(*(f"Form {n}\nNumber {n} of the register" for n in range(1, 9)))
     assert [each.summary for each in analyses] == [
         f"Form {n} Number {n} of the register" for n in range(1, 9)
     ]
 
 
-def test_words_broken_at_line_ends_are_whole_and_still_on_the_page() -> None:
+def test_words_broken_at_line_ends_are_joined_and_still_found_on_the_page() -> None:
     text = (
         "The reimburse-\nment of costs is paid by Contoso. A reimbursement takes an in-\nnetwork doctor only."
     )
@@ -168,14 +112,14 @@ def test_words_broken_at_line_ends_are_whole_and_still_on_the_page() -> None:
     assert locate(analysis.summary, text)
 
 
-def test_what_cannot_be_found_again_on_the_page_is_not_quoted() -> None:
-    text = "Contoso Ltd. owns Fabri\ufffekam Inc. as of today. It is a large house on a hill in the town."
+def test_text_that_cannot_be_located_on_the_page_is_not_quoted() -> None:
+    text = "Contoso Ltd. (the “Cus\ufffetomer”) pays. It is a large house on a hill in the town."
     (analysis,) = analyse(text)
     assert analysis.relations == []
     assert analysis.summary == "It is a large house on a hill in the town."
 
 
-def test_topics_are_phrases_that_the_page_repeats() -> None:
+def test_topics_are_repeated_phrases() -> None:
     (analysis,) = analyse(
         "The ambulance services are paid. We pay ambulance services by air. When ambulance services are "
         "used, a doctor decides. The primary care physician is asked. The primary care physician knows."
@@ -183,7 +127,7 @@ def test_topics_are_phrases_that_the_page_repeats() -> None:
     assert analysis.topics[:2] == ["ambulance services", "primary care physician"]
 
 
-def test_a_word_that_is_mostly_part_of_a_phrase_is_shown_as_that() -> None:
+def test_topic_is_the_phrase_a_word_mostly_belongs_to() -> None:
     (analysis,) = analyse(
         "The ambulance came. An ambulance is dear. Any ambulance helps. Our ambulance waits. "
         "They like ambulance services. We like ambulance services."
@@ -191,23 +135,23 @@ def test_a_word_that_is_mostly_part_of_a_phrase_is_shown_as_that() -> None:
     assert analysis.topics[0] == "ambulance services"
 
 
-def test_topics_of_chinese_are_words_and_not_their_pieces(contract: list[PageAnalysis]) -> None:
+def test_chinese_topics_are_whole_words(contract: list[PageAnalysis]) -> None:
     assert contract[2].topics == ["机器学习", "研究人员"]
 
 
-def test_topics_in_german_end_in_a_noun() -> None:
+def test_german_topics_end_in_a_noun() -> None:
     (analysis,) = analyse(
         "Die gesetzliche Krankenversicherung zahlt sofort. Die gesetzliche Krankenversicherung hilft."
     )
     assert analysis.topics == ["gesetzliche Krankenversicherung"]
 
 
-def test_an_empty_page_says_nothing() -> None:
+def test_analysis_of_an_empty_page_is_empty() -> None:
     (analysis,) = analyse(" \n\t\n")
     assert analysis == PageAnalysis(page=1, method=EXTRACTIVE)
 
 
-def test_a_page_of_headings_is_summed_up_by_them() -> None:
+def test_page_of_headings_is_summarised_by_them() -> None:
     assert (
         analyse("Contoso Electronics\nEmployee Handbook")[0].summary
         == "Contoso Electronics Employee Handbook"
@@ -216,7 +160,7 @@ def test_a_page_of_headings_is_summed_up_by_them() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(max_size=400), min_size=1, max_size=4))
-def test_any_text_is_analysed_and_what_is_quoted_stands_on_its_page(texts: list[str]) -> None:
+def test_quotes_from_any_text_are_on_its_page(texts: list[str]) -> None:
     check_quotes(texts)
 
 
@@ -266,7 +210,7 @@ FRAGMENTS = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=60).map(" ".join))
-def test_any_mixture_of_what_patterns_look_for_is_quoted_from_its_page(text: str) -> None:
+def test_quotes_from_any_mixture_of_patterns_are_on_their_page(text: str) -> None:
     check_quotes([text])
 
 
@@ -278,7 +222,7 @@ def check_quotes(texts: list[str]) -> None:
         assert len(analysis.model_dump_json()) < 40_000
 
 
-def test_a_page_of_one_endless_line_takes_no_endless_time() -> None:
+def test_very_long_lines_are_analysed_in_bounded_time() -> None:
     texts = [
         "a" * 200_000,
         "A." * 100_000,
@@ -306,20 +250,18 @@ async def pages_of(extractor: Extractor, name: str) -> list[Page]:
 
 
 @needs_shared
-async def test_a_real_benefits_book_reads_as_its_readers_would_say(extract: Extractor) -> None:
+async def test_real_benefits_book_has_expected_analysis(extract: Extractor) -> None:
     pages = await pages_of(extract, "Northwind_Health_Plus_Benefits_Details.pdf")
     analyses = analyse_pages(pages)
     by_number = {analysis.page: analysis for analysis in analyses}
     assert ("Internal Review Officer", "abbreviated as", "IRO") in triples(by_number[88])
-    assert types_of(by_number[88])["180 days"] == "amount"
     assert "Once The IRO Decides" in anchors_of(by_number[88])
-    assert ("Northwind Health Plus", "covers", "ambulance services") in triples(by_number[20])
     assert "ambulance services" in by_number[20].topics
     assert by_number[3].summary.startswith("Northwind Health Plus is a comprehensive plan")
 
 
 @needs_shared
-async def test_a_real_paper_points_to_its_tables_figures_and_sections(extract: Extractor) -> None:
+async def test_real_paper_has_anchors_and_abbreviations(extract: Extractor) -> None:
     analyses = analyse_pages(await pages_of(extract, "2023.acl-long.386.pdf"))
     assert anchors_of(analyses[0])["Figure 1"] == 2
     assert anchors_of(analyses[5])["Table 1"] == 6
@@ -327,20 +269,15 @@ async def test_a_real_paper_points_to_its_tables_figures_and_sections(extract: E
 
 
 @needs_shared
-async def test_real_pages_in_spanish_and_german_have_names_and_topics(extract: Extractor) -> None:
+async def test_real_pages_in_spanish_and_german_have_abbreviations_and_topics(extract: Extractor) -> None:
     spanish = analyse_pages(await pages_of(extract, "xquad-es-open-1.pdf"))[6]
     assert ("Asociación Polaca de Fútbol", "abbreviated as", "PZPN") in triples(spanish)
-    assert types_of(spanish)["Asociación Polaca de Fútbol"] == "organization"
     german = analyse_pages(await pages_of(extract, "xquad-de-open-1.pdf"))[37]
-    assert types_of(german).items() >= {
-        ("Los Angeles International Airport", "place"),
-        ("Long Beach", "place"),
-    }
     assert all(topic.split()[-1][0].isupper() for topic in german.topics)
 
 
 @needs_shared
-async def test_everything_quoted_from_real_documents_stands_on_its_page(extract: Extractor) -> None:
+async def test_quotes_from_real_documents_are_on_their_page(extract: Extractor) -> None:
     for name in sorted(path.name for path in DOCUMENTS.glob("*.pdf")):
         pages = await pages_of(extract, name)
         for page, analysis in zip(pages, analyse_pages(pages), strict=True):
@@ -353,7 +290,7 @@ async def test_everything_quoted_from_real_documents_stands_on_its_page(extract:
 
 
 @needs_shared
-async def test_pages_are_analysed_fast_enough(extract: Extractor) -> None:
+async def test_a_page_is_analysed_within_20_ms(extract: Extractor) -> None:
     pages = await pages_of(extract, "Northwind_Health_Plus_Benefits_Details.pdf")
     context = DocumentContext.of(pages)
     spent = []

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.analysis.extractive import EXTRACTIVE
-from core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
-from core.analysis.service import UNFORESEEN, Analyser
+from core.analysis.models import EXTRACTIVE, AnalysisStatus, DocumentAnalysis, PageAnalysis
+from core.analysis.service import UNEXPECTED, Analyser
 from core.errors import BudgetExceeded, DependencyDown, Unavailable
 from core.grounding.sources import read_fenced
 from core.infra.sqlite import Database
@@ -172,7 +171,9 @@ async def test_a_budget_that_is_used_up_says_how_to_go_on(store: SqliteAnalysisS
     with pytest.raises(BudgetExceeded):
         await Analyser(store, reader.chat, max_calls=5).analyse(document(), PAGES)
     failed = (await store.get(["d1"]))["d1"]
-    assert failed.reason == "The analysis has used the 5 model calls of one attempt. Start it again to go on."
+    assert (
+        failed.reason == "The analysis has used the 5 model calls of one attempt. Start it again to continue."
+    )
     assert failed.pages_done == 20
     for _ in range(2):
         with pytest.raises(BudgetExceeded):
@@ -227,7 +228,7 @@ async def test_what_nobody_foresaw_is_recorded_and_not_hidden(store: SqliteAnaly
     with pytest.raises(RuntimeError):
         await Analyser(store, None).analyse(document(), PAGES, break_down)
     failed = (await store.get(["d1"]))["d1"]
-    assert (failed.status, failed.reason) == (AnalysisStatus.FAILED, UNFORESEEN)
+    assert (failed.status, failed.reason) == (AnalysisStatus.FAILED, UNEXPECTED)
 
 
 async def test_a_cancelled_analysis_can_go_on(store: SqliteAnalysisStore) -> None:

@@ -7,9 +7,9 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.extractive import EXTRACTIVE, analyse_page
-from core.analysis.llm_pages import CALL_PAGES, CALL_TOKENS, Outcome, PageReader, batches, load_prompts
-from core.analysis.models import Entity
+from core.analysis.extractive import analyse_page
+from core.analysis.llm import CALL_PAGES, CALL_TOKENS, Outcome, PageReader, batches, load_prompts
+from core.analysis.models import EXTRACTIVE, Entity
 from core.errors import BudgetExceeded, DependencyDown
 from core.grounding.sources import read_fenced
 from core.llm.chat_model import Meter

@@ -1,0 +1,350 @@
+"""Page analysis by a model: notes on batches of pages, then summaries of the parts and of the whole."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+from xml.sax.saxutils import unescape
+
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel, Field
+
+from core.analysis.document_context import DocumentContext
+from core.analysis.models import ABBREVIATED_AS, DEFINED_AS, REFERS_TO, Entity, PageAnalysis, Relation
+from core.analysis.summaries import Overview, list_pages, page_range, summarise
+from core.grounding.quotes import Located
+from core.grounding.sources import Source, fence
+from core.llm.chat_model import ChatModel, Meter
+from core.llm.errors import ContentFiltered, ContextTooLong, ModelOutputInvalid
+from core.models import Page
+
+CALL_TOKENS = 6000
+"""Tokens of page text in one call: enough to save calls, few enough that each page is read with care."""
+CALL_PAGES = 8
+_CHARACTERS_PER_TOKEN = 3
+PART_CHARACTERS = 18_000
+"""Length of the summaries in one call, about 6000 tokens."""
+SUMMARY_WORDS = 150
+CONCURRENCY = 4
+MOST_TOPICS = 8
+MOST_ENTITIES = 30
+MOST_RELATIONS = 15
+LONGEST_SUMMARY = 1000
+LONGEST_NAME = 120
+ENTITY_TYPES = frozenset(
+    "person organization place product term date amount percentage email url other".split()
+)
+REFUSALS = (ModelOutputInvalid, ContentFiltered, ContextTooLong)
+"""Errors caused by the pages themselves: asking again for the same pages would not help."""
+
+_FOUND_BY_CODE = frozenset({REFERS_TO, ABBREVIATED_AS, DEFINED_AS})
+_PROMPTS = Path(__file__).parent / "prompts"
+_Form = TypeVar("_Form", bound=BaseModel)
+
+log = logging.getLogger(__name__)
+
+
+class NotedEntity(BaseModel):
+    """A person or thing that the page names."""
+
+    name: str = Field(description="spelled exactly as on the page")
+    type: str = Field(default="other", description="one of: " + ", ".join(sorted(ENTITY_TYPES)))
+
+
+class NotedRelation(BaseModel):
+    """A relation that the page states between two things that it names."""
+
+    source: str = Field(description="spelled as on the page")
+    type: str = Field(description="a verb or a short phrase in lower case, such as: acquired, is part of")
+    target: str = Field(description="spelled as on the page")
+    evidence: str = Field(description="the sentence that says so, word for word from the page")
+
+
+class PageNote(BaseModel):
+    """The notes on one page."""
+
+    page: int = Field(description="the page number of the source")
+    summary: str = Field(default="", description="one to three sentences, in the language of the page")
+    topics: list[str] = Field(default=[], description="key phrases of the page, most telling first")
+    entities: list[NotedEntity] = []
+    relations: list[NotedRelation] = []
+
+
+class PageNotes(BaseModel):
+    """The notes on all pages, one entry for each page."""
+
+    pages: list[PageNote]
+
+
+class AnalysisPrompts(NamedTuple):
+    """The system prompt of each kind of call."""
+
+    pages: str
+    part_summary: str
+    document_summary: str
+
+
+def load_prompts() -> AnalysisPrompts:
+    """The prompts that ship with the code."""
+    pages, part, document = (
+        (_PROMPTS / f"{name}.md").read_text(encoding="utf-8")
+        for name in ("pages", "part_summary", "document_summary")
+    )
+    limits = {"topics": MOST_TOPICS, "entities": MOST_ENTITIES, "relations": MOST_RELATIONS}
+    return AnalysisPrompts(pages.format(**limits), part, document)
+
+
+class Outcome(NamedTuple):
+    """The analyses of the pages that the model covered, and the batches to ask about again."""
+
+    analyses: list[PageAnalysis]
+    again: list[list[Page]]
+
+
+def batches(pages: Sequence[Page]) -> Iterator[list[Page]]:
+    """Batches of the pages with text, in order, each fit for one call; a longer page is a batch of one."""
+    batch: list[Page] = []
+    spent = 0
+    for page in pages:
+        if not page.text.strip():
+            continue
+        cost = page.tokens or len(page.text) // _CHARACTERS_PER_TOKEN
+        if batch and (spent + cost > CALL_TOKENS or len(batch) == CALL_PAGES):
+            yield batch
+            batch, spent = [], 0
+        batch.append(page)
+        spent += cost
+    if batch:
+        yield batch
+
+
+def halves(batch: Sequence[Page]) -> list[list[Page]]:
+    """A batch of two or more pages, split in two."""
+    middle = len(batch) // 2
+    return [list(batch[:middle]), list(batch[middle:])]
+
+
+class PageReader:
+    """Asks a model about a few pages at a time."""
+
+    def __init__(self, model: ChatModel, prompt: str, meter: Meter) -> None:
+        self._model = model
+        self._prompt = prompt
+        self._meter = meter
+
+    async def read(self, batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome:
+        """The analyses of these pages; `drafts` are the extractive ones, by page.
+
+        A batch that the model refuses, or only partly covers, is returned in parts to ask about again. A
+        single page that it refuses keeps its draft. Raises BudgetExceeded and DependencyDown.
+        """
+        sources = [(page.number, page.text) for page in batch]
+        try:
+            notes = await fill(self._model, self._prompt, sources, PageNotes, self._meter)
+        except REFUSALS as exc:
+            log.info("model refused pages count=%d error=%s", len(batch), exc.code)
+            return _split(batch, drafts)
+        by_page = {note.page: note for note in reversed(notes.pages)}
+        covered = [page for page in batch if page.number in by_page]
+        left_out = [page for page in batch if page.number not in by_page]
+        merged = [
+            _merge(page, by_page[page.number], drafts[page.number], self._model.name) for page in covered
+        ]
+        if not left_out:
+            return Outcome(merged, [])
+        if covered:
+            return Outcome(merged, [left_out])
+        return _split(batch, drafts)
+
+
+async def fill(
+    model: ChatModel, prompt: str, sources: Iterable[tuple[int, str]], form: type[_Form], meter: Meter
+) -> _Form:
+    """The structured output `form`, made by the model from texts with page numbers, fenced as quotes."""
+    fenced = fence(
+        [
+            Source(
+                number=page, document_id="", blob_name="document", page=page, start=0, text=text, page_text=""
+            )
+            for page, text in sources
+        ]
+    )
+    return await model.structured([SystemMessage(prompt), HumanMessage(fenced)], form, meter=meter)
+
+
+def _split(batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome:
+    if len(batch) == 1:
+        return Outcome([drafts[batch[0].number]], [])
+    return Outcome([], halves(batch))
+
+
+def _merge(page: Page, note: PageNote, draft: PageAnalysis, method: str) -> PageAnalysis:
+    """The model's note without what the page does not contain, plus anchors and relations found by code."""
+    located = Located(page.text)
+    own = [relation for relation in draft.relations if relation.type in _FOUND_BY_CODE]
+    stated = [
+        checked for each in note.relations[:MOST_RELATIONS] if (checked := _checked(each, page, located))
+    ]
+    relations = {(each.source, each.type, each.target): each for each in [*stated, *own]}
+    return PageAnalysis(
+        page=page.number,
+        method=method,
+        summary=_plain(note.summary)[:LONGEST_SUMMARY] or draft.summary,
+        topics=_distinct(note.topics)[:MOST_TOPICS] or draft.topics,
+        entities=_entities(note.entities, located),
+        anchors=draft.anchors,
+        relations=list(relations.values()),
+    )
+
+
+def _entities(noted: Iterable[NotedEntity], located: Located) -> list[Entity]:
+    found: dict[str, Entity] = {}
+    for each in noted:
+        name, kind = _plain(unescape(each.name)), each.type.strip().lower()
+        if name not in found and len(name) <= LONGEST_NAME and located.find_all(name):
+            found[name] = Entity(name=name, type=kind if kind in ENTITY_TYPES else "other")
+    return list(found.values())[:MOST_ENTITIES]
+
+
+def _checked(noted: NotedRelation, page: Page, located: Located) -> Relation | None:
+    """The relation with its evidence in the page's own spelling; None if the page does not contain it."""
+    names = [_plain(unescape(name)) for name in (noted.source, noted.target)]
+    spans = located.find_all(unescape(noted.evidence))
+    if not spans or not all(len(name) <= LONGEST_NAME and located.find_all(name) for name in names):
+        return None
+    evidence = _plain(page.text[spans[0].start : spans[0].end])
+    kind = _plain(noted.type).lower()[:LONGEST_NAME]
+    return Relation(source=names[0], type=kind, target=names[1], evidence=evidence) if kind else None
+
+
+def _distinct(phrases: Iterable[str]) -> list[str]:
+    found: dict[str, str] = {}
+    for phrase in phrases:
+        if plain := _plain(phrase)[:LONGEST_NAME]:
+            found.setdefault(plain.casefold(), plain)
+    return list(found.values())
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+class SectionLine(BaseModel):
+    """The summary of one section of the document."""
+
+    first_page: int
+    last_page: int
+    text: str = Field(description="one or two sentences")
+
+
+class PartSummary(BaseModel):
+    """The summary of a part of a document."""
+
+    summary: str = Field(description="one paragraph")
+    lines: list[SectionLine] = Field(default=[], description="the sections of this part, in order")
+
+
+class DocumentSummary(BaseModel):
+    """The summary of a document."""
+
+    summary: str = Field(description="one paragraph")
+
+
+class _Part(NamedTuple):
+    first_page: int
+    summary: str
+    lines: list[str]
+    is_by_model: bool
+
+
+class Summariser:
+    """Map and reduce over page summaries. Raises BudgetExceeded and DependencyDown."""
+
+    def __init__(
+        self, model: ChatModel, prompts: AnalysisPrompts, meter: Meter, context: DocumentContext
+    ) -> None:
+        self._model = model
+        self._part_prompt = prompts.part_summary.format(words=SUMMARY_WORDS)
+        self._document_prompt = prompts.document_summary.format(words=SUMMARY_WORDS)
+        self._meter = meter
+        self._context = context
+        self._slots = asyncio.Semaphore(CONCURRENCY)
+
+    async def summarise(self, pages: Sequence[PageAnalysis]) -> tuple[Overview, bool]:
+        """The overview, and whether the model wrote all of it; the rest is extracted from the pages."""
+        parts = [part for part in _parts(pages) if part]
+        read = list(await asyncio.gather(*(self._read(part) for part in parts)))
+        detailed = "\n".join(line for part in read for line in part.lines)
+        is_complete = all(part.is_by_model for part in read)
+        summary = await self._reduce([(part.first_page, part.summary) for part in read])
+        if summary is None:
+            return Overview(summarise(pages, self._context), detailed), False
+        return Overview(summary, detailed), is_complete
+
+    async def _read(self, pages: Sequence[PageAnalysis]) -> _Part:
+        sources = [(page.page, page.summary) for page in pages]
+        try:
+            async with self._slots:
+                made = await fill(self._model, self._part_prompt, sources, PartSummary, self._meter)
+        except REFUSALS as exc:
+            log.info("model refused summaries pages=%d error=%s", len(pages), exc.code)
+            own = list_pages(pages, self._context)
+            return _Part(pages[0].page, summarise(pages, self._context), own, is_by_model=False)
+        first, last = pages[0].page, pages[-1].page
+        lines = [
+            f"{page_range(line.first_page, line.last_page)}: {' '.join(line.text.split())}"
+            for line in made.lines
+            if first <= line.first_page <= line.last_page <= last and line.text.strip()
+        ]
+        is_by_model = bool(lines and made.summary.strip())
+        summary = " ".join(made.summary.split()) or summarise(pages, self._context)
+        return _Part(first, summary, lines or list_pages(pages, self._context), is_by_model)
+
+    async def _reduce(self, summaries: Sequence[tuple[int, str]]) -> str | None:
+        """One summary of many; None if the model refuses. Too many for one call are reduced in groups."""
+        if len(summaries) <= 1:
+            return summaries[0][1] if summaries else ""
+        groups = _groups(summaries)
+        if len(groups) == 1:
+            return await self._condense(groups[0])
+        condensed = await asyncio.gather(*(self._condense(group) for group in groups))
+        shorter = [(group[0][0], text) for group, text in zip(groups, condensed, strict=True) if text]
+        return await self._reduce(shorter) if len(shorter) == len(groups) else None
+
+    async def _condense(self, summaries: Sequence[tuple[int, str]]) -> str | None:
+        try:
+            async with self._slots:
+                made = await fill(self._model, self._document_prompt, summaries, DocumentSummary, self._meter)
+        except REFUSALS as exc:
+            log.info("model refused to condense count=%d error=%s", len(summaries), exc.code)
+            return None
+        return " ".join(made.summary.split()) or None
+
+
+def _parts(pages: Sequence[PageAnalysis]) -> list[list[PageAnalysis]]:
+    """The pages with a summary, in parts that each fit one call."""
+    parts: list[list[PageAnalysis]] = [[]]
+    spent = 0
+    for page in pages:
+        if not page.summary:
+            continue
+        if parts[-1] and spent + len(page.summary) > PART_CHARACTERS:
+            parts.append([])
+            spent = 0
+        parts[-1].append(page)
+        spent += len(page.summary)
+    return parts
+
+
+def _groups(summaries: Sequence[tuple[int, str]]) -> list[list[tuple[int, str]]]:
+    """Groups of at least two summaries, so that every round leaves fewer."""
+    groups: list[list[tuple[int, str]]] = [[]]
+    spent = 0
+    for page, text in summaries:
+        if len(groups[-1]) > 1 and spent + len(text) > PART_CHARACTERS:
+            groups.append([])
+            spent = 0
+        groups[-1].append((page, text))
+        spent += len(text)
+    return groups
