@@ -56,8 +56,8 @@ check: install-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/python -m mypy
-	@$(BIN)/lint-imports
-	@$(BIN)/codespell
+	@$(BIN)/python $(BIN)/lint-imports
+	@$(BIN)/python $(BIN)/codespell
 	@$(BIN)/python scripts/check_prose.py
 
 test-fast: install-dev

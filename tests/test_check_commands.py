@@ -27,7 +27,7 @@ def copy(tmp_path: Path) -> Path:
 def run(command: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     settings = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.run(
-        [str(TOOLS / command), *arguments],
+        [sys.executable, str(TOOLS / command), *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
