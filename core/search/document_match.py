@@ -1,4 +1,4 @@
-"""Which of several documents a question means, by their file names and the periods they report on."""
+"""Finds out which of several documents a question means, by their names and the periods they report on."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ SHORTEST_PREFIX = 4
 SHORTEST_TYPO = 6
 INITIALS = range(2, 6)
 
-JOINED, PREFIX, INITIALED, MISSPELLED, ABBREVIATED = 1.0, 0.8, 0.8, 0.8, 0.5
+JOINED, PREFIX, INITIALS_MATCH, MISSPELLED, ABBREVIATED = 1.0, 0.8, 0.8, 0.8, 0.5
 OTHER_YEAR, FOLLOWING_YEAR, OTHER_QUARTER, PART_OF_YEAR = 0.5, 0.3, 0.3, 0.5
 
 _EXTENSION = re.compile(r"\.\w{1,5}$")
@@ -24,46 +24,55 @@ _DATE = re.compile(r"(?:fy|q[1-4])?(?:(?:19|20)\d\d)?(?:q[1-4])?|fy\d\d(?:q[1-4]
 _WORD = re.compile(r"[^\W_]+(?:['’&][^\W_]+)*")
 
 
-class Identity(NamedTuple):
-    """What a document is called, and the period that its cover page names."""
-
-    name: str
-    period: Period | None
-
-
-def score_names(question: str, documents: Sequence[Identity]) -> list[float]:
-    """From 0 to 1 for each document: how well its file's name fits the question, and it alone."""
-    parts = [name_parts(document.name) for document in documents]
+def score_names(question: str, names: Sequence[str]) -> list[float]:
+    """For each file name: from 0 to 1, how well it and no other name fits the question."""
+    parts = [name_parts(name) for name in names]
     having = Counter(part for found in parts for part in found)
-    spoken = _spoken(question)
-    worth = {part: _named(part, spoken) * idf(count, len(parts)) for part, count in having.items()}
-    scores = [sum(worth[part] for part in found) for found in parts]
+    asked = _question_names(question)
+    weights = {part: _mention(part, asked) * idf(count, len(parts)) for part, count in having.items()}
+    scores = [sum(weights[part] for part in found) for found in parts]
     best = max(max(scores, default=0), idf(1, len(parts)))
     return [score / best for score in scores]
 
 
-def score_periods(asked: Sequence[Period], documents: Sequence[Identity]) -> list[float]:
-    """From 0 to 1 for each document: how well its period fits those asked about."""
-    return [_fit(asked, document) for document in documents]
+def score_periods(asked: Sequence[Period], reported: Sequence[Sequence[Period]]) -> list[float]:
+    """For each document, given as the periods it reports on: from 0 to 1, how well they fit those asked."""
+    newest = max(asked, default=None)
+    return [
+        max(
+            (
+                _closeness(wanted, period) * (1 if wanted == newest else OTHER_YEAR)
+                for wanted in asked
+                for period in periods
+            ),
+            default=0.0,
+        )
+        for periods in reported
+    ]
+
+
+def reported_periods(name: str, cover: Period | None) -> list[Period]:
+    """The periods in a file's name; if there are none, the one that its first page names."""
+    return find_periods(_EXTENSION.sub("", name)) or ([] if cover is None else [cover])
 
 
 def name_parts(name: str) -> list[str]:
-    """The words of a file's name and their parts, in one spelling; no extension, years or quarters."""
-    chunks = _CHUNK.findall(_EXTENSION.sub("", name).replace("10-", "10"))
-    chunks = [chunk for chunk in chunks if not _DATE.fullmatch(chunk.casefold())]
-    found = (part.casefold() for chunk in chunks for part in (chunk, *_PART.findall(chunk)))
+    """The words of a file name and their parts, in one spelling, without extension, years and quarters."""
+    pieces = _CHUNK.findall(_EXTENSION.sub("", name).replace("10-", "10"))
+    pieces = [piece for piece in pieces if not _DATE.fullmatch(piece.casefold())]
+    found = (part.casefold() for piece in pieces for part in (piece, *_PART.findall(piece)))
     return [part for part in dict.fromkeys(found) if len(part) > 1 and not _DATE.fullmatch(part)]
 
 
-class _Spoken(NamedTuple):
-    """A question's capitalised words, its words joined with their neighbours, and runs of initials."""
+class _QuestionNames(NamedTuple):
+    """A question's capitalised words, its words joined with their neighbours, and its initials."""
 
     capitalised: list[str]
     joined: frozenset[str]
     initials: str
 
 
-def _spoken(question: str) -> _Spoken:
+def _question_names(question: str) -> _QuestionNames:
     written = _WORD.findall(question)
     words = [
         re.sub(r"[^\w]|_", "", word.casefold().removesuffix("'s").removesuffix("’s")) for word in written
@@ -75,28 +84,28 @@ def _spoken(question: str) -> _Spoken:
     }
     initials = "".join(word[0].casefold() if word[0].isupper() else " " for word in written)
     capitalised = [word.casefold() for word in written[1:] if word[0].isupper()]
-    return _Spoken(capitalised, frozenset(joined), initials)
+    return _QuestionNames(capitalised, frozenset(joined), initials)
 
 
-def _named(part: str, spoken: _Spoken) -> float:
-    """How surely a part of a name is spoken of."""
-    if part in spoken.joined:
+def _mention(part: str, asked: _QuestionNames) -> float:
+    """From 0 to 1: how surely a question mentions a part of a name."""
+    if part in asked.joined:
         return JOINED
     if len(part) >= SHORTEST_PREFIX and not part.isdigit():
         starts = [
-            other for other in spoken.joined if len(other) >= SHORTEST_PREFIX and _share_start(part, other)
+            other for other in asked.joined if len(other) >= SHORTEST_PREFIX and _share_start(part, other)
         ]
         if starts:
             return PREFIX
-        if len(part) >= SHORTEST_TYPO and any(edits(part, other, 1) <= 1 for other in spoken.joined):
+        if len(part) >= SHORTEST_TYPO and any(edits(part, other, 1) <= 1 for other in asked.joined):
             return MISSPELLED
-    if len(part) in INITIALS and part in spoken.initials:
-        return INITIALED
-    return ABBREVIATED if any(_abbreviates(part, word) for word in spoken.capitalised) else 0.0
+    if len(part) in INITIALS and part in asked.initials:
+        return INITIALS_MATCH
+    return ABBREVIATED if any(_abbreviates(part, word) for word in asked.capitalised) else 0.0
 
 
 def _abbreviates(part: str, word: str) -> bool:
-    """Whether a part without vowels to spare is a ticker-like short form of a word: `msft` of microsoft."""
+    """Whether a part is a short form of a word, as a ticker symbol is: `msft` of microsoft."""
     if len(part) not in INITIALS[1:] or part[0] != word[0] or len(word) <= len(part) + 1:
         return False
     letters = iter(word)
@@ -105,20 +114,6 @@ def _abbreviates(part: str, word: str) -> bool:
 
 def _share_start(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
-
-
-def _fit(asked: Sequence[Period], document: Identity) -> float:
-    cover = [] if document.period is None else [document.period]
-    periods = find_periods(_EXTENSION.sub("", document.name)) or cover
-    newest = max(asked, default=None)
-    return max(
-        (
-            _closeness(wanted, period) * (1 if wanted == newest else OTHER_YEAR)
-            for wanted in asked
-            for period in periods
-        ),
-        default=0.0,
-    )
 
 
 def _closeness(wanted: Period, period: Period) -> float:

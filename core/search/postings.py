@@ -1,199 +1,241 @@
-"""A document's passages as the index keeps them: the places of every term, and what its cover says."""
+"""A document's inverted index, and where a document has the words of a search."""
 
-import json
-import sqlite3
+from abc import ABC, abstractmethod
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from core.models import Passage
-from core.search.document_match import Identity
+from core.search.domains.vocabulary import Phrase
 from core.search.fuzzy import misspelling_of, resembles
 from core.search.query import Period, Question, cover_period
-from core.search.statistics import Evidence, Layout, Positions
 from core.text.numbers import find_dates
 from core.text.terms import detect_language, has_digit, stems, words
 
-_UNSIGNED = "I"
+MAX_SIMILAR_TERMS = 8
+SHARED_START_OF_MISSPELLING, SHARED_START_OF_SIMILAR = 1, 2
+
+Positions = Sequence[int]
 
 
-class Analysis(NamedTuple):
-    """A document as the index keeps it; `positions` and `headings` as in Evidence, by stem."""
+class Layout(NamedTuple):
+    """How a document's terms are spread over its passages.
 
+    A passage has its page, the position of its first term, and how many of its terms have a digit.
+    Positions count the document's terms and leave one free after each passage; the last of `starts` is
+    where another passage would start.
+    """
+
+    pages: Positions
+    starts: Positions
+    digits: Positions
+
+
+class TermPostings(NamedTuple):
+    """The positions of a term in a document, and the passages that have it in their heading."""
+
+    positions: "array[int]"
+    headings: "array[int]"
+
+
+@dataclass(frozen=True)
+class DocumentIndex(ABC):
+    """The inverted index of one document; `period` is the one that its first page names."""
+
+    name: str
     language: str
     period: Period | None
     layout: Layout
-    positions: "dict[str, array[int]]"
-    headings: "dict[str, array[int]]"
+
+    @abstractmethod
+    def find(self, terms: Collection[str]) -> Iterable[tuple[str, TermPostings]]:
+        """Those of these stemmed terms that the document has, with their postings."""
+
+    @abstractmethod
+    def terms_with_prefix(self, prefix: str) -> Iterable[str]:
+        """The document's terms that start with a prefix, in order."""
 
 
-def analyse(passages: Sequence[Passage]) -> Analysis:
-    """Take a document's passages apart into stems of its own language."""
+@dataclass(frozen=True)
+class InMemoryIndex(DocumentIndex):
+    """An inverted index that has just been built; `postings` are in the order of their terms."""
+
+    postings: Mapping[str, TermPostings]
+
+    def find(self, terms: Collection[str]) -> Iterator[tuple[str, TermPostings]]:
+        """Those of these stemmed terms that the document has, with their postings."""
+        return ((term, self.postings[term]) for term in terms if term in self.postings)
+
+    def terms_with_prefix(self, prefix: str) -> Iterator[str]:
+        """The document's terms that start with a prefix, in order."""
+        terms = list(self.postings)
+        return takewhile(lambda term: term.startswith(prefix), terms[bisect_left(terms, prefix) :])
+
+
+def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
+    """Build the index of a document; its terms are stems of its own language."""
     spelled = [words(passage.text) for passage in passages]
     language = detect_language(word for found in spelled for word in found)
     starts, digits = integers([0]), integers()
-    positions: dict[str, array[int]] = defaultdict(integers)
-    headings: dict[str, array[int]] = defaultdict(integers)
+    postings: dict[str, TermPostings] = defaultdict(lambda: TermPostings(integers(), integers()))
     for ordinal, (passage, found) in enumerate(zip(passages, spelled, strict=True)):
         terms = [*_terms(found, language), *find_dates(passage.text)]
         for position, term in enumerate(terms, starts[-1]):
-            positions[term].append(position)
+            postings[term].positions.append(position)
         for term in set(_terms(words(passage.heading), language)):
-            headings[term].append(ordinal)
+            postings[term].headings.append(ordinal)
         starts.append(starts[-1] + len(terms) + 1)
         digits.append(sum(map(has_digit, terms)))
-    pages = integers(passage.page for passage in passages)
-    return Analysis(language, _cover(passages), Layout(pages, starts, digits), positions, headings)
+    layout = Layout(integers(passage.page for passage in passages), starts, digits)
+    return InMemoryIndex(name, language, _cover_period(passages), layout, dict(sorted(postings.items())))
 
 
 def integers(numbers: bytes | Iterable[int] = ()) -> "array[int]":
     """Numbers in the form in which they are stored: four bytes each."""
-    return array(_UNSIGNED, numbers)
+    return array("I", numbers)
 
 
 def _terms(spelled: list[str], language: str) -> list[str]:
     return [stem for stem in stems(spelled, language) if stem]
 
 
-def _cover(passages: Sequence[Passage]) -> Period | None:
+def _cover_period(passages: Sequence[Passage]) -> Period | None:
     first = passages[0].page if passages else 0
     return cover_period("\n".join(passage.text for passage in passages if passage.page == first))
 
 
-MOST_RESEMBLING = 8
-_AFTER_ALL = "\U0010ffff"
+@dataclass(frozen=True)
+class DocumentTerms:
+    """Where one document has the words of a search, by the word as the search spells it.
+
+    `headings` are the passages with the word in their heading. Phrases are found without `stop_words`, the
+    stop words of the document's language.
+    """
+
+    document: DocumentIndex
+    positions: Mapping[str, Positions]
+    headings: Mapping[str, Positions]
+    stop_words: Collection[str]
+    _phrases: dict[Phrase, Positions] = field(default_factory=dict, init=False)
+    _sets: dict[str, frozenset[int]] = field(default_factory=dict, init=False)
+
+    def find_phrase(self, phrase: Phrase) -> Positions:
+        """The positions at which a phrase starts."""
+        found = self._phrases.get(phrase)
+        if found is None:
+            found = self._phrases[phrase] = self._find([w for w in phrase if w not in self.stop_words])
+        return found
+
+    def _find(self, sought: Sequence[str]) -> Positions:
+        if not sought or not all(map(self.positions.__contains__, sought)):
+            return ()
+        if len(sought) == 1:
+            return self.positions[sought[0]]
+        rarest = min(range(len(sought)), key=lambda index: len(self.positions[sought[index]]))
+        starts = [position - rarest for position in self.positions[sought[rarest]]]
+        for index, word in enumerate(sought):
+            if index != rarest:
+                positions = self._set(word)
+                starts = [start for start in starts if start + index in positions]
+        return starts
+
+    def _set(self, word: str) -> frozenset[int]:
+        if word not in self._sets:
+            self._sets[word] = frozenset(self.positions[word])
+        return self._sets[word]
+
+    def headed_by(self, phrase: Phrase) -> set[int]:
+        """The passages that have all words of a phrase in their heading."""
+        sought = [word for word in phrase if word not in self.stop_words]
+        if not sought or any(word not in self.headings for word in sought):
+            return set()
+        return set.intersection(*(set(self.headings[word]) for word in sought))
+
+    def has(self, word: str) -> bool:
+        """Whether the document has a word, be it as a stop word."""
+        return word in self.positions or word in self.headings or word in self.stop_words
 
 
-def gather(
-    connection: sqlite3.Connection, question: Question, documents: Sequence[sqlite3.Row]
-) -> list[Evidence]:
-    """What the documents have of the words of a question, and of those that its meaning adds."""
+def collect_terms(question: Question, documents: Sequence[DocumentIndex]) -> list[DocumentTerms]:
+    """Look up the words of a question, and of its expansions, in each document."""
     sought = list(dict.fromkeys(_sought(question)))
-    return [_evidence(connection, sought, document) for document in documents]
+    return [_collect(sought, document) for document in documents]
 
 
-def repair(
-    connection: sqlite3.Connection,
-    question: Question,
-    documents: Sequence[sqlite3.Row],
-    scope: Sequence[Evidence],
-) -> list[Evidence]:
-    """The scope with words that no document has taken for misspellings of words that they have."""
+def with_repaired_spelling(question: Question, scope: Sequence[DocumentTerms]) -> list[DocumentTerms]:
+    """The scope with words that no document has, replaced by the terms that they are misspellings of."""
 
     def closest(stem: str, terms: Iterable[str]) -> list[str]:
         found = misspelling_of(stem, terms)
         return [] if found is None else [found]
 
-    missing = [word for word in dict.fromkeys(question.words) if not _known(word, scope)]
-    return _with_similar(connection, missing, closest, 1, documents, scope)
+    missing = [word for word in question.words if not any(document.has(word) for document in scope)]
+    return _with_similar(missing, closest, SHARED_START_OF_MISSPELLING, scope)
 
 
-def widen(
-    connection: sqlite3.Connection,
-    question: Question,
-    documents: Sequence[sqlite3.Row],
-    scope: Sequence[Evidence],
-) -> list[Evidence]:
-    """The scope with words that resemble those of the question counted as them."""
+def with_similar_words(question: Question, scope: Sequence[DocumentTerms]) -> list[DocumentTerms]:
+    """The scope with terms that resemble the words of the question counted as those words."""
 
     def similar(stem: str, terms: Iterable[str]) -> list[str]:
-        return [term for term in terms if resembles(stem, term)][:MOST_RESEMBLING]
+        return [term for term in terms if resembles(stem, term)][:MAX_SIMILAR_TERMS]
 
-    return _with_similar(connection, list(dict.fromkeys(question.words)), similar, 2, documents, scope)
+    return _with_similar(question.words, similar, SHARED_START_OF_SIMILAR, scope)
 
 
 def _sought(question: Question) -> Iterator[str]:
     yield from question.words
     for place in question.places:
         yield from place
-    for vocabulary, meaning in question.meanings:
-        for phrase in (*vocabulary.known_by, *meaning.phrases()):
+    for expansion in question.expansions:
+        for phrase in (*expansion.known_by, *expansion.phrases()):
             yield from phrase
 
 
-def _evidence(connection: sqlite3.Connection, sought: list[str], document: sqlite3.Row) -> Evidence:
+def _collect(sought: list[str], document: DocumentIndex) -> DocumentTerms:
     by_stem: dict[str, list[str]] = defaultdict(list)
-    for word, stem in zip(sought, stems(sought, document["language"]), strict=True):
+    for word, stem in zip(sought, stems(sought, document.language), strict=True):
         by_stem[stem].append(word)
-    unsaid = frozenset(by_stem.pop("", ()))
-    rows = connection.execute(
-        "SELECT term, positions, headings FROM search_terms"
-        " WHERE document_key = ? AND term IN (SELECT value FROM json_each(?))",
-        (document["document_key"], json.dumps(list(by_stem))),
-    ).fetchall()
+    stop_words = frozenset(by_stem.pop("", ()))
     positions: dict[str, Positions] = {}
     headings: dict[str, Positions] = {}
-    for row in rows:
-        here, above = integers(row["positions"]), integers(row["headings"])
-        for word in by_stem[row["term"]]:
-            if here:
-                positions[word] = here
-            if above:
-                headings[word] = above
-    period = None if document["year"] is None else Period(document["year"], document["quarter"])
-    layout = Layout(*(integers(document[column]) for column in Layout._fields))
-    return Evidence(Identity(document["name"], period), layout, positions, headings, unsaid)
-
-
-def _known(word: str, scope: Sequence[Evidence]) -> bool:
-    return any(
-        word in evidence.positions or word in evidence.headings or word in evidence.unsaid
-        for evidence in scope
-    )
+    for term, found in document.find(by_stem):
+        for word in by_stem[term]:
+            if found.positions:
+                positions[word] = found.positions
+            if found.headings:
+                headings[word] = found.headings
+    return DocumentTerms(document, positions, headings, stop_words)
 
 
 def _with_similar(
-    connection: sqlite3.Connection,
-    missing: Sequence[str],
+    missing: Iterable[str],
     choose: Callable[[str, Iterable[str]], list[str]],
-    same_letters: int,
-    documents: Sequence[sqlite3.Row],
-    scope: Sequence[Evidence],
-) -> list[Evidence]:
-    sought = [word for word in missing if not has_digit(word)]
-    if not sought:
-        return list(scope)
-    return [
-        _extended(connection, sought, choose, same_letters, document, evidence)
-        for document, evidence in zip(documents, scope, strict=True)
-    ]
+    shared_start: int,
+    scope: Sequence[DocumentTerms],
+) -> list[DocumentTerms]:
+    sought = [word for word in dict.fromkeys(missing) if not has_digit(word)]
+    return [_extend(sought, choose, shared_start, found) for found in scope] if sought else list(scope)
 
 
-def _extended(
-    connection: sqlite3.Connection,
+def _extend(
     sought: list[str],
     choose: Callable[[str, Iterable[str]], list[str]],
-    same_letters: int,
-    document: sqlite3.Row,
-    evidence: Evidence,
-) -> Evidence:
-    positions = dict(evidence.positions)
-    for word, stem in zip(sought, stems(sought, document["language"]), strict=True):
-        if stem and (chosen := choose(stem, _terms_like(connection, document, stem, same_letters))):
-            places = set(positions.get(word, ())).union(
-                *(_positions(connection, document, term) for term in chosen)
-            )
-            if places:  # a term of nothing but headings stands nowhere
-                positions[word] = integers(sorted(places))
-    return replace(evidence, positions=positions)
+    shared_start: int,
+    found: DocumentTerms,
+) -> DocumentTerms:
+    document = found.document
+    positions = dict(found.positions)
+    for word, stem in zip(sought, stems(sought, document.language), strict=True):
+        if stem and (chosen := choose(stem, _other_terms(document, stem, shared_start))):
+            similar = (postings.positions for _, postings in document.find(chosen))
+            if merged := sorted(set(positions.get(word, ())).union(*similar)):
+                positions[word] = integers(merged)
+    return replace(found, positions=positions)
 
 
-def _terms_like(
-    connection: sqlite3.Connection, document: sqlite3.Row, stem: str, same_letters: int
-) -> list[str]:
-    start = stem[:same_letters]
-    rows = connection.execute(
-        "SELECT term FROM search_terms WHERE document_key = ? AND term >= ? AND term < ? AND term <> ?",
-        (document["document_key"], start, start + _AFTER_ALL, stem),
-    )
-    return [row["term"] for row in rows]
-
-
-def _positions(connection: sqlite3.Connection, document: sqlite3.Row, term: str) -> Positions:
-    (stored,) = connection.execute(
-        "SELECT positions FROM search_terms WHERE document_key = ? AND term = ?",
-        (document["document_key"], term),
-    ).fetchone()
-    return integers(stored)
+def _other_terms(document: DocumentIndex, stem: str, shared_start: int) -> Iterator[str]:
+    return (term for term in document.terms_with_prefix(stem[:shared_start]) if term != stem)

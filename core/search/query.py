@@ -1,11 +1,11 @@
-"""The years and quarters that a question, a file name or a cover page speaks of."""
+"""Takes questions apart: their words, the periods and places they name, and whether they ask for a number."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from core.search.domains.lexicon import Meaning, Phrase, Vocabulary
+from core.search.domains.vocabulary import Phrase, QueryExpansion, Vocabulary
 from core.text.numbers import find_dates
 from core.text.terms import detect_language, question_words, words
 
@@ -62,7 +62,7 @@ def find_periods(text: str) -> list[Period]:
 
 
 def cover_period(text: str) -> Period | None:
-    """The period that a document reports on, from the text of its first page; None where it names none."""
+    """The period that a document reports on, from the text of its first page; None if it names none."""
     cover = " ".join(text[:COVER_CHARACTERS].casefold().split())
     for match in _ENDED.finditer(cover):
         return Period(int(match["year"] or match["report"]), _quarter_named(cover))
@@ -162,37 +162,39 @@ _SHORT_FORMS = {"fig": "figure"}
 class Question(NamedTuple):
     """A question as the ranking needs it.
 
-    `words` are the telling ones in order; `meanings` say what it is about in the terms of a field, one for
-    each vocabulary; `pages` and `places` (`table 4`, `section 4.2`, a date) are pointed at.
+    `words` are the significant ones, in order. It names `pages` and `places` (`table 4`, `section 4.2`, a
+    date). `expansions` come from the vocabularies of domains.
     """
 
     text: str
     words: list[str]
-    numeric: bool
+    is_numeric: bool
     periods: list[Period]
     pages: frozenset[int]
     places: list[Phrase]
-    meanings: list[tuple[Vocabulary, Meaning]]
+    expansions: list[QueryExpansion]
 
 
-def parse_question(text: str, vocabularies: Sequence[Vocabulary], *, cleaned: bool = True) -> Question:
-    """Take a question apart; without `cleaned`, instructions on how to answer count as what is asked."""
+def parse_question(
+    text: str, vocabularies: Sequence[Vocabulary] = (), *, without_instructions: bool = True
+) -> Question:
+    """Take a question apart, without its instructions on how to answer, and expand it by vocabularies."""
     periods = find_periods(text)
-    kept = _PAGE.sub(" ", _INSTRUCTIONS.sub(" ", text)) if cleaned else text
+    asked = _PAGE.sub(" ", _INSTRUCTIONS.sub(" ", text) if without_instructions else text)
     dates = find_dates(text)
-    told = question_words(kept)
-    spoken = words(kept)
-    language = detect_language(spoken)
-    meanings = [(vocabulary, vocabulary.understand(spoken, language)) for vocabulary in vocabularies]
+    significant = question_words(asked)
+    spelled = words(asked)
+    language = detect_language(spelled)
+    expansions = [vocabulary.expand(spelled, language) for vocabulary in vocabularies]
     years = [str(period.year) for period in periods]
     return Question(
         text=text,
-        words=[*told, *(word for word in [*dict.fromkeys(years), *dates] if word not in told)],
-        numeric=_ASKS_FOR_NUMBER.search(text) is not None,
+        words=[*significant, *(word for word in [*dict.fromkeys(years), *dates] if word not in significant)],
+        is_numeric=_ASKS_FOR_NUMBER.search(text) is not None,
         periods=periods,
         pages=frozenset(int(number) for match in _PAGE.finditer(text) for number in match.groups() if number),
         places=[*(_place(match[0]) for match in _PLACE.finditer(text)), *((date,) for date in dates)],
-        meanings=[(vocabulary, found) for vocabulary, found in meanings if found.concepts or found.kinds],
+        expansions=[expansion for expansion in expansions if expansion],
     )
 
 

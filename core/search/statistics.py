@@ -1,87 +1,21 @@
-"""The passages and pages of several documents, numbered through, and what is counted in them."""
+"""Counts over the documents of a search, whose passages and pages are numbered through."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
-from typing import NamedTuple
 
 from core.search.bm25 import Counts
-from core.search.document_match import Identity
+from core.search.domains.vocabulary import Phrase
+from core.search.postings import DocumentTerms, Layout
 
 OPENING_TERMS = 60
 
-Phrase = tuple[str, ...]
-Positions = Sequence[int]
 
-
-class Layout(NamedTuple):
-    """How a document's terms are spread over its passages.
-
-    A passage has its page, the position of its first term, and how many of its terms have a digit.
-    Positions count the document's terms and leave one free after each passage; the last of `starts` is
-    where another passage would start.
-    """
-
-    pages: Sequence[int]
-    starts: Sequence[int]
-    digits: Sequence[int]
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What one document has of the words of a search, each in the spelling of the search.
-
-    `positions` are the word's own; `headings` are the passages that have it in their heading. The words
-    in `unsaid` are stop words of the document's language, which phrases do without.
-    """
-
-    identity: Identity
-    layout: Layout
-    positions: Mapping[str, Positions]
-    headings: Mapping[str, Positions]
-    unsaid: Collection[str]
-    _places: dict[Phrase, Positions] = field(default_factory=dict, init=False)
-    _sets: dict[str, frozenset[int]] = field(default_factory=dict, init=False)
-
-    def places(self, phrase: Phrase) -> Positions:
-        """Where a phrase starts."""
-        found = self._places.get(phrase)
-        if found is None:
-            found = self._places[phrase] = self._find([word for word in phrase if word not in self.unsaid])
-        return found
-
-    def _find(self, told: Sequence[str]) -> Positions:
-        if not told or not all(map(self.positions.__contains__, told)):
-            return ()
-        if len(told) == 1:
-            return self.positions[told[0]]
-        rarest = min(range(len(told)), key=lambda index: len(self.positions[told[index]]))
-        starts = [position - rarest for position in self.positions[told[rarest]]]
-        for index, word in enumerate(told):
-            if index != rarest:
-                places = self._set(word)
-                starts = [start for start in starts if start + index in places]
-        return starts
-
-    def _set(self, word: str) -> frozenset[int]:
-        if word not in self._sets:
-            self._sets[word] = frozenset(self.positions[word])
-        return self._sets[word]
-
-    def headed_by(self, phrase: Phrase) -> set[int]:
-        """The passages that have all words of a phrase in their heading."""
-        told = [word for word in phrase if word not in self.unsaid]
-        if not told or any(word not in self.headings for word in told):
-            return set()
-        return set.intersection(*(set(self.headings[word]) for word in told))
-
-
-class ScopeTable:
+class ScopeStatistics:
     """All documents of a search. Counts go by passage or by page, numbered through the whole scope."""
 
-    def __init__(self, scope: Sequence[Evidence]) -> None:
+    def __init__(self, scope: Sequence[DocumentTerms]) -> None:
         self.scope = scope
         self._first_passages: list[int] = []
         self._first_pages: list[int] = []
@@ -92,8 +26,8 @@ class ScopeTable:
         self.passage_lengths: list[int] = []
         self.page_lengths: list[int] = []
         self.page_digits: list[int] = []
-        for evidence in scope:
-            self._add(evidence.layout)
+        for terms in scope:
+            self._add(terms.document.layout)
 
     def _add(self, layout: Layout) -> None:
         self._first_passages.append(len(self.page_of))
@@ -142,20 +76,20 @@ class ScopeTable:
         """For each thing with several names: how often each passage (of these documents) has any of them."""
         return self._count(concepts, documents)
 
-    def fluent(self, known_by: Sequence[Phrase], least: int) -> frozenset[int]:
-        """The documents that have so many of these phrases."""
+    def documents_with(self, phrases: Sequence[Phrase], least: int) -> frozenset[int]:
+        """The documents that have at least so many of these phrases."""
         return frozenset(
             document
-            for document, evidence in enumerate(self.scope)
-            if sum(1 for _ in islice(filter(evidence.places, known_by), least)) == least
+            for document, terms in enumerate(self.scope)
+            if sum(1 for _ in islice(filter(terms.find_phrase, phrases), least)) == least
         )
 
     def count_headings(self, asked: Sequence[str]) -> list[Counts]:
         """For each word found in headings: the pages that have it in one."""
         pages: dict[int, dict[int, int]] = defaultdict(dict)
-        for first, evidence in zip(self._first_passages, self.scope, strict=True):
+        for first, terms in zip(self._first_passages, self.scope, strict=True):
             for index, word in enumerate(asked):
-                for passage in evidence.headings.get(word, ()):
+                for passage in terms.headings.get(word, ()):
                     pages[index][self.page_of[first + passage]] = 1
         return [*pages.values()]
 
@@ -163,7 +97,7 @@ class ScopeTable:
         """For each word: the documents that have it among their first terms."""
         counted: list[Counts] = []
         for word in dict.fromkeys(asked):
-            positions = [evidence.positions.get(word, (OPENING_TERMS,)) for evidence in self.scope]
+            positions = [terms.positions.get(word, (OPENING_TERMS,)) for terms in self.scope]
             counted.append(
                 {document: 1 for document, found in enumerate(positions) if found[0] < OPENING_TERMS}
             )
@@ -173,12 +107,12 @@ class ScopeTable:
         """Counts by passage, added up by page."""
         return [self._add_up(counts) for counts in counts_by_passage]
 
-    def openings(self, phrase: Phrase, documents: Collection[int]) -> dict[int, int]:
-        """The pages that have a phrase, and after how many terms of the page it first stands."""
+    def first_offsets(self, phrase: Phrase, documents: Collection[int]) -> dict[int, int]:
+        """The pages that have a phrase, and how many terms of the page come before it."""
         found: dict[int, int] = {}
-        for first, evidence in self._among(documents):
-            starts, next_page = evidence.layout.starts, 0
-            for place in evidence.places(phrase):
+        for first, terms in self._among(documents):
+            starts, next_page = terms.document.layout.starts, 0
+            for place in terms.find_phrase(phrase):
                 if place >= next_page:
                     page = self.page_of[first + bisect_right(starts, place) - 1]
                     found[page] = place - self.page_starts[page]
@@ -189,12 +123,12 @@ class ScopeTable:
         """The pages with a passage that has all words of a phrase in its heading."""
         return {
             self.page_of[first + passage]
-            for first, evidence in self._among(documents)
-            for passage in evidence.headed_by(phrase)
+            for first, terms in self._among(documents)
+            for passage in terms.headed_by(phrase)
         }
 
-    def _among(self, documents: Collection[int] | None) -> list[tuple[int, Evidence]]:
-        """The first passage and the evidence of each of these documents (all: None)."""
+    def _among(self, documents: Collection[int] | None) -> list[tuple[int, DocumentTerms]]:
+        """The first passage and the terms of each of these documents (None: all)."""
         every = zip(self._first_passages, self.scope, strict=True)
         return [pair for document, pair in enumerate(every) if documents is None or document in documents]
 
@@ -211,11 +145,11 @@ class ScopeTable:
         among = self._among(documents)
         for phrases in sought:
             counts: Counter[int] = Counter()
-            for first, evidence in among:
-                starts = evidence.layout.starts
+            for first, terms in among:
+                starts = terms.document.layout.starts
                 for phrase in phrases:
                     end = 0
-                    for place in evidence.places(phrase):
+                    for place in terms.find_phrase(phrase):
                         if place >= end:
                             passage = bisect_right(starts, place) - 1
                             end = starts[passage + 1]

@@ -3,16 +3,15 @@
 import asyncio
 import json
 import sqlite3
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from core.infra.sqlite import Database
 from core.models import Hit, Passage
-from core.search.domains.lexicon import Vocabulary, shipped_vocabularies
-from core.search.postings import Analysis, analyse, gather, integers, repair, widen
-from core.search.query import Question, parse_question
-from core.search.ranking import Match, Weights, rank_passages
+from core.search.domains.vocabulary import Vocabulary, shipped_vocabularies
+from core.search.postings import DocumentIndex, InMemoryIndex, Layout, TermPostings, index_passages, integers
+from core.search.query import Period, parse_question
+from core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_passages
 
 # The tables of an earlier version lack what the ranking needs. Records of that time have no `readable`, so
 # their documents are read again.
@@ -53,9 +52,7 @@ _COPIED_COLUMNS = {
     "search_terms": "term, positions, headings",
     "search_passages": "ordinal, page, start, end, text, heading",
 }
-
-
-DEFAULT_WEIGHTS = Weights()
+_LAST_CHARACTER = "\U0010ffff"
 
 
 class SqlitePassageIndex:
@@ -76,10 +73,8 @@ class SqlitePassageIndex:
 
     async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
         """Replace all passages of a document at once."""
-        analysis = await asyncio.to_thread(analyse, passages)
-        await self._database.write(
-            lambda connection: _replace(connection, document_id, name, passages, analysis)
-        )
+        index = await asyncio.to_thread(index_passages, name, passages)
+        await self._database.write(lambda connection: _replace(connection, document_id, passages, index))
 
     async def copy(self, source_id: str, target_id: str, name: str) -> None:
         """Replace all passages of the target by those of a document with the same bytes."""
@@ -109,26 +104,19 @@ class SqlitePassageIndex:
         if not document_ids or top_k < 1:
             return []
         vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies
-        question = parse_question(query, vocabularies, cleaned=self._weights.cleaned)
-        return await self._database.read(
-            lambda connection: _search(connection, question, document_ids, top_k, self._weights, widened)
-        )
+        without = self._weights.instructions
+        question = parse_question(query, vocabularies, without_instructions=without)
+
+        def rank(connection: sqlite3.Connection) -> list[Hit]:
+            documents = _open_indexes(connection, document_ids)
+            matches = rank_passages(question, documents, top_k, self._weights, widened=widened)
+            return [_hit(documents[match.document], match) for match in matches]
+
+        return await self._database.read(rank)
 
     async def delete(self, document_id: str) -> None:
         """Remove all passages of a document."""
         await self._database.write(lambda connection: _delete(connection, document_id))
-
-
-def search_in_memory(query: str, passages: Mapping[str, Sequence[Passage]], top_k: int) -> list[Hit]:
-    """The best of these passages, by document id, as if they had been saved; blocks while it reads them."""
-    question = parse_question(query, shipped_vocabularies())
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.row_factory = sqlite3.Row
-        for statement in SCHEMA.split(";"):
-            connection.execute(statement)
-        for document_id, found in passages.items():
-            _replace(connection, document_id, "", found, analyse(found))
-        return _search(connection, question, list(passages), top_k, DEFAULT_WEIGHTS, widened=False)
 
 
 def rank_pages(hits: Iterable[Hit]) -> list[tuple[str, int]]:
@@ -139,28 +127,24 @@ def rank_pages(hits: Iterable[Hit]) -> list[tuple[str, int]]:
 def _replace(
     connection: sqlite3.Connection,
     document_id: str,
-    name: str,
     passages: Sequence[Passage],
-    analysis: Analysis,
+    index: InMemoryIndex,
 ) -> None:
     _delete(connection, document_id)
-    year, quarter = analysis.period or (None, None)
+    year, quarter = index.period or (None, None)
     (key,) = connection.execute(
         "INSERT INTO search_documents (document_id, name, language, year, quarter, pages, starts, digits)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING document_key",
-        (document_id, name, analysis.language, year, quarter, *analysis.layout),
+        (document_id, index.name, index.language, year, quarter, *index.layout),
     ).fetchone()
-    connection.executemany("INSERT INTO search_terms VALUES (?, ?, ?, ?)", _term_rows(key, analysis))
+    connection.executemany(
+        "INSERT INTO search_terms VALUES (?, ?, ?, ?)",
+        ((key, term, *found) for term, found in index.postings.items()),
+    )
     connection.executemany(
         "INSERT INTO search_passages VALUES (?, ?, ?, ?, ?, ?, ?)",
         ((key, i, p.page, p.start, p.end, p.text, p.heading) for i, p in enumerate(passages)),
     )
-
-
-def _term_rows(key: int, analysis: Analysis) -> "Iterator[tuple[int, str, array[int], array[int]]]":
-    nowhere = integers()
-    for term in sorted(analysis.positions.keys() | analysis.headings.keys()):
-        yield key, term, analysis.positions.get(term, nowhere), analysis.headings.get(term, nowhere)
 
 
 def _copy(connection: sqlite3.Connection, source_id: str, target_id: str, name: str) -> None:
@@ -199,35 +183,54 @@ def _get(connection: sqlite3.Connection, document_id: str, ordinals: Sequence[in
     return [Passage(document_id=document_id, **dict(row)) for row in rows]
 
 
-def _search(
-    connection: sqlite3.Connection,
-    question: Question,
-    document_ids: Sequence[str],
-    top_k: int,
-    weights: Weights,
-    widened: bool,
-) -> list[Hit]:
-    documents = _documents(connection, document_ids)
-    scope = gather(connection, question, documents)
-    if widened:
-        scope = widen(connection, question, documents, scope)
-    elif weights.repaired:
-        scope = repair(connection, question, documents, scope)
-    matches = rank_passages(question, scope, top_k, weights)
-    return [_hit(connection, documents[match.document], match) for match in matches]
+@dataclass(frozen=True)
+class _StoredIndex(DocumentIndex):
+    """The inverted index of a document as rows of `search_terms`."""
+
+    document_id: str
+    key: int
+    connection: sqlite3.Connection
+
+    def find(self, terms: Collection[str]) -> Iterator[tuple[str, TermPostings]]:
+        rows = self.connection.execute(
+            "SELECT term, positions, headings FROM search_terms"
+            " WHERE document_key = ? AND term IN (SELECT value FROM json_each(?))",
+            (self.key, json.dumps(list(terms))),
+        )
+        for term, positions, headings in rows:
+            yield term, TermPostings(integers(positions), integers(headings))
+
+    def terms_with_prefix(self, prefix: str) -> Iterator[str]:
+        rows = self.connection.execute(
+            "SELECT term FROM search_terms WHERE document_key = ? AND term >= ? AND term < ?",
+            (self.key, prefix, prefix + _LAST_CHARACTER),
+        )
+        return (term for (term,) in rows)
 
 
-def _documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> list[sqlite3.Row]:
-    return connection.execute(
+def _open_indexes(connection: sqlite3.Connection, document_ids: Sequence[str]) -> list[_StoredIndex]:
+    rows = connection.execute(
         "SELECT * FROM search_documents WHERE document_id IN (SELECT value FROM json_each(?))"
         " ORDER BY document_id",
         (json.dumps(list(document_ids)),),
-    ).fetchall()
+    )
+    return [
+        _StoredIndex(
+            name=row["name"],
+            language=row["language"],
+            period=None if row["year"] is None else Period(row["year"], row["quarter"]),
+            layout=Layout(*(integers(row[column]) for column in Layout._fields)),
+            document_id=row["document_id"],
+            key=row["document_key"],
+            connection=connection,
+        )
+        for row in rows
+    ]
 
 
-def _hit(connection: sqlite3.Connection, document: sqlite3.Row, match: Match) -> Hit:
-    row = connection.execute(
+def _hit(document: _StoredIndex, match: Match) -> Hit:
+    row = document.connection.execute(
         "SELECT page, start, end, text, heading FROM search_passages WHERE document_key = ? AND ordinal = ?",
-        (document["document_key"], match.passage),
+        (document.key, match.passage),
     ).fetchone()
-    return Hit(passage=Passage(document_id=document["document_id"], **dict(row)), score=match.score)
+    return Hit(passage=Passage(document_id=document.document_id, **dict(row)), score=match.score)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.search.document_match import Identity, name_parts, score_names, score_periods
+from core.search.document_match import name_parts, reported_periods, score_names, score_periods
 from core.search.query import Period, find_periods
 
 NAMES = [
@@ -13,7 +13,6 @@ NAMES = [
     "TailspinToys-2021-annual.pdf",
     "WWTR_FY23.pdf",
 ]
-DOCUMENTS = [Identity(name, None) for name in NAMES]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ DOCUMENTS = [Identity(name, None) for name in NAMES]
     ],
 )
 def test_the_file_that_is_named_scores_best(question: str, meant: int) -> None:
-    scores = score_names(question, DOCUMENTS)
+    scores = score_names(question, NAMES)
     assert max(range(len(scores)), key=scores.__getitem__) == meant
     assert scores[meant] > 0.2
     assert all(0 <= score <= 1 for score in scores)
@@ -38,11 +37,11 @@ def test_the_file_that_is_named_scores_best(question: str, meant: int) -> None:
 
 @pytest.mark.parametrize("question", ["How did sales change in 2022 and 2023?", "Who signs?", ""])
 def test_a_question_that_names_no_file_prefers_none(question: str) -> None:
-    assert not any(score_names(question, DOCUMENTS))
+    assert not any(score_names(question, NAMES))
 
 
 def test_a_part_that_all_names_share_says_next_to_nothing() -> None:
-    same = [Identity(f"plan-{letter}.pdf", None) for letter in "abcdefgh"]
+    same = [f"plan-{letter}.pdf" for letter in "abcdefgh"]
     assert max(score_names("What is the plan?", same)) < 0.1
 
 
@@ -51,14 +50,14 @@ def test_name_parts_leave_out_extension_years_and_quarters() -> None:
 
 
 def test_the_newest_year_asked_counts_most_and_its_quarter_before_the_others() -> None:
-    years = [Identity(f"r{year}.pdf", None) for year in (2020, 2021, 2022, 2023, 2024)]
+    years = [reported_periods(f"r{year}.pdf", None) for year in (2020, 2021, 2022, 2023, 2024)]
     assert score_periods(find_periods("between 2021 and 2022"), years) == [0, 0.5, 1.0, 0.3, 0]
-    quarters = [Identity(f"r_2023Q{quarter}.pdf", None) for quarter in (1, 2)]
+    quarters = [reported_periods(f"r_2023Q{quarter}.pdf", None) for quarter in (1, 2)]
     first, second = score_periods(find_periods("in Q2 2023"), quarters)
     assert second == 1.0 > first > 0
 
 
 def test_a_cover_speaks_where_the_name_has_no_year() -> None:
-    documents = [Identity("report.pdf", Period(2022)), Identity("report-2023.pdf", Period(2022))]
+    documents = [reported_periods(name, Period(2022)) for name in ("report.pdf", "report-2023.pdf")]
     assert score_periods([Period(2022)], documents) == [1.0, 0.3]
     assert score_periods([], documents) == [0, 0]

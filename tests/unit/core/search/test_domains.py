@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from core.documents.passages import split_pages
 from core.infra.sqlite import Database
 from core.models import Page
-from core.search.domains.lexicon import Vocabulary, shipped_vocabularies
+from core.search.domains.vocabulary import QueryExpansion, Vocabulary, shipped_vocabularies
 from core.search.query import parse_question
 from core.search.ranking import Weights
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
@@ -206,34 +206,39 @@ async def test_documents_of_another_field_are_ranked_as_if_there_were_no_vocabul
         assert with_it == without
 
 
-def test_the_longest_term_is_understood() -> None:
+def expand(text: str) -> QueryExpansion:
     (vocabulary,) = shipped_vocabularies()
-    meaning = vocabulary.understand(words("fixed asset turnover ratio"), "en")
-    assert [kind.name for kind in meaning.kinds] == ["income statement", "balance sheet"]
-    assert ("asset", "turnover") not in {phrase for concept in meaning.concepts for phrase in concept}
-    assert vocabulary.understand(words("Where is the garage?"), "en").concepts == ()
+    expansion = vocabulary.expand(words(text), "en")
+    assert expansion is not None
+    return expansion
 
 
-def test_measures_and_statements_are_told_from_what_has_to_be_found() -> None:
-    (vocabulary,) = shipped_vocabularies()
-    meaning = vocabulary.understand(
-        words("the return on assets by the balance sheet, and the dividends"), "en"
-    )
-    assert meaning.measures == {"return", "assets", "balance", "sheet"}
-    assert {concept[0] for concept in meaning.concepts} >= {("net", "income"), ("total", "assets")}
-    assert ("balance", "sheet") not in {phrase for concept in meaning.concepts for phrase in concept}
+def test_the_longest_term_is_expanded() -> None:
+    expansion = expand("fixed asset turnover ratio")
+    assert [kind.name for kind in expansion.kinds] == ["income statement", "balance sheet"]
+    assert ("asset", "turnover") not in {phrase for concept in expansion.concepts for phrase in concept}
 
 
-def test_instructions_are_not_understood_as_what_is_asked() -> None:
+def test_a_question_without_a_term_of_the_domain_has_no_expansion() -> None:
+    assert parse_question("Where is the garage?", shipped_vocabularies()).expansions == []
+
+
+def test_an_expansion_separates_measures_and_statements_from_concepts() -> None:
+    expansion = expand("the return on assets by the balance sheet, and the dividends")
+    assert expansion.measures == {"return", "assets", "balance", "sheet"}
+    assert {concept[0] for concept in expansion.concepts} >= {("net", "income"), ("total", "assets")}
+    assert ("balance", "sheet") not in {phrase for concept in expansion.concepts for phrase in concept}
+
+
+def test_instructions_in_a_question_are_not_expanded() -> None:
     text = "What is the quick ratio? If it is not meaningful for a business segment, state so."
-    ((_, meaning),) = parse_question(text, shipped_vocabularies()).meanings
-    assert [kind.name for kind in meaning.kinds] == ["balance sheet"]
+    (expansion,) = parse_question(text, shipped_vocabularies()).expansions
+    assert [kind.name for kind in expansion.kinds] == ["balance sheet"]
 
 
-def test_every_shipped_term_is_understood_by_its_own_name() -> None:
+def test_every_shipped_term_is_expanded_by_its_own_name() -> None:
     for vocabulary in shipped_vocabularies():
-        meanings = {term: vocabulary.understand(words(term), "en") for term in vocabulary.terms}
-        assert [term for term, meaning in meanings.items() if not (meaning.concepts or meaning.kinds)] == []
+        assert [term for term in vocabulary.terms if vocabulary.expand(words(term), "en") is None] == []
 
 
 @pytest.mark.parametrize(

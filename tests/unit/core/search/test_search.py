@@ -14,8 +14,9 @@ from core.documents.passages import split_pages
 from core.infra.sqlite import Database
 from core.models import Hit, Page, Passage
 from core.search.bm25 import K1, B, bm25
+from core.search.full_scan import search_in_memory
 from core.search.query import parse_question
-from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages, search_in_memory
+from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
 
 PLAN = ["Introduction to the plan.", "The deductible is 500 dollars a year.", "Emergency rooms are covered."]
 OTHER = ["Employees park in the garage.", "The garage has a deductible gate.", "Lunch is at noon."]
@@ -171,7 +172,7 @@ async def test_a_database_of_the_first_version_is_emptied_and_goes_on(tmp_path: 
 
 async def test_passages_that_are_not_saved_are_searched_alike(index: SqlitePassageIndex) -> None:
     await index.save("plan", "", passages("plan", PLAN))
-    unsaved = search_in_memory("deductible of the plan", {"plan": passages("plan", PLAN)}, 5)
+    unsaved = search_in_memory("deductible of the plan", [passages("plan", PLAN)], 5)
     assert unsaved == await index.search("deductible of the plan", ["plan"], 5)
 
 

@@ -1,4 +1,4 @@
-"""A field's own words: what questions say, what documents say instead, and on which kind of page."""
+"""Expands questions with the vocabulary of a domain: the terms that documents use, and kinds of pages."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -10,14 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.text.terms import stems, words
 
-LEAST_KNOWN = 3
+MIN_KNOWN_PHRASES = 3
+"""Phrases of `known_by` that a document of the domain has."""
 
 Phrase = tuple[str, ...]
 """Words in the spelling of `terms.words`, not stemmed."""
 
 
-class Term(BaseModel):
-    """An entry of a data file; accounting.toml explains the fields."""
+class _TermEntry(BaseModel):
+    """A term of a data file; accounting.toml explains the fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,8 +28,8 @@ class Term(BaseModel):
     on: list[str] = []
 
 
-class PageKind(BaseModel):
-    """A kind of page, told by its title, by what stands in it, and by whether it is mostly figures."""
+class _PageEntry(BaseModel):
+    """A kind of page, recognised by its title, its lines, and whether it is mostly figures."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,20 +44,20 @@ class _File(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     known_by: list[str]
-    page: list[PageKind] = []
-    term: list[Term]
+    page: list[_PageEntry] = []
+    term: list[_TermEntry]
 
     @model_validator(mode="after")
-    def refer_to_what_is_there(self) -> Self:
+    def check_references(self) -> Self:
         terms = {term.says[0] for term in self.term}
         pages = {page.name for page in self.page}
         for term in self.term:
             if missing := (set(term.uses) - terms) | (set(term.on) - pages):
-                raise ValueError(f"{term.says[0]!r} refers to what is not there: {sorted(missing)}")
+                raise ValueError(f"{term.says[0]!r} refers to unknown terms or pages: {sorted(missing)}")
         return self
 
 
-class Kind(NamedTuple):
+class PageKind(NamedTuple):
     """A kind of page, its phrases split into words."""
 
     name: str
@@ -66,16 +67,18 @@ class Kind(NamedTuple):
     aside: bool
 
 
-class Meaning(NamedTuple):
-    """What a question means in a field's terms: things to find, each by any of its phrases, and where.
+class QueryExpansion(NamedTuple):
+    """What a domain adds to a question: concepts to find, each by any of its phrases, and kinds of pages.
 
-    `asides` are the kinds of pages that only lead to others, unless they are what is asked for. `measures`
-    are the question's words for what is computed from the concepts, and for statements themselves.
+    It applies to documents that have some of the phrases in `known_by`. `asides` are the kinds of pages
+    that only lead to others, unless the question asks for them. `measures` are the question's words for
+    what is computed from the concepts, and for statements themselves.
     """
 
+    known_by: tuple[Phrase, ...]
     concepts: tuple[tuple[Phrase, ...], ...]
-    kinds: tuple[Kind, ...]
-    asides: tuple[Kind, ...]
+    kinds: tuple[PageKind, ...]
+    asides: tuple[PageKind, ...]
     measures: frozenset[str]
 
     def phrases(self) -> Iterator[Phrase]:
@@ -88,15 +91,17 @@ class Meaning(NamedTuple):
 
 
 class Vocabulary:
-    """The terms of one field, found in questions by the stems of the question's language, longest first."""
+    """The terms of one domain; found in questions by the stems of the question's language, longest first."""
 
     def __init__(self, toml: str) -> None:
         content = _File.model_validate(tomllib.loads(toml))
-        self.known_by = _phrases(content.known_by)
+        self._known_by = _phrases(content.known_by)
         self._terms = {term.says[0]: term for term in content.term}
         self._concepts = {name: _phrases([*term.says, *term.finds]) for name, term in self._terms.items()}
         self._kinds = {
-            page.name: Kind(page.name, _phrases(page.titles), _phrases(page.lines), page.figures, page.aside)
+            page.name: PageKind(
+                page.name, _phrases(page.titles), _phrases(page.lines), page.figures, page.aside
+            )
             for page in content.page
         }
         self._asides = [page.name for page in content.page if page.aside]
@@ -107,43 +112,45 @@ class Vocabulary:
         """The first name of every term."""
         return list(self._terms)
 
-    def understand(self, spoken: Sequence[str], language: str) -> Meaning:
-        """The meaning of a question's words; empty where none of them is the field's.
+    def expand(self, spelled: Sequence[str], language: str) -> QueryExpansion | None:
+        """The expansion of a question, given as its words; None if it has no term of this domain.
 
-        The name of a statement is not looked for: prose speaks of balance sheets, the page itself need not.
+        The name of a statement is no concept: any prose may mention a balance sheet.
         """
-        found = list(self._find(spoken, language))
+        found = list(self._find(spelled, language))
         asked = list(dict.fromkeys(name for name, _ in found))
-        measures = frozenset(word for name, said in found if self._replaces(name) for word in said)
         used = [name for term in asked for name in self._terms[term].uses]
-        concepts = (name for name in dict.fromkeys([*asked, *used]) if not self._names_statement(name))
+        concepts = [name for name in dict.fromkeys([*asked, *used]) if not self._names_statement(name)]
         kinds = dict.fromkeys(name for term in asked for name in self._terms[term].on)
-        return Meaning(
-            tuple(self._concepts[name] for name in concepts),
-            tuple(self._kinds[name] for name in kinds),
-            tuple(self._kinds[name] for name in self._asides if name not in kinds),
-            measures,
+        if not concepts and not kinds:
+            return None
+        return QueryExpansion(
+            known_by=self._known_by,
+            concepts=tuple(self._concepts[name] for name in concepts),
+            kinds=tuple(self._kinds[name] for name in kinds),
+            asides=tuple(self._kinds[name] for name in self._asides if name not in kinds),
+            measures=frozenset(word for name, said in found if self._replaces(name) for word in said),
         )
 
     def _replaces(self, term: str) -> bool:
-        """Whether the words of a term say little: it is computed from others, or names a statement."""
+        """Whether other terms stand for a term: it is computed from them, or names a statement."""
         return bool(self._terms[term].uses) or self._names_statement(term)
 
     def _names_statement(self, term: str) -> bool:
         return term in self._kinds and self._kinds[term].figures
 
-    def _find(self, spoken: Sequence[str], language: str) -> Iterator[tuple[str, Sequence[str]]]:
+    def _find(self, spelled: Sequence[str], language: str) -> Iterator[tuple[str, Sequence[str]]]:
         names = self._by_language.get(language) or self._by_language.setdefault(
             language, self._index(language)
         )
         longest = max(map(len, names), default=0)
-        told = [(w, st) for w, st in zip(spoken, stems(list(spoken), language), strict=True) if st]
-        terms = tuple(st for _, st in told)
+        significant = [(w, st) for w, st in zip(spelled, stems(list(spelled), language), strict=True) if st]
+        terms = tuple(st for _, st in significant)
         start = 0
         while start < len(terms):
             for end in range(min(start + longest, len(terms)), start, -1):
                 if name := names.get(terms[start:end]):
-                    yield name, [w for w, _ in told[start:end]]
+                    yield name, [w for w, _ in significant[start:end]]
                     start = end - 1
                     break
             start += 1
@@ -159,7 +166,7 @@ class Vocabulary:
 
 @cache
 def shipped_vocabularies() -> tuple[Vocabulary, ...]:
-    """Every vocabulary that comes with the product, read once."""
+    """The vocabularies that are part of the product, loaded once."""
     folder = files("core.search.domains")
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda f: f.name)
     return tuple(Vocabulary(file.read_text(encoding="utf-8")) for file in found)
