@@ -103,7 +103,7 @@ async def analyse(notice: func.QueueMessage) -> None:
 
 @jobs.timer_trigger("timer", EVERY_FIVE_MINUTES)
 async def sweep(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the runtime binds the timer to this name
-    """Jobs that nobody was told of."""
+    """Queue jobs whose message was lost."""
     await build_worker().sweep()
 
 

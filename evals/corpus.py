@@ -51,12 +51,12 @@ def read_questions(path: Path) -> list[Question]:
 
 
 def find_documents(folder: Path, questions: Sequence[Question]) -> dict[str, Path]:
-    """Where each file that a question names lies: in one of the `docs*` folders in `folder`."""
+    """The path of each file that a question names, in one of the `docs*` folders of `folder`."""
     return locate(questions, sorted(path for path in folder.glob("docs*") if path.is_dir()))
 
 
 def locate(questions: Sequence[Question], folders: Sequence[Path]) -> dict[str, Path]:
-    """Where each file that a question names lies: in the first of these folders that has it."""
+    """The path of each file that a question names, in the first of these folders that contains it."""
     found: dict[str, Path] = {}
     missing = []
     for name in dict.fromkeys(name for question in questions for name in question.files):
@@ -67,7 +67,7 @@ def locate(questions: Sequence[Question], folders: Sequence[Path]) -> dict[str, 
             missing.append(name)
     if missing:
         where = ", ".join(folder.name for folder in folders) or "there is no docs* folder"
-        raise UnusableInput(f"missing beside the questions ({where}): {', '.join(missing)}")
+        raise UnusableInput(f"missing next to the questions ({where}): {', '.join(missing)}")
     return found
 
 

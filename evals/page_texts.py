@@ -1,4 +1,4 @@
-"""The text of PDF pages by a library that the product does not use, and whether a quote stands in it."""
+"""The text of PDF pages by a library that the product does not use, and whether it contains a quote."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class PageTexts:
         self._page = cache(self._read)
 
     def has(self, file: str, page: int, quote: str) -> bool | None:
-        """Whether the quote stands on the page; None for a file that is no PDF.
+        """Whether the page contains the quote; None for a file that is not a PDF.
 
         Spaces, line breaks, hyphens and the forms of ligatures do not count; every other character does.
         """

@@ -16,7 +16,7 @@ param modelLocation string = location
 @description('Application (client) id of the Entra app registration that people sign in with.')
 param authClientId string
 
-@description('Whoever runs azd: may make the search index, and ask the models. Empty in a pipeline that may already.')
+@description('The account that runs azd: may create the search index and call the models. Empty in a pipeline that has these roles already.')
 param principalId string = ''
 
 @description('Set by azd once it has deployed the tools server.')
@@ -53,7 +53,7 @@ param googleSearchEngine string = ''
 @description('Of the Brave Search API. Without a key the web is not searched.')
 param braveSearchKey string = ''
 
-@description('Set by azd once it has made the vault: the key that lies there stays.')
+@description('Set by azd after it has created the vault; the key in that vault is kept.')
 param presentVault string = ''
 
 @secure()
@@ -150,7 +150,7 @@ module models 'modules/models.bicep' = {
   }
 }
 
-// What both halves are told. Names are those of docs/configuration.md.
+// Settings of both apps. Their names are those of docs/configuration.md.
 var shared = {
   AZURE_COSMOS_ENDPOINT: cosmos.outputs.endpoint
   AZURE_STORAGE_ACCOUNT_URL: storage.outputs.blobEndpoint
@@ -209,7 +209,7 @@ module api 'modules/api.bicep' = {
   }
 }
 
-// azd keeps these in the environment: `orc provision` and `orc doctor` at the desk read them, the next
+// azd keeps these in the environment: `orc provision` and `orc doctor` read them locally, the next
 // deployment the vault's name.
 output AZURE_COSMOS_ENDPOINT string = cosmos.outputs.endpoint
 output AZURE_STORAGE_ACCOUNT_URL string = storage.outputs.blobEndpoint

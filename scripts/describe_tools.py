@@ -37,14 +37,14 @@ HEAD = (
     "`web_search` is there only where the tools server has the key of a search engine (see "
     "[configuration](configuration.md#the-tools-server)). It reaches no document, and what is searched for "
     "goes to that engine's company. Pages are quoted by the engine and never fetched. Google's API takes no "
-    "new customers and ends on 1 January 2027; whoever starts now takes Brave's.\n\n"
+    "new customers and ends on 1 January 2027; new users need Brave's.\n\n"
     "A model never sees `document_chat`, which the orchestrator calls. Of the other tools it sees the "
     "arguments in the last column: what the scope supplies is left out, and documents and pages go by "
     "handles that hold for one turn (`d1`, `d1.p5`). Results are shown to it the same way, without an "
     "identifier of a document, a file, a user or a conversation.\n"
 )
 OVERVIEW = (
-    "| tool | arguments | result | errors of its own | what a model gives |\n| --- | --- | --- | --- | --- |"
+    "| tool | arguments | result | additional errors | what a model adds |\n| --- | --- | --- | --- | --- |"
 )
 Json = dict[str, Any]
 
@@ -103,7 +103,7 @@ def _section(tool: Tool) -> str:
     lines += ["| argument | type | default | limits | meaning |", "| --- | --- | --- | --- | --- |"]
     lines += arguments or ["| none | | | | |"]
     lines += ["", "| result | type | meaning |", "| --- | --- | --- |", *_fields(tool.output_schema or {})]
-    return "\n".join([*lines, "", f"Errors of its own: {_listed(_errors(tool))}.", ""])
+    return "\n".join([*lines, "", f"Additional errors: {_listed(_errors(tool))}.", ""])
 
 
 def _paragraphs(text: str) -> list[str]:

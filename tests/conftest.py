@@ -58,7 +58,7 @@ def clean_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cosmos_target() -> Iterator[Target]:
-    """Cosmos DB: its emulator, started once, or a real account. Each test makes a database of its own."""
+    """Cosmos DB: its emulator, started once, or a real account. Each test creates its own database."""
     from devkit.doubles.cosmos_emulator import running
 
     if target := real("COSMOS"):
@@ -103,7 +103,7 @@ def recorded() -> "Iterator[Recorded]":
 
 @pytest.fixture
 def shared() -> Path:
-    """The data folder beside the repository; the test is skipped where there is none."""
+    """The data folder next to the repository; the test is skipped if there is none."""
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared with the test documents is not there")
     return SHARED

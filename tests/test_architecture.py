@@ -1,4 +1,4 @@
-"""The house rules of the product code, read from its source: who imports whom, who reads the environment."""
+"""Rules for the product code, checked on its source: imports, environment, size, docstrings."""
 
 import ast
 import graphlib

@@ -8,6 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from devkit.shared_data import ROOT
+from mcp_server.settings import Settings as McpSettings
+from orc.settings import Settings
 
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
 FORM = re.compile(
@@ -19,6 +21,7 @@ STATUS = re.compile(r"accepted|superseded by (\d{4})|deprecated")
 OWN_PATH = re.compile(
     r"`((?:core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
 )
+TEST_SETTINGS = {"ORC_REQUIRE_ALL"}
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -72,3 +75,22 @@ def test_the_glossary_is_alphabetical() -> None:
     terms = re.findall(r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text(), re.M)
     assert len(terms) >= 40
     assert terms == sorted(terms, key=str.lower)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_only_settings_that_exist(page: Path) -> None:
+    """The changelog and the decisions may name what older versions had."""
+    if page.name == "CHANGELOG.md" or page.parent.name == "adr":
+        return
+    named = set(re.findall(r"`(ORC_[A-Z_]*[A-Z])(?:=\S+)?`", page.read_text()))
+    assert named - TEST_SETTINGS <= setting_names()
+
+
+def setting_names() -> set[str]:
+    names = set()
+    for model in (Settings, McpSettings):
+        for name, field in model.model_fields.items():
+            names.add(f"ORC_{name.upper()}")
+            names.update(map(str, getattr(field.validation_alias, "choices", [])))
+            names.add(str(field.validation_alias))
+    return names

@@ -11,7 +11,7 @@ PYTHON = ROOT / ".venv-functions" / "bin" / "python"
 
 
 def test_azure_functions_part_passes_on_python_3_13(capfd: pytest.CaptureFixture[str]) -> None:
-    """Azure's own runtime is on PyPI for 3.13 and up only, so its tests run in a process of their own."""
+    """Azure's own runtime is on PyPI for 3.13 and up only, so its tests run in a separate process."""
     if not PYTHON.exists():
         pytest.skip("there is no .venv-functions; `make test` makes it where it finds a Python 3.13")
     command = [str(PYTHON), "-m", "pytest", "tests/functions", "-p", "no:cacheprovider", "--color=no"]

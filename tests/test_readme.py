@@ -1,4 +1,4 @@
-"""The commands of the README and of docs/api.md do what these say: run as they stand, in order."""
+"""The commands of the README and of docs/api.md work: they are run unchanged and in order."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout as the commands see it, with this test's Python in place of its own."""
+    """A checkout as the commands see it, with this test's Python."""
     folder = tmp_path_factory.mktemp("checkout")
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / ".venv" / "bin").mkdir(parents=True)
@@ -46,7 +46,7 @@ def shell_output(system: System, checkout: Path) -> str:
 
 
 def run(commands: Sequence[str], system: System, checkout: Path) -> str:
-    """What shell blocks print one after the other, with this test's server in place of their own."""
+    """The output of shell blocks, run in order, with this test's server."""
     script = "\necho; echo =====\n".join(commands).replace("127.0.0.1:7071", f"127.0.0.1:{system.api_port}")
     done = subprocess.run(
         ["sh", "-e", "-c", script],

@@ -38,7 +38,7 @@ def run_skipping_tests(folder: Path, **environment: str) -> subprocess.Completed
     )
 
 
-def test_skips_are_allowed_at_the_desk(tmp_path: Path) -> None:
+def test_skips_are_allowed_without_the_setting(tmp_path: Path) -> None:
     run = run_skipping_tests(tmp_path)
     assert "3 skipped" in run.stdout
     assert run.returncode == 0

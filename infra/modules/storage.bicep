@@ -46,7 +46,7 @@ resource data 'Microsoft.Storage/storageAccounts@2023-05-01' = {
   resource blobs 'blobServices' = {
     name: 'default'
     properties: {
-      // A deleted document can be had back for a week by whoever runs the account, and by nobody else.
+      // An administrator of the account can restore a deleted document for a week; no other user can.
       deleteRetentionPolicy: { enabled: true, days: 7 }
       cors: {
         corsRules: empty(uploadOrigins) ? [] : [

@@ -103,7 +103,7 @@ resource app 'Microsoft.App/containerApps@2024-03-01' = {
             empty(google) ? [] : googleSettings,
             empty(brave) ? [] : braveSettings
           )
-          // What stands in for the first image knows nothing of these.
+          // The placeholder of the first deployment does not use these.
           probes: empty(image) ? [] : [
             { type: 'Readiness', httpGet: { path: '/health', port: port }, periodSeconds: 5, timeoutSeconds: 5 }
             // A store that is down is no reason to restart.

@@ -1,5 +1,5 @@
 // The one secret of a deployment: the key that signs scopes and leads names of sessions to their conversations.
-// Both halves read it, nobody writes it but this, and this only once: under another key the names lead elsewhere.
+// Both apps read it. Only this template writes it, and only once: with another key, session names lead to other conversations.
 param location string
 param tags object
 param token string

@@ -21,7 +21,7 @@ def printed(shown: Report) -> str:
     return capture.get()
 
 
-def test_the_table_puts_the_target_and_the_verdict_beside_the_figure() -> None:
+def test_the_table_shows_target_and_verdict_next_to_the_figure() -> None:
     good = summary("Turns", "chat turn, overhead", [5.0], target=Target(8))
     bad = summary("Turns", "document turn, overhead", [31.0], target=Target(30))
     lines = {line.split(",")[0].strip(): line.split() for line in printed(report(good, bad)).splitlines()}

@@ -206,7 +206,7 @@ def test_what_is_not_there_is_not_found(client: httpx.Client) -> None:
     assert search(client, search="red").status_code == 404
 
 
-def test_writes_are_told_one_by_one(client: httpx.Client, double: SearchDouble) -> None:
+def test_each_write_is_reported_separately(client: httpx.Client, double: SearchDouble) -> None:
     response = index(
         client,
         {"@search.action": "merge", "key": "1", "size": 9},

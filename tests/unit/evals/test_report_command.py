@@ -56,8 +56,8 @@ def test_the_documentations_tables_are_those_of_the_command() -> None:
     rows = [line for line in lines if line.startswith("|")]
     names = [variant.name for variant in (*additions(), *removals())]
     cells = f"(?: {CELL} \\|){{{len(report.SETS)}}}"
-    told = [match[1] for row in rows if (match := re.fullmatch(rf"\| (.+?) \|{cells}", row))]
-    assert told == names
+    listed = [match[1] for row in rows if (match := re.fullmatch(rf"\| (.+?) \|{cells}", row))]
+    assert listed == names
     assert rows[0] == report.table(list(report.SETS), {}).splitlines()[0]
     ElementTree.parse(ROOT / "docs" / "retrieval.svg")
 

@@ -30,7 +30,7 @@ def questions(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_question_gets_the_pages_of_its_own_files(questions: Path, tmp_path: Path) -> None:
+def test_a_question_gets_pages_of_its_files_only(questions: Path, tmp_path: Path) -> None:
     output = tmp_path / "out" / "ranked.jsonl"
     assert main([str(questions), "--output", str(output)]) == 0
     assert read_lines(output) == [
@@ -75,7 +75,7 @@ def test_an_unreadable_document_is_named_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("line", ["not json", '{"id": "q"}', '{"id": "q", "question": 3, "files": []}'])
-def test_a_bad_line_is_told_by_its_number(
+def test_a_bad_line_is_reported_by_its_number(
     questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
     questions.write_text(json.dumps(QUESTIONS[0]) + "\n" + line + "\n", encoding="utf-8")

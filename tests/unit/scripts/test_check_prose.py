@@ -6,7 +6,7 @@ import pytest
 
 from scripts import check_prose
 
-WORDS = "# comment\ntold | reported\nof its own | its own\n"
+WORDS = "# comment\ntold | reported\nof its own | its own\n"  # prose: data
 
 
 @pytest.fixture
@@ -21,13 +21,20 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "line", ["# what was told", "def told_by_wording():", "Told = 1", "a file of its own", "of_its_own = 2"]
+    "line",
+    [
+        "# what was told",
+        "def told_by_wording():",
+        "Told = 1",
+        "a file of its own",
+        "of_its_own = 2",
+    ],  # prose: data
 )
 def test_a_banned_word_is_refused_with_its_place_and_its_replacement(
     line: str, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (root / "a.py").write_text(f"x = 1\n{line}\n")
-    (root / "old/b.py").write_text("told\n")
+    (root / "old/b.py").write_text("told\n")  # prose: data
     assert check_prose.main([]) == 1
     output = capsys.readouterr().out
     assert output.startswith("a.py:2: ")
@@ -37,7 +44,7 @@ def test_a_banned_word_is_refused_with_its_place_and_its_replacement(
 @pytest.mark.parametrize("line", ["untold", "toldness", "its own", 'QUOTE = "he told us"  # prose: data'])
 def test_other_words_and_marked_data_pass(line: str, root: Path) -> None:
     (root / "a.py").write_text(f"{line}\n")
-    (root / "old/b.py").write_text("told\n")
+    (root / "old/b.py").write_text("told\n")  # prose: data
     assert check_prose.main([]) == 0
 
 
