@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+from langchain_core.language_models import BaseChatModel
 
 from core.analysis.models import AnalysisStore
 from core.bootstrap import Documents, open_documents
@@ -16,6 +17,7 @@ from core.grounding.claims import NOT_FOUND_ANSWER
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
+from core.llm.tokens import TokenCounter
 from mcp_server.settings import Settings
 from mcp_server.tools.content import Contents
 from mcp_server.tools.context_fitting import room_for_text
@@ -83,8 +85,17 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
     if settings.web_search_engine is None and (keys := _WEB_SEARCH_KEYS.get(settings.web_search)):
         raise InvalidInput(f"ORC_WEB_SEARCH is {settings.web_search}, which takes {keys}.")
     async with open_documents(settings) as documents, _open_web_search(settings) as web:
-        models = build_chat_models(settings, documents.counter, documents.engines.provider)
+        models = build_chat_models(
+            settings, documents.counter, documents.engines.provider, offline=_build_offline_model
+        )
         yield _assemble(settings, documents, change(Outside(models, web)))
+
+
+def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
+    # The tools ask for text only, so no structured output is registered.
+    from core.offline.model import OfflineModel
+
+    return OfflineModel(counter=counter)
 
 
 def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Services:

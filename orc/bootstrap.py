@@ -8,6 +8,8 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from langchain_core.language_models import BaseChatModel
+
 from core.bootstrap import Documents, open_documents
 from core.documents.scope import Scope
 from core.documents.service import DocumentLibrary
@@ -18,6 +20,7 @@ from core.infra.settings import DAY_SECONDS
 from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_models, describe
 from core.llm.model_catalog import ModelCatalogue
+from core.llm.tokens import TokenCounter
 from core.storage.clients import Backends
 from orc.api.chat_sessions import PURPOSE as SESSIONS_KEY
 from orc.api.chat_sessions import SessionIds
@@ -98,7 +101,9 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
     of the parts."""
     async with AsyncExitStack() as stack:
         documents = await stack.enter_async_context(open_documents(settings))
-        models = build_chat_models(settings, documents.counter, documents.engines.provider)
+        models = build_chat_models(
+            settings, documents.counter, documents.engines.provider, offline=_build_offline_model
+        )
         check_intents(settings.intents, models)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
         log = await _open_turn_log(settings, documents.backends)
@@ -135,6 +140,12 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
             traces,
             _checks(settings, documents, gateway, log, models.writer),
         )
+
+
+def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
+    from orc.offline import build_offline_model
+
+    return build_offline_model(counter)
 
 
 async def _open_turn_log(settings: Settings, backends: Backends) -> TurnLog:

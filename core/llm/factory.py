@@ -1,20 +1,25 @@
 """Builds the chat models that the settings ask for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_core.language_models import BaseChatModel
 
 from core.errors import InvalidInput
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
+from core.llm.errors import ModelMisconfigured
 from core.llm.provider import Provider, endpoint_of, open_provider
 from core.llm.tokens import TokenCounter
-from core.offline.model import ExtractiveChatModel
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
 
 Role = Literal["planner", "writer", "critic", "summariser", "analyst"]
+BuildOffline = Callable[[TokenCounter], BaseChatModel]
+"""Builds the model that answers if no provider is configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +62,21 @@ def build_chat_models(
     provider: Provider | None = None,
     *,
     credentials: Credentials | None = None,
+    offline: BuildOffline | None = None,
 ) -> ChatModels:
     """The models for all roles; see `build_chat_model`."""
     opened = None if provider else open_provider(settings, credentials)
     shared = provider or opened
-    others = settings.models if shared else []
+
+    def build(role: Role, name: str | None = None) -> ChatModel:
+        return build_chat_model(settings, role, counter, shared, name=name, offline=offline)
+
     return ChatModels(
-        planner=build_chat_model(settings, "planner", counter, shared),
-        writer=build_chat_model(settings, "writer", counter, shared),
-        critic=build_chat_model(settings, "critic", counter, shared),
-        summariser=build_chat_model(settings, "summariser", counter, shared),
-        others={name: build_chat_model(settings, "writer", counter, shared, name=name) for name in others},
+        planner=build("planner"),
+        writer=build("writer"),
+        critic=build("critic"),
+        summariser=build("summariser"),
+        others={name: build("writer", name) for name in settings.models} if shared else {},
         opened=opened,
     )
 
@@ -80,19 +89,22 @@ def build_chat_model(
     *,
     name: str | None = None,
     credentials: Credentials | None = None,
+    offline: BuildOffline | None = None,
 ) -> ChatModel:
-    """The model for a role: a provider's where a key or an address is set, else the offline one.
+    """The model for a role: a provider's if the settings name one, else what `offline` builds.
 
-    `name` is that of another model than the role's own.
+    `name` replaces the model that the settings name for the role.
 
-    Raises ModelMisconfigured where a setting is missing. Connects to nothing, but imports the
-    provider's library (0.8 s) where it is needed. A given `provider` stays the caller's to close;
-    otherwise the model opens one of its own, with `credentials`, and `ChatModel.aclose` closes it.
+    Raises ModelMisconfigured if a setting is missing. Connects to nothing, but imports the provider's
+    library (0.8 s). The caller closes a given `provider`; without one the model opens its own, with
+    `credentials`, and `ChatModel.aclose` closes it.
     """
     shared = provider or open_provider(settings, credentials)
     if shared is None:
+        if offline is None:
+            raise ModelMisconfigured("No model is configured: set OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT.")
         return ChatModel(
-            ExtractiveChatModel(counter=counter),
+            offline(counter),
             counter,
             name="extractive",
             role=role,

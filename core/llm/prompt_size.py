@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from core.llm.memory_message import Remembered
+from core.llm.messages import MemoryMessage
 from core.llm.tokens import TokenCounter
 
 PER_MESSAGE = 3
@@ -47,7 +47,7 @@ def sections_of(
         tokens = message_tokens(message, counter)
         if isinstance(message, SystemMessage):
             sizes["system"] += tokens
-        elif isinstance(message, Remembered):
+        elif isinstance(message, MemoryMessage):
             sizes["memory"] += tokens
         elif at == asked:
             sizes["question"] += (own := min(tokens, counter.count(question)))

@@ -1,4 +1,4 @@
-"""What the offline model can say and do without sources: recall, list, rewrite, and say what it is."""
+"""What the offline model answers without sources: what it recalls, and what a tool returned."""
 
 import json
 import re
@@ -10,14 +10,8 @@ from core.search.text_ranking import Candidate, QuestionTerms, TextRanking
 from core.text.question_type import RECALL_COVERAGE
 from core.text.sentences import split_pieces
 
-INTRODUCTION = (
-    "I am Orc's offline model: no language model is configured, so I answer by quoting sentences from "
-    "attached documents, with the page they stand on. Attach a document and ask about it, or set "
-    "OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT for a model that writes."
-)
-
 FEW_TERMS = 5
-"""A question with more terms than this stands alone, whatever its pronouns."""
+"""A question with more terms than this can be understood alone, even if it has pronouns."""
 
 _ELLIPTIC = re.compile(r"\s*(?:and|but|or|also|then|what about|how about|what else|why not|same for)\b", re.I)
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|the same|which one)\b", re.I)
@@ -42,36 +36,38 @@ def recall(question: str, earlier: Sequence[str]) -> str | None:
     return f"Earlier in this conversation you said: “{said[newest]}”"
 
 
-def recall_answer(question: str, told: Sequence[str]) -> str | None:
-    """What was answered before to such a question, quoted; None where nothing like it was asked.
+def recall_answer(question: str, remembered: Sequence[str]) -> str | None:
+    """What was answered before to such a question, quoted; None if nothing like it was asked.
 
-    `told` are lines of a memory: a question in curly quotes, then its answer.
+    Each of `remembered` is a question in curly quotes, then its answer.
     """
-    ranking = TextRanking(question, [Candidate(text) for text in told])
+    ranking = TextRanking(question, [Candidate(text) for text in remembered])
     coverage = [ranking.coverage(scored.covered) for scored in ranking.scores]
     best = max(coverage, default=0.0)
-    answers = [_ASKED.sub("", text) for text, share in zip(told, coverage, strict=True) if share == best]
+    answers = [
+        _ASKED.sub("", text) for text, share in zip(remembered, coverage, strict=True) if share == best
+    ]
     if best < RECALL_COVERAGE or not answers[0]:
         return None
     return f"Earlier in this conversation the answer was: “{answers[0]}”"
 
 
 def rewrite_question(question: str, earlier: Sequence[str]) -> str:
-    """The question with what it refers to, taken from an English question before it; most need nothing.
+    """The question with the subject of an earlier message added, if it cannot be understood alone.
 
-    `earlier` are the user's messages, oldest first.
+    `earlier` are the user's messages, oldest first. Only English questions are rewritten.
     """
-    if leans_on_history(question):
+    if needs_history(question):
         own = set(QuestionTerms(question).terms)
         for previous in reversed(earlier):
-            subject = [] if leans_on_history(previous) else _telling_words(previous, own)
+            subject = [] if needs_history(previous) else _specific_words(previous, own)
             if len(subject) > 1 or (subject and "?" in previous):
                 return f"{question.rstrip(' ?.!')} ({' '.join(subject)})?"
     return question
 
 
-def leans_on_history(question: str) -> bool:
-    """Whether the question can hardly be understood without what was said before it."""
+def needs_history(question: str) -> bool:
+    """Whether the question can hardly be understood without the messages before it."""
     asked = QuestionTerms(question)
     refers_back = any(sign.search(question) for sign in (_PRONOUN, _DEMONSTRATIVE)) or _ELLIPTIC.match(
         question
@@ -79,8 +75,8 @@ def leans_on_history(question: str) -> bool:
     return not asked.is_specific or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
 
 
-def tell_tool_result(content: str) -> str:
-    """A tool's result in words: what failed, documents by name and status, anything else as it came."""
+def describe_tool_output(content: str) -> str:
+    """A tool's result in words: failures, documents by name and status, anything else unchanged."""
     if failures := _failures_in(content):
         return " ".join(f"A tool failed: {failure}" for failure in failures)
     if _found_no_passage(content):
@@ -90,21 +86,21 @@ def tell_tool_result(content: str) -> str:
         return f"The tool returned: {content}" if content.strip() else "The tool returned nothing."
     if not documents:
         return "There are no documents in this conversation."
-    lines = [f"- {_told(document)}" for document in documents]
+    lines = [f"- {_described(document)}" for document in documents]
     return "\n".join(
         [f"There {'is' if len(lines) == 1 else 'are'} {len(lines)} in this conversation:", *lines]
     )
 
 
-def _telling_words(text: str, known: set[str]) -> list[str]:
-    """The words of a text that say what it is about and are not `known`, as they are written."""
+def _specific_words(text: str, known: set[str]) -> list[str]:
+    """The words of a text whose terms are specific and not `known`, as they are written."""
     asked = QuestionTerms(text)
     new = set(asked.terms) - known
     return [word for word in _WORD.findall(text) if new.intersection(asked.terms_of(word))]
 
 
 def _documents_in(content: str) -> list[dict[str, Any]] | None:
-    """The documents that a listing found; it may be the last of several results."""
+    """The documents of a listing, which may be the last of several results."""
     try:
         found = json.loads(content)
         documents: list[dict[str, Any]] = (found[-1] if isinstance(found, list) else found)["documents"]
@@ -114,7 +110,7 @@ def _documents_in(content: str) -> list[dict[str, Any]] | None:
 
 
 def _failures_in(content: str) -> list[str]:
-    """Why tools failed, where none of them worked."""
+    """Why tools failed, if all of them did."""
     try:
         found = json.loads(content)
         errors = [result.get("error") for result in (found if isinstance(found, list) else [found])]
@@ -133,6 +129,6 @@ def _found_no_passage(content: str) -> bool:
         return False
 
 
-def _told(document: dict[str, Any]) -> str:
+def _described(document: dict[str, Any]) -> str:
     reason = f": {document['reason']}" if document.get("reason") else ""
     return f"{document['filename']} ({document['status']}{reason})"

@@ -1,9 +1,12 @@
-"""The offline chat model: deterministic, without weights or network, and honest about it."""
+"""The offline chat model: deterministic, without weights or network.
+
+Only a bootstrap imports this package. Whoever owns a structured output registers how it is filled offline.
+"""
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +16,6 @@ from langchain_core.messages import (
     AIMessageChunk,
     BaseMessage,
     HumanMessage,
-    SystemMessage,
     ToolMessage,
 )
 from langchain_core.messages.ai import UsageMetadata
@@ -21,70 +23,73 @@ from langchain_core.messages.tool import tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import Field, SkipValidation
+from pydantic import BaseModel, Field, SkipValidation
 
-from core.grounding.sources import WITHDRAWN, FencedSource, read_fenced, without_fenced
-from core.llm.memory_message import ANSWERED, USER_SAID, USER_WANTS, Remembered, read_remembered
+from core.grounding.sources import FencedSource, read_fenced, without_fenced
+from core.llm.messages import (
+    ANSWERED,
+    OFFLINE_INTRODUCTION,
+    USER_SAID,
+    USER_WANTS,
+    MemoryMessage,
+    QuestionMessage,
+    read_remembered,
+)
 from core.llm.tokens import TokenCounter
-from core.offline.chat import INTRODUCTION, recall, recall_answer, tell_tool_result
-from core.offline.critic import fill_judgement
-from core.offline.planner import fill_plan
+from core.offline.chat import describe_tool_output, recall, recall_answer
 from core.offline.quotes import answer_from
 from core.offline.tools import Call, Done, choose_calls
 
-_QUESTION, _LAST_QUESTION, _FINDINGS = "Question:", "Last question:", "What the tools found:"
-_USER_LINES = re.compile(r"^user: (.*?)(?=\n(?:user|assistant): |\s*\Z)", re.M | re.S)
 _WORD = re.compile(r"\s*\S+\s*$|\s*\S+")
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What the model reads out of its messages.
+    """What the model reads from its messages.
 
-    `earlier` is what the user said before, oldest first, what is only remembered of it before the rest;
-    `answered` is what is remembered of earlier answers, `instructions` the text of the system messages.
+    `request` is the last message of the user, `question` what it asks. `earlier` is what the user said
+    before, oldest first, remembered statements before the rest. `remembered_answers` are earlier questions
+    with their answers. `tool_output` is what the last tool returned, without its sources.
     """
 
+    request: BaseMessage | None
     question: str
     earlier: tuple[str, ...]
     sources: tuple[FencedSource, ...]
     done: tuple[Done, ...]
-    tool_result: str | None
-    answered: tuple[str, ...] = ()
-    instructions: str = ""
+    tool_output: str | None
+    remembered_answers: tuple[str, ...]
 
     @classmethod
     def read(cls, messages: Sequence[BaseMessage]) -> "Conversation":
-        """The last thing the user said is the question; sources may stand in any message but earlier ones.
-
-        A question may be labelled `Question:`. `Last question:` may follow a transcript of `user:` and
-        `assistant:` lines, and `What the tools found:` may follow a question.
-        """
-        spoken = [message for message in messages if not isinstance(message, Remembered)]
-        said = [str(message.text) for message in spoken if isinstance(message, HumanMessage)]
-        asked, earlier = said[-1] if said else "", said[:-1]
-        others = [str(message.text) for message in messages if not isinstance(message, HumanMessage)]
-        transcript, _, question = without_fenced(asked).rpartition(_LAST_QUESTION)
-        question, _, findings = question.partition(_FINDINGS)
-        findings, _, _ = findings.partition(WITHDRAWN)
+        """Sources may be in any message but those of earlier questions."""
+        said = [m for m in messages if isinstance(m, HumanMessage) and not isinstance(m, MemoryMessage)]
+        request = said[-1] if said else None
+        current = [m for m in messages if m is request or not isinstance(m, HumanMessage)]
         done = _tools_called(messages)
-        instructions = without_fenced(
-            "\n".join(str(each.text) for each in messages if isinstance(each, SystemMessage))
-        )
-        known = read_remembered(messages, USER_SAID, USER_WANTS)
+        asked = request if isinstance(request, QuestionMessage) else _as_question(request)
         return cls(
-            question=question.strip().removeprefix(_QUESTION).strip(),
-            earlier=(*known, *map(without_fenced, earlier), *_USER_LINES.findall(transcript)),
-            sources=tuple(read_fenced("\n".join([*others, asked]))),
+            request=request,
+            question=asked.question,
+            earlier=(
+                *read_remembered(messages, USER_SAID, USER_WANTS),
+                *(without_fenced(str(message.text)) for message in said[:-1]),
+                *asked.earlier,
+            ),
+            sources=tuple(read_fenced("\n".join(str(message.text) for message in current))),
             done=done,
-            tool_result=done[-1].content if done else without_fenced(findings) or None,
-            answered=tuple(read_remembered(messages, ANSWERED)),
-            instructions=instructions,
+            tool_output=done[-1].output if done else without_fenced(asked.tool_output or "") or None,
+            remembered_answers=tuple(read_remembered(messages, ANSWERED)),
         )
+
+
+def _as_question(message: BaseMessage | None) -> QuestionMessage:
+    text = str(message.text) if message else ""
+    return QuestionMessage(content=text, question=without_fenced(text))
 
 
 def _tools_called(messages: Sequence[BaseMessage]) -> tuple[Done, ...]:
-    """The tools that were called since the last question, in order, without the sources that they gave."""
+    """The tools that were called since the last question, in order."""
     names: dict[str, str] = {}
     done: list[Done] = []
     for message in messages:
@@ -98,20 +103,19 @@ def _tools_called(messages: Sequence[BaseMessage]) -> tuple[Done, ...]:
     return tuple(done)
 
 
-FORMS: dict[str, Callable[[Conversation], dict[str, Any]]] = {
-    "Judgement": lambda asked: fill_judgement(asked.question, asked.sources),
-    "TurnPlan": lambda asked: fill_plan(asked.question, asked.earlier, asked.instructions),
-}
-"""How to fill each structured output, by the name of its schema."""
+Filler = Callable[[Conversation], BaseModel]
+"""Fills one structured output without a model."""
 
 
-class ExtractiveChatModel(BaseChatModel):
-    """Quotes sources, fills the forms in FORMS, finds sources by tools, and otherwise says what it is.
+class OfflineModel(BaseChatModel):
+    """Quotes sources, calls tools that find sources, and otherwise says what it is.
 
-    Raises NotImplementedError for a structured output that FORMS does not have.
+    `fill` has a function for each structured output; a subclass of a registered schema is filled by the
+    same function. Any other structured output raises NotImplementedError.
     """
 
     counter: SkipValidation[TokenCounter] = Field(exclude=True)
+    fill: Mapping[type[BaseModel], SkipValidation[Filler]] = Field(default={}, exclude=True)
 
     @property
     def _llm_type(self) -> str:
@@ -123,10 +127,16 @@ class ExtractiveChatModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """A `tool_choice` that names one of the tools forces it."""
-        return self.bind(
-            tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs
-        )
+        """A `tool_choice` that names one of the tools asks for that structured output."""
+        schemas = [tool for tool in tools if getattr(tool, "__name__", None) == tool_choice]
+        filler = self._filler_of(schemas[0]) if tool_choice and schemas else None
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], filler=filler, **kwargs)
+
+    def _filler_of(self, schema: type[BaseModel]) -> Filler:
+        for registered, filler in self.fill.items():
+            if issubclass(schema, registered):
+                return filler
+        raise NotImplementedError(f"The offline model has no registration for {schema.__name__}.")
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=self._reply(messages, kwargs))])
@@ -141,46 +151,45 @@ class ExtractiveChatModel(BaseChatModel):
             yield chunk
 
     def _reply(self, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
-        asked = Conversation.read(messages)
-        called = _chosen_calls(asked, options)
-        text = "" if called else _answer(asked)
+        conversation = Conversation.read(messages)
+        calls = _chosen_calls(conversation, options)
+        text = "" if calls else _answer(conversation)
         return AIMessage(
             content=text,
             tool_calls=[
-                tool_call(name=name, args=arguments, id=f"call_{len(asked.done) + number}_{name}")
-                for number, (name, arguments) in enumerate(called)
+                tool_call(name=name, args=arguments, id=f"call_{len(conversation.done) + number}_{name}")
+                for number, (name, arguments) in enumerate(calls)
             ],
-            usage_metadata=self._usage(messages, text or json.dumps(called)),
+            usage_metadata=self._usage(messages, text or json.dumps(calls)),
             response_metadata={
                 "model_name": "extractive",
-                "finish_reason": "tool_calls" if called else "stop",
+                "finish_reason": "tool_calls" if calls else "stop",
             },
         )
 
-    def _usage(self, messages: list[BaseMessage], said: str) -> UsageMetadata:
-        given = sum(self.counter.count(str(message.text)) for message in messages)
-        made = self.counter.count(said)
-        return UsageMetadata(input_tokens=given, output_tokens=made, total_tokens=given + made)
+    def _usage(self, messages: list[BaseMessage], reply: str) -> UsageMetadata:
+        prompt = sum(self.counter.count(str(message.text)) for message in messages)
+        completion = self.counter.count(reply)
+        return UsageMetadata(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion)
 
 
-def _answer(asked: Conversation) -> str:
-    if asked.sources:
-        return answer_from(asked.question, asked.sources)
-    if asked.tool_result is not None:
-        return tell_tool_result(asked.tool_result)
-    known = recall(asked.question, asked.earlier) or recall_answer(asked.question, asked.answered)
-    return known or INTRODUCTION
+def _answer(conversation: Conversation) -> str:
+    question = conversation.question
+    if conversation.sources:
+        return answer_from(question, conversation.sources)
+    if conversation.tool_output is not None:
+        return describe_tool_output(conversation.tool_output)
+    known = recall(question, conversation.earlier) or recall_answer(question, conversation.remembered_answers)
+    return known or OFFLINE_INTRODUCTION
 
 
-def _chosen_calls(asked: Conversation, options: dict[str, Any]) -> list[Call]:
-    """The tools to call: the form that is forced, or what the question needs."""
+def _chosen_calls(conversation: Conversation, options: dict[str, Any]) -> list[Call]:
+    """The tools to call: the structured output that was asked for, or what the question needs."""
     offered = [tool["function"]["name"] for tool in options.get("tools") or []]
-    forced = options.get("tool_choice")
-    if forced in offered:
-        if forced not in FORMS:
-            raise NotImplementedError(f"The extractive model cannot fill the form {forced!r}.")
-        return [Call(forced, FORMS[forced](asked))]
-    return choose_calls(asked.question, asked.earlier, asked.done, offered)
+    filler: Filler | None = options.get("filler")
+    if filler is not None:
+        return [Call(offered[0], filler(conversation).model_dump())]
+    return choose_calls(conversation.question, conversation.earlier, conversation.done, offered)
 
 
 def _chunks(message: AIMessage) -> Iterator[ChatGenerationChunk]:

@@ -1,4 +1,4 @@
-"""Which tools the offline model calls: it lists, searches once, or has whole documents surveyed."""
+"""Which tools the offline model calls: it lists documents, searches once, or analyzes whole documents."""
 
 import json
 from collections.abc import Sequence
@@ -28,16 +28,16 @@ class Call(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A tool that was called for this question, and what it gave."""
+    """A tool that was called for this question, and its output without sources."""
 
     name: str
-    content: str
+    output: str
 
 
 def choose_calls(
     question: str, earlier: Sequence[str], done: Sequence[Done], offered: Sequence[str]
 ) -> list[Call]:
-    """The calls to make next, side by side; none where the answer can be given."""
+    """The calls to make next, in parallel; none if the question can be answered."""
     called = [each.name for each in done]
     if LIST in offered and not called and asks_for_listing(question):
         return [Call(LIST, {})]
@@ -65,7 +65,7 @@ def _survey(question: str, done: Sequence[Done]) -> list[Call]:
         return [Call(LIST, {})]
     if any(each.name == ANALYZE for each in done):
         return []
-    handles = [str(document["document"]) for document in _listed(done[-1].content) if "document" in document]
+    handles = [str(document["document"]) for document in _listed(done[-1].output) if "document" in document]
     return [Call(ANALYZE, {"document": handle, "question": question}) for handle in handles[:MOST_DOCUMENTS]]
 
 

@@ -20,6 +20,7 @@ from core.grounding.models import Grounding, Revision
 from core.grounding.sources import fence, label, withdrawn
 from core.llm.chat_model import ChatModel, Meter, empty_reply
 from core.llm.errors import ReplyCut
+from core.llm.messages import QuestionMessage
 from core.llm.prompt_size import measured
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
@@ -214,7 +215,7 @@ class DocumentChat:
         return reading, writer
 
     def _messages(self, work: _Answering, reading: Reading, files: dict[str, Handed]) -> list[BaseMessage]:
-        asked = HumanMessage(_content(work.question, reading, files))
+        asked = QuestionMessage(content=_content(work.question, reading, files), question=work.question)
         if work.revision is None:
             return [SystemMessage(self._prompt), asked]
         system = SystemMessage(f"{self._prompt}\n{self._revise}")

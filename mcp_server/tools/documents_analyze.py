@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import SystemMessage
 
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
@@ -16,6 +16,7 @@ from core.grounding.highlights import ReadBoxes, with_rectangles
 from core.grounding.models import Citation, Grounding
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
+from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
 from core.models import Document, Hit, Page, Progress, Record
@@ -198,7 +199,8 @@ class DocumentsAnalyze:
     async def _ask(self, sources: Sequence[Source], run: _Run) -> str:
         request = f"{fence(sources)}\n\nQuestion: {run.question}"
         return await self._model.complete(
-            [SystemMessage(self._prompt), HumanMessage(request)], meter=run.meter
+            [SystemMessage(self._prompt), QuestionMessage(content=request, question=run.question)],
+            meter=run.meter,
         )
 
 

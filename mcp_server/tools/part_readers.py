@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import SystemMessage
 
 from core.grounding.citation_brackets import OPENING, bracketed, cited_numbers
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
+from core.llm.messages import QuestionMessage
 from core.search.text_ranking import Candidate, TextRanking
 
 BEST_OF_PART = 4
@@ -30,7 +31,8 @@ class NoteTaker:
 
     async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:
         """The sources that the notes cite."""
-        messages = [SystemMessage(self._prompt), HumanMessage(f"{fence(sources)}\n\nQuestion: {question}")]
+        asked = QuestionMessage(content=f"{fence(sources)}\n\nQuestion: {question}", question=question)
+        messages = [SystemMessage(self._prompt), asked]
         return _numbers_cited(await self._model.complete(messages, meter=meter))
 
 

@@ -66,22 +66,25 @@ async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict
 
 
 def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
-    prompts, asked = deps.prompts, _with_findings(state)
+    prompts, tool_output = deps.prompts, _tool_output(state)
     system = prompts.answer_from_tools if state.tool_results else prompts.converse
-    if state.revision is None:
-        return conversation_prompt(system, asked, state, deps)
-    asked = f"{asked}\n\n{withdrawn(state.revision)}"
-    return conversation_prompt(f"{system}\n{prompts.revise}", asked, state, deps)
+    asked = state.question
+    if tool_output is not None:
+        asked = f"{asked}\n\nWhat the tools found:\n{tool_output}"
+    if state.revision is not None:
+        system = f"{system}\n{prompts.revise}"
+        asked = f"{asked}\n\n{withdrawn(state.revision)}"
+    return conversation_prompt(system, asked, state, deps, tool_output)
 
 
-def _with_findings(state: ConversationState) -> str:
+def _tool_output(state: ConversationState) -> str | None:
+    """What the tools returned, as a model reads it; None if none was called."""
     if not state.tool_results:
-        return state.question
+        return None
     findings = [
         {"tool": result.name, "error": result.error}
         if result.error
         else {"tool": result.name, **result.content}
         for result in state.tool_results
     ]
-    material = as_material(json.dumps(findings, ensure_ascii=False), state.sources)
-    return f"{state.question}\n\nWhat the tools found:\n{material}"
+    return as_material(json.dumps(findings, ensure_ascii=False), state.sources)

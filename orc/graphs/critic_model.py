@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Literal
 from xml.sax.saxutils import escape
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from core.errors import DeadlineExceeded, OrcError
 from core.grounding.models import Citation
 from core.grounding.sources import Source, fence, without_markers
+from core.llm.messages import QuestionMessage
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter
 from orc.graphs.models import ConversationState, Deps
@@ -42,6 +43,12 @@ class Judgement(BaseModel):
         ]
 
 
+class CritiqueMessage(QuestionMessage):
+    """The answer to judge, without source markers, beside its question and sources."""
+
+    answer: str
+
+
 async def judge(state: ConversationState, deps: Deps) -> Judgement:
     """What the critic's model makes of the answer. Whatever goes wrong is an OrcError."""
     seconds = min(deps.policy.critic_seconds, seconds_left(deps))
@@ -68,12 +75,16 @@ def seconds_left(deps: Deps) -> float:
 
 async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     sources = await _sources(state, deps)
-    answer = escape(without_markers(state.answer or ""))
+    plain = without_markers(state.answer or "")
+    answer = escape(plain)
     if deps.counter.count(answer) > _longest_judged(state, deps):
         raise OrcError("the answer is too long for it.")
     shown = fence(sources) if sources else "(The answer cites no source.)"
     asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
-    return [SystemMessage(deps.prompts.critic), HumanMessage(asked)]
+    return [
+        SystemMessage(deps.prompts.critic),
+        CritiqueMessage(content=asked, question=state.query, answer=plain),
+    ]
 
 
 def _longest_judged(state: ConversationState, deps: Deps) -> int:

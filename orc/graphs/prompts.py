@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from core.llm.memory_message import remembered_message
+from core.llm.messages import QuestionMessage, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, beginning
 from orc.conversations.models import ChatMessage
@@ -13,18 +13,19 @@ from orc.memory.rendering import remembered
 
 
 def conversation_prompt(
-    system: str, question: str, state: ConversationState, deps: Deps
+    system: str, text: str, state: ConversationState, deps: Deps, tool_output: str | None = None
 ) -> list[BaseMessage]:
     """The conversation as models take it, its history and memory within their budgets.
 
-    `question` is the last message, whatever belongs to it included.
+    `text` is the last message: the question and what belongs to it, such as `tool_output`.
     """
     known = remembered(state.recalled, deps.policy.memory_tokens, deps.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
         for message in told_history(state, deps)
     ]
-    return [SystemMessage(system), *remembered_message(known), *past, HumanMessage(question)]
+    asked = QuestionMessage(content=text, question=state.question, tool_output=tool_output)
+    return [SystemMessage(system), *memory_message(known), *past, asked]
 
 
 def told_history(state: ConversationState, deps: Deps) -> list[ChatMessage]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, get_args
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, create_model
 
 from core.errors import DependencyDown, OrcError
 from core.llm.errors import ModelOutputInvalid
-from core.llm.memory_message import remembered_message
+from core.llm.messages import QuestionMessage, memory_message
 from core.llm.prompt_size import BEFORE_THE_REPLY, message_tokens, tools_tokens
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
@@ -41,6 +41,8 @@ STEPS: tuple[Step, ...] = get_args(Step)
 SHORTENED = 400
 """Characters of a message that is told in part, because not even the last two fit as they are."""
 FORMS_KEPT = 32
+USER = "user: "
+"""How the user's lines of the transcript begin."""
 
 
 class TurnPlan(BaseModel):
@@ -57,6 +59,13 @@ class TurnPlan(BaseModel):
     confidence: float = Field(
         description="that these steps find the answer", json_schema_extra={"minimum": 0, "maximum": 1}
     )
+
+
+class PlanMessage(QuestionMessage):
+    """The question to plan, and which sources the turn may use."""
+
+    documents: bool
+    web: bool
 
 
 @lru_cache(maxsize=FORMS_KEPT)
@@ -79,8 +88,14 @@ def planning_prompt(
 
     def asked(known: str, said: Sequence[str]) -> list[BaseMessage]:
         transcript = "\n".join(["Conversation so far:", *said, "", ""]) if said else ""
-        question = HumanMessage(f"{transcript}Last question: {state.question}")
-        return [SystemMessage(instructions), *remembered_message(known), question]
+        question = PlanMessage(
+            content=f"{transcript}Last question: {state.question}",
+            question=state.question,
+            earlier=tuple(line.removeprefix(USER) for line in said if line.startswith(USER)),
+            documents=reach.documents,
+            web=reach.web,
+        )
+        return [SystemMessage(instructions), *memory_message(known), question]
 
     def left(known: str, said: Sequence[str]) -> int:
         return room - prompt_tokens(asked(known, said), form, counter)

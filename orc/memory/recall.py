@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.errors import OrcError
-from core.llm.memory_message import fence_remembered
+from core.llm.messages import fence_remembered
 from core.llm.tokens import TokenCounter
 from core.search.bm25 import floored, idf_of_terms
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint

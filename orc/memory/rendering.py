@@ -3,7 +3,7 @@
 import unicodedata
 
 from core.grounding.sources import without_markers
-from core.llm.memory_message import (
+from core.llm.messages import (
     ANSWERED,
     NOT_FOUND_BEFORE,
     USER_SAID,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from core.llm.messages import OFFLINE_INTRODUCTION
 from core.llm.tokens import TokenCounter
-from core.offline.chat import INTRODUCTION
 from core.text.question_type import is_small_talk
 from core.text.sentences import sentences
 from core.text.terms import has_digit
@@ -77,7 +77,7 @@ def statements_of(answer: str) -> list[Statement]:
         start = citation.end()
         if before and re.search(r"\w", before[-1]):
             found.append(Statement(before[-1], citation[0]))
-    if found or answer.startswith(INTRODUCTION):
+    if found or answer.startswith(OFFLINE_INTRODUCTION):
         return found
     first = next(sentences(" ".join(answer.split())), "")
     return [Statement(first)] if len(first.split()) >= LEAST_WORDS else []

@@ -14,7 +14,7 @@ from core.llm.chat_model import ChatModel, Meter
 from core.llm.factory import build_chat_model
 from core.llm.tokens import TiktokenCounter
 from core.models import Document, DocumentStatus
-from core.offline.model import ExtractiveChatModel
+from core.offline.model import OfflineModel
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, Script, serving
 from mcp_server.tools.documents_analyze import AT_ONCE, DocumentsAnalyze, Limits
 from mcp_server.tools.part_readers import BestMatches, NoteTaker, PartReader
@@ -66,7 +66,7 @@ def analyst(
 @pytest.fixture
 def offline() -> ChatModel:
     counter = TiktokenCounter()
-    return ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
+    return ChatModel(OfflineModel(counter=counter), counter, name="extractive")
 
 
 @pytest.fixture

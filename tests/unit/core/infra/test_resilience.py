@@ -7,13 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from core.errors import DependencyDown, NotFound, OrcError
-from core.infra.resilience import (
-    ATTEMPTS,
-    FAILURES_IN_A_ROW,
-    OPEN_SECONDS,
-    CircuitBreaker,
-    CircuitOpen,
-)
+from core.infra.resilience import ATTEMPTS, FAILURES_IN_A_ROW, OPEN_SECONDS, CircuitBreaker, CircuitOpen
 
 
 class VendorError(Exception):

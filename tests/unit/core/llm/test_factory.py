@@ -11,16 +11,21 @@ from core.llm.errors import ModelMisconfigured
 from core.llm.factory import build_chat_model, build_chat_models, describe
 from core.llm.provider import open_provider
 from core.llm.tokens import TokenCounter
+from core.offline.model import OfflineModel
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from tests.unit.core.conftest import MakeSettings
 
 ASKED = [HumanMessage("Hello?")]
 
 
+def build_offline(counter: TokenCounter) -> OfflineModel:
+    return OfflineModel(counter=counter)
+
+
 async def test_without_a_key_the_offline_model_answers(
     make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
-    models = build_chat_models(make_settings(), counter)
+    models = build_chat_models(make_settings(), counter, offline=build_offline)
     answer = await models.writer.complete(ASKED, meter=Meter(1))
     assert "offline" in answer
     assert models.writer.name == "extractive"
@@ -31,11 +36,20 @@ def test_the_offline_model_imports_nothing_of_the_providers() -> None:
     program = (
         "import sys; from core.llm.factory import build_chat_model;"
         "from core.llm.tokens import TiktokenCounter; from core.infra.settings import CoreSettings; "
-        "build_chat_model(CoreSettings(_env_file=None), 'writer', TiktokenCounter());"
+        "from core.offline.model import OfflineModel;"
+        "build = lambda counter: OfflineModel(counter=counter);"
+        "build_chat_model(CoreSettings(_env_file=None), 'writer', TiktokenCounter(), offline=build);"
         "sys.exit(any(name in sys.modules for name in ('openai', 'langchain_openai', 'tiktoken')))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}
     assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+
+
+def test_without_an_offline_model_a_missing_provider_is_an_error(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    with pytest.raises(ModelMisconfigured, match="OPENAI_API_KEY"):
+        build_chat_model(make_settings(), "writer", counter)
 
 
 async def test_roles_have_models_of_their_own_on_one_connection_pool(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.offline.chat import recall, rewrite_question, tell_tool_result
+from core.offline.chat import describe_tool_output, recall, rewrite_question
 
 EARLIER = ["What is the deductible of the Standard plan?", "Thanks!"]
 
@@ -55,14 +55,14 @@ def test_documents_are_told_by_name_and_status() -> None:
         {"filename": "b.pdf", "status": "failed", "reason": "it is locked"},
     ]
     expected = "There are 2 in this conversation:\n- a.pdf (completed)\n- b.pdf (failed: it is locked)"
-    assert tell_tool_result(json.dumps({"documents": documents})) == expected
-    assert tell_tool_result(json.dumps([{"tool": "documents_list", "documents": documents}])) == expected
+    assert describe_tool_output(json.dumps({"documents": documents})) == expected
+    assert describe_tool_output(json.dumps([{"tool": "documents_list", "documents": documents}])) == expected
 
 
 def test_other_results_are_told_as_they_are() -> None:
-    assert tell_tool_result('{"documents": []}') == "There are no documents in this conversation."
-    assert tell_tool_result('{"error": "down"}') == "A tool failed: down"
-    assert tell_tool_result("[]") == "The tool returned: []"
+    assert describe_tool_output('{"documents": []}') == "There are no documents in this conversation."
+    assert describe_tool_output('{"error": "down"}') == "A tool failed: down"
+    assert describe_tool_output("[]") == "The tool returned: []"
 
 
 def test_what_the_user_said_is_recalled_newest_first() -> None:

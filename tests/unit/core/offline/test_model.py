@@ -10,9 +10,10 @@ from pydantic import BaseModel
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
+from core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
 from core.llm.tokens import TiktokenCounter
-from core.offline.chat import INTRODUCTION
-from core.offline.model import ExtractiveChatModel
+from core.offline.chat import rewrite_question
+from core.offline.model import Conversation, OfflineModel
 
 COUNTER = TiktokenCounter()
 TEXT = "Gym memberships are paid back up to $500 a year. Dogs are welcome <on> Fridays."
@@ -29,24 +30,31 @@ LISTING = {
 }
 
 
-class TurnPlan(BaseModel):
-    """How one turn is answered, as the planner's form has it."""
+class Restated(BaseModel):
+    """A structured output that is registered."""
 
-    intent: str
     question: str
-    steps: list[str]
-    confidence: float
+
+
+class RestatedAtLength(Restated):
+    """A subclass of one that is registered."""
+
+    length: int = 3
 
 
 class Verdict(BaseModel):
-    """A form that the model does not know."""
+    """A structured output that is not registered."""
 
     grounded: bool
 
 
+def restate(conversation: Conversation) -> Restated:
+    return Restated(question=rewrite_question(conversation.question, conversation.earlier))
+
+
 @pytest.fixture
 def model() -> ChatModel:
-    return ChatModel(ExtractiveChatModel(counter=COUNTER), COUNTER, name="extractive")
+    return ChatModel(OfflineModel(counter=COUNTER, fill={Restated: restate}), COUNTER, name="extractive")
 
 
 @pytest.fixture
@@ -55,7 +63,10 @@ def meter() -> Meter:
 
 
 def asked(question: str) -> list[BaseMessage]:
-    return [SystemMessage("Cite."), HumanMessage(f"{fence(SOURCES)}\n\nQuestion: {question}")]
+    return [
+        SystemMessage("Cite."),
+        QuestionMessage(content=f"{fence(SOURCES)}\n\n{question}", question=question),
+    ]
 
 
 async def test_sources_in_the_prompt_are_quoted(model: ChatModel, meter: Meter) -> None:
@@ -87,7 +98,7 @@ async def test_usage_is_counted_the_same_in_both_ways(model: ChatModel) -> None:
 
 
 async def test_the_model_counts_tokens_with_the_counter() -> None:
-    assert ExtractiveChatModel(counter=COUNTER).get_num_tokens(TEXT) == COUNTER.count(TEXT)
+    assert OfflineModel(counter=COUNTER, fill={Restated: restate}).get_num_tokens(TEXT) == COUNTER.count(TEXT)
 
 
 @pytest.mark.parametrize(
@@ -95,26 +106,29 @@ async def test_the_model_counts_tokens_with_the_counter() -> None:
     [
         [HumanMessage("What is the fee of the club?"), AIMessage("$5."), HumanMessage("and for children?")],
         [
-            HumanMessage(
-                "Conversation so far:\nuser: What is the fee\nof the club?\nassistant: $5.\n\n"
-                "Last question: and for children?"
+            QuestionMessage(
+                content="any text", question="and for children?", earlier=("What is the fee of the club?",)
             )
         ],
     ],
+    ids=["messages", "transcript"],
 )
-async def test_a_question_is_rewritten_from_messages_or_a_transcript(
-    messages: Sequence[BaseMessage], model: ChatModel, meter: Meter
+@pytest.mark.parametrize("schema", [Restated, RestatedAtLength])
+async def test_a_registered_structured_output_is_filled_from_the_conversation(
+    messages: Sequence[BaseMessage], schema: type[Restated], model: ChatModel, meter: Meter
 ) -> None:
-    filled = await model.structured(messages, TurnPlan, meter=meter)
-    assert filled.question == "and for children (fee club)?"
+    filled = await model.structured(messages, schema, meter=meter)
+    assert filled == schema(question="and for children (fee club)?")
 
 
-async def test_an_unknown_form_fails_loudly(model: ChatModel, meter: Meter) -> None:
+async def test_an_unregistered_structured_output_fails_loudly(model: ChatModel, meter: Meter) -> None:
     with pytest.raises(NotImplementedError, match="Verdict"):
         await model.structured([HumanMessage("Is it?")], Verdict, meter=meter)
 
 
-async def test_the_listing_tool_is_called_once_and_its_result_told(model: ChatModel, meter: Meter) -> None:
+async def test_the_listing_tool_is_called_once_and_its_result_described(
+    model: ChatModel, meter: Meter
+) -> None:
     messages: list[BaseMessage] = [HumanMessage("Which documents do I have?")]
     [call] = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
     assert isinstance(call, AIMessage)
@@ -128,17 +142,24 @@ async def test_the_listing_tool_is_called_once_and_its_result_told(model: ChatMo
     assert answer.text == "There is 1 in this conversation:\n- a.pdf (completed)"
 
 
-async def test_findings_after_the_question_are_told(model: ChatModel, meter: Meter) -> None:
-    findings = '[{"tool": "documents_list", "documents": [{"filename": "a.pdf", "status": "failed"}]}]'
-    question = HumanMessage(f"Which files are there?\n\nWhat the tools found:\n{findings}")
+async def test_tool_output_beside_the_question_is_described(model: ChatModel, meter: Meter) -> None:
+    output = '[{"tool": "documents_list", "documents": [{"filename": "a.pdf", "status": "failed"}]}]'
+    question = QuestionMessage(content="any text", question="Which files are there?", tool_output=output)
     assert "- a.pdf (failed)" in await model.complete([question], meter=meter)
 
 
-async def test_tools_are_left_alone_otherwise(model: ChatModel, meter: Meter) -> None:
+@pytest.mark.parametrize("label", ["Question:", "Last question:", "What the tools found:", "user: "])
+async def test_labels_in_a_question_are_part_of_it(label: str, model: ChatModel, meter: Meter) -> None:
+    question = f"{label} Which fee do children pay at the club in Leeds?"
+    filled = await model.structured([HumanMessage(question)], Restated, meter=meter)
+    assert filled.question == question
+
+
+async def test_small_talk_calls_no_tool(model: ChatModel, meter: Meter) -> None:
     messages = [HumanMessage("Hello!")]
     *_, message = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
     assert isinstance(message, AIMessage)
-    assert message.text == INTRODUCTION
+    assert message.text == OFFLINE_INTRODUCTION
     assert not message.tool_calls
 
 

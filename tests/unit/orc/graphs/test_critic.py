@@ -20,11 +20,11 @@ from core.llm.chat_model import ChatModel, Meter
 from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
-from core.offline.model import ExtractiveChatModel
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
 from orc.events import Context, Critique, Event, Reset, Token
 from orc.graphs.models import ConversationState
+from orc.offline import build_offline_model
 from orc.tools.ports import ToolSchema
 from orc.turns.results import critic_summary_of
 
@@ -315,7 +315,7 @@ async def test_a_store_that_is_down_leaves_the_answer_unjudged() -> None:
 async def test_the_offline_model_judges_by_the_words_of_the_sources(says: str) -> None:
     counter = TiktokenCounter()
     turn = searching(Talk([says]))
-    offline = ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
+    offline = ChatModel(build_offline_model(counter), counter, name="extractive")
     turn.deps = replace(turn.deps, models=models_of(turn.deps.models.writer, critic=offline))
     await asked(turn)
     [verdict] = turn.of(Critique)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from core.llm.memory_message import Remembered
+from core.llm.messages import MemoryMessage
 from core.llm.model_catalog import REPLY
 from core.llm.prompt_size import message_tokens, sections_of, tools_tokens
 from core.llm.tokens import TiktokenCounter, load_encoding
@@ -45,7 +45,7 @@ def conversation(system: str, known: str, said: list[str], question: str, found:
     asked = [HumanMessage(question), AIMessage("", tool_calls=[call])]
     return [
         SystemMessage(system),
-        Remembered(content=known),
+        MemoryMessage(content=known),
         *past,
         *asked,
         ToolMessage(found, tool_call_id="1"),
@@ -70,7 +70,7 @@ def test_each_text_is_counted_where_it_belongs(counter: TiktokenCounter) -> None
     question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
     messages = [
         SystemMessage("Be brief."),
-        Remembered(content="- The tenant is Ada."),
+        MemoryMessage(content="- The tenant is Ada."),
         HumanMessage("Hello."),
         AIMessage("Hello to you."),
         HumanMessage(f"{question}\n\nWhat the tools found:\n{source}"),

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import SystemMessage
 
-from core.llm.memory_message import Remembered
+from core.llm.messages import MemoryMessage
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import HISTORY, Turn
 from orc.bootstrap import load_prompts
@@ -48,9 +48,9 @@ def test_what_is_remembered_is_quoted_by_a_message_of_its_own_and_never_instruct
     recalled = Recalled(summary=[SummaryPoint(text=evil, first_seq=1, last_seq=1)])
     state = ConversationState(question="And?", conversation_id="c", history=HISTORY, recalled=recalled)
     system, known, *past, question = conversation_prompt("Be brief.", "And?", state, Turn(FakeTools()).deps)
-    assert (system, question) == (SystemMessage("Be brief."), HumanMessage("And?"))
+    assert (system, question.text) == (SystemMessage("Be brief."), "And?")
     assert [message.text for message in past] == [message.content for message in HISTORY]
-    assert isinstance(known, Remembered)
+    assert isinstance(known, MemoryMessage)
     assert known.text.count("</remembered>") == 1
     assert known.text.endswith("</remembered>")
 

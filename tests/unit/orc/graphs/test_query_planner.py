@@ -13,9 +13,8 @@ from langgraph.runtime import Runtime
 
 from core.errors import DependencyDown, InvalidInput
 from core.llm.chat_model import ChatModel, Meter
-from core.llm.memory_message import Remembered
+from core.llm.messages import MemoryMessage
 from core.llm.tokens import TiktokenCounter
-from core.offline.model import ExtractiveChatModel
 from devkit.doubles.openai_talk import example as filled_in
 from devkit.fakes import FakeTools, Script, WordCounter, models_of, scripted
 from devkit.graph_turns import HISTORY, LIST_TOOL, SEARCH_TOOL, Turn, document_chat_result, ref, says
@@ -25,6 +24,7 @@ from orc.graphs.models import ConversationState, Policy
 from orc.graphs.plan_rules import Reach, kinds_of
 from orc.graphs.query_planner import form_for, plan_query, planning_prompt, prompt_tokens
 from orc.memory.models import Note, NoteKind, Recalled
+from orc.offline import build_offline_model
 from orc.tools.ports import ToolSchema
 
 WEB_TOOL = ToolSchema(name="web_search", description="searches", input_schema={"type": "object"})
@@ -435,7 +435,7 @@ async def test_the_offline_model_plans_from_the_prompt_as_it_is(
     question: str, state: State, web: bool, expected: tuple[str, list[str], float]
 ) -> None:
     counter = TiktokenCounter()
-    offline = ChatModel(ExtractiveChatModel(counter=counter), counter, name="extractive")
+    offline = ChatModel(build_offline_model(counter), counter, name="extractive")
     turn = turn_with(says("x"), web=web)
     turn.deps = replace(turn.deps, models=models_of(offline))
     history = [ChatMessage(role="user", content="What is the fee of the club?"), HISTORY[1]]
@@ -519,7 +519,7 @@ def test_what_is_remembered_is_told_and_leaves_half_of_the_room_to_what_was_said
     bare = prompt("Why?", history, 800)
     told = prompt("Why?", history, 800, notes=60)
     assert told[0] == bare[0], "the instructions hold nothing of what was said"
-    assert isinstance(told[1], Remembered)
+    assert isinstance(told[1], MemoryMessage)
     assert "Halberd" in told[1].text
     assert len(transcript(bare)) // 3 < len(transcript(told)) < len(transcript(bare))
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from core.errors import DependencyDown
-from core.llm.memory_message import HEADING
+from core.llm.messages import HEADING
 from devkit.fakes import WordCounter
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.notes import notes_in

@@ -7,14 +7,14 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from core.grounding.citations import CitationWriter
 from core.grounding.sources import read_fenced
-from core.llm.memory_message import HEADING, USER_SAID, read_remembered, remembered_message
-from core.offline.model import Conversation, ExtractiveChatModel
+from core.llm.messages import HEADING, USER_SAID, memory_message, read_remembered
+from core.offline.model import Conversation, OfflineModel
 from devkit.fakes import WordCounter
 from orc.memory.models import Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.rendering import remembered
 
 COUNTER = WordCounter()
-OFFLINE = ExtractiveChatModel(counter=COUNTER)
+OFFLINE = OfflineModel(counter=COUNTER)
 ANSWERED = SummaryPoint(
     text='“How long is the notice period?” It is three months. [Page 5 of Document "a.pdf"]',
     first_seq=1,
@@ -64,7 +64,7 @@ def test_whatever_a_note_holds_is_one_line(text: str) -> None:
 
 
 def answer_of(question: str, recalled: Recalled, *said: str) -> str:
-    known = remembered_message(remembered(recalled, 800, COUNTER))
+    known = memory_message(remembered(recalled, 800, COUNTER))
     past = [message for text in said for message in (HumanMessage(text), AIMessage("Noted."))]
     return str(OFFLINE.invoke([SystemMessage("Be brief."), *known, *past, HumanMessage(question)]).text)
 

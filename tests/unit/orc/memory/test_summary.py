@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.offline.chat import INTRODUCTION
+from core.llm.messages import OFFLINE_INTRODUCTION
 from devkit.fakes import WordCounter
 from devkit.remembered_turns import answered
 from orc.memory.models import SummaryPoint
@@ -46,8 +46,8 @@ def test_a_verified_sentence_goes_before_one_that_is_not() -> None:
             '“Is it long?” It is. [Web page "A b", x.org]',
         ),
         ("The weather is 'bad', I”d say.", "Noted.", "“The weather is 'bad', I\"d say.”"),
-        ("The weather is bad.", INTRODUCTION, "“The weather is bad.”"),
-        ("We moved to Leeds.", INTRODUCTION, None),
+        ("The weather is bad.", OFFLINE_INTRODUCTION, "“The weather is bad.”"),
+        ("We moved to Leeds.", OFFLINE_INTRODUCTION, None),
         ("Who signs?", NOT_FOUND_ANSWER, None),
         ("Thank you!", "You are welcome to ask more.", None),
     ],

@@ -1,0 +1,70 @@
+"""Messages of our own types: the question that ends a prompt, and what is remembered of older turns."""
+
+from collections.abc import Sequence
+from xml.sax.saxutils import escape, unescape
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+HEADING = "Known from earlier in this conversation:"
+USER_WANTS, USER_SAID = "The user wants: ", "The user said: "
+NOT_FOUND_BEFORE, ANSWERED = "Asked, and not found in the documents: ", "Asked and answered: "
+"""How the lines of a MemoryMessage begin."""
+
+OFFLINE_INTRODUCTION = (
+    "I am Orc's offline model: no language model is configured, so I answer by quoting sentences from "
+    "attached documents, with the page they stand on. Attach a document and ask about it, or set "
+    "OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT for a model that writes."
+)
+"""The offline model's answer if it has nothing to quote. It says nothing about the question."""
+
+_OPEN, _CLOSE = "<remembered>", "</remembered>"
+
+
+class QuestionMessage(HumanMessage):
+    """The last message of a prompt, with the facts that its text was made of.
+
+    Providers receive the text only. The offline model reads the fields instead of the text, so that a
+    prompt's wording can change without changing what it does. A prompt with other facts has a subclass.
+
+    `earlier` is what the user said before, oldest first, if the text has the conversation as a transcript;
+    `tool_output` is the part of the text that tools returned.
+    """
+
+    question: str
+    earlier: tuple[str, ...] = ()
+    tool_output: str | None = None
+
+
+class MemoryMessage(HumanMessage):
+    """What is remembered of older turns: quoted, and never an instruction.
+
+    It is recognised by its type, which no text can imitate. It has the user's role and not that of the
+    instructions, because it contains sentences of documents.
+    """
+
+
+def fence_remembered(lines: Sequence[str]) -> str:
+    """The text of a MemoryMessage. `lines` come from `remembered_line`."""
+    return "\n".join([_OPEN, HEADING, *lines, _CLOSE])
+
+
+def remembered_line(label: str, text: str) -> str:
+    """One line of it. `text` is a single line; it is escaped, so it cannot open or close a fence."""
+    return f"- {label}{escape(text)}"
+
+
+def memory_message(block: str) -> list[BaseMessage]:
+    """The message between the instructions and the conversation; none if the block is empty."""
+    return [MemoryMessage(content=block)] if block else []
+
+
+def read_remembered(messages: Sequence[BaseMessage], *labels: str) -> list[str]:
+    """The texts of the lines with these labels in what is remembered, in order."""
+    blocks = [str(message.text) for message in messages if isinstance(message, MemoryMessage)]
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [
+        unescape(line.removeprefix(f"- {label}"))
+        for line in lines
+        for label in labels
+        if line.startswith(f"- {label}")
+    ]

@@ -1,0 +1,81 @@
+"""How the structured outputs of a turn are filled without a model. Only the bootstrap imports this module."""
+
+import re
+
+from core.grounding.claims import Claims
+from core.grounding.quotes import Located
+from core.llm.tokens import TokenCounter
+from core.offline.chat import needs_history, rewrite_question
+from core.offline.model import Conversation, OfflineModel
+from core.offline.tools import needs_looking_up
+from core.text.question_type import asks_for_listing, asks_for_overview, speaks_of_documents
+from orc.graphs.critic_model import CritiqueMessage, Judgement
+from orc.graphs.query_planner import PlanMessage, TurnPlan
+
+SURE, LIKELY, UNSURE = 0.9, 0.6, 0.4
+"""Confidence of a plan: the wording decides, a guess, or the question cannot be understood."""
+
+_WEB = re.compile(r"\b(?:web|internet|online|google|im netz|en ligne|en línea)\b", re.I)
+_CITATION = re.compile(r'\[(?:Page \d+ of Document|Web page) "[^"\]]*"[^\]]*\]')
+
+
+def build_offline_model(counter: TokenCounter) -> OfflineModel:
+    """The model that answers if no provider is configured."""
+    return OfflineModel(counter=counter, fill={TurnPlan: plan_offline, Judgement: judge_offline})
+
+
+def plan_offline(conversation: Conversation) -> TurnPlan:
+    """A plan from the wording of the question and from the sources that there are."""
+    request = conversation.request
+    if not isinstance(request, PlanMessage):
+        raise TypeError("A TurnPlan is filled from a PlanMessage.")
+    question = rewrite_question(conversation.question, conversation.earlier)
+    intent = _intent(conversation)
+    step = None if intent == "conversational" else _step(question, request)
+    return TurnPlan(
+        intent=intent,
+        question=question,
+        steps=[step, "answer"] if step else ["answer"],
+        confidence=_confidence(conversation.question, question, intent),
+    )
+
+
+def judge_offline(conversation: Conversation) -> Judgement:
+    """A verdict that looks for each sentence of the answer in the sources, word for word.
+
+    It never asks for a revision: the offline writer would quote the same sentences again.
+    """
+    request = conversation.request
+    if not isinstance(request, CritiqueMessage):
+        raise TypeError("A Judgement is filled from a CritiqueMessage.")
+    claims = Claims()
+    for part in _CITATION.split(request.answer):
+        claims.add(part)
+    pages = [Located(source.text) for source in conversation.sources]
+    stated = [claim for claim in claims.all if claim.states]
+    missing = [claim for claim in stated if not any(page.find_all(claim.text) for page in pages)]
+    return Judgement(
+        grounded=bool(claims.all) and not missing,
+        coverage=1 - len(missing) / len(stated) if stated else 1.0,
+        issues=[f"No source has this word for word: {claim.short}" for claim in missing],
+        action="accept",
+    )
+
+
+def _intent(conversation: Conversation) -> str:
+    question = conversation.question
+    if asks_for_listing(question) or asks_for_overview(question):
+        return "research"
+    return "factual_lookup" if needs_looking_up(question, conversation.earlier) else "conversational"
+
+
+def _step(question: str, available: PlanMessage) -> str | None:
+    if available.web and (not available.documents or _WEB.search(question)):
+        return "both" if available.documents and speaks_of_documents(question) else "web_search"
+    return "retrieve" if available.documents else None
+
+
+def _confidence(question: str, rewritten: str, intent: str) -> float:
+    if intent != "factual_lookup":
+        return SURE
+    return UNSURE if rewritten == question and needs_history(question) else LIKELY
