@@ -3,7 +3,7 @@
 import re
 
 from core.grounding.claims import Claims
-from core.grounding.quotes import Located
+from core.grounding.quotes import QuoteFinder
 from core.llm.tokens import TokenCounter
 from core.offline.chat import needs_history, rewrite_question
 from core.offline.model import Conversation, OfflineModel
@@ -51,8 +51,8 @@ def judge_offline(conversation: Conversation) -> Judgement:
     claims = Claims()
     for part in _CITATION.split(request.answer):
         claims.add(part)
-    pages = [Located(source.text) for source in conversation.sources]
-    stated = [claim for claim in claims.all if claim.states]
+    pages = [QuoteFinder(source.text) for source in conversation.sources]
+    stated = [claim for claim in claims.all if claim.needs_source]
     missing = [claim for claim in stated if not any(page.find_all(claim.text) for page in pages)]
     return Judgement(
         grounded=bool(claims.all) and not missing,

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from core.analysis.document_context import DocumentContext
 from core.analysis.models import ABBREVIATED_AS, DEFINED_AS, REFERS_TO, Entity, PageAnalysis, Relation
 from core.analysis.summaries import Overview, list_pages, page_range, summarise
-from core.grounding.quotes import Located
+from core.grounding.quotes import QuoteFinder
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.errors import ContentFiltered, ContextTooLong, ModelOutputInvalid
@@ -181,10 +181,10 @@ def _split(batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome
 
 def _merge(page: Page, note: PageNote, draft: PageAnalysis, method: str) -> PageAnalysis:
     """The model's note without what the page does not contain, plus anchors and relations found by code."""
-    located = Located(page.text)
+    quotes = QuoteFinder(page.text)
     own = [relation for relation in draft.relations if relation.type in _FOUND_BY_CODE]
     stated = [
-        checked for each in note.relations[:MOST_RELATIONS] if (checked := _checked(each, page, located))
+        checked for each in note.relations[:MOST_RELATIONS] if (checked := _checked(each, page, quotes))
     ]
     relations = {(each.source, each.type, each.target): each for each in [*stated, *own]}
     return PageAnalysis(
@@ -192,26 +192,26 @@ def _merge(page: Page, note: PageNote, draft: PageAnalysis, method: str) -> Page
         method=method,
         summary=_plain(note.summary)[:LONGEST_SUMMARY] or draft.summary,
         topics=_distinct(note.topics)[:MOST_TOPICS] or draft.topics,
-        entities=_entities(note.entities, located),
+        entities=_entities(note.entities, quotes),
         anchors=draft.anchors,
         relations=list(relations.values()),
     )
 
 
-def _entities(noted: Iterable[NotedEntity], located: Located) -> list[Entity]:
+def _entities(noted: Iterable[NotedEntity], quotes: QuoteFinder) -> list[Entity]:
     found: dict[str, Entity] = {}
     for each in noted:
         name, kind = _plain(unescape(each.name)), each.type.strip().lower()
-        if name not in found and len(name) <= LONGEST_NAME and located.find_all(name):
+        if name not in found and len(name) <= LONGEST_NAME and quotes.find_all(name):
             found[name] = Entity(name=name, type=kind if kind in ENTITY_TYPES else "other")
     return list(found.values())[:MOST_ENTITIES]
 
 
-def _checked(noted: NotedRelation, page: Page, located: Located) -> Relation | None:
+def _checked(noted: NotedRelation, page: Page, quotes: QuoteFinder) -> Relation | None:
     """The relation with its evidence in the page's own spelling; None if the page does not contain it."""
     names = [_plain(unescape(name)) for name in (noted.source, noted.target)]
-    spans = located.find_all(unescape(noted.evidence))
-    if not spans or not all(len(name) <= LONGEST_NAME and located.find_all(name) for name in names):
+    spans = quotes.find_all(unescape(noted.evidence))
+    if not spans or not all(len(name) <= LONGEST_NAME and quotes.find_all(name) for name in names):
         return None
     evidence = _plain(page.text[spans[0].start : spans[0].end])
     kind = _plain(noted.type).lower()[:LONGEST_NAME]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from core.analysis.word_forms import is_unspaced
-from core.grounding.quotes import Located
+from core.grounding.quotes import QuoteFinder
 from core.models import Page
 from core.text.headings import find_headings
 from core.text.numbers import MONTHS
@@ -64,8 +64,8 @@ class PageText:
         return " ".join(self._original.split())
 
     @cached_property
-    def _located(self) -> Located:
-        return Located(self._original)
+    def _located(self) -> QuoteFinder:
+        return QuoteFinder(self._original)
 
     def holds(self, quote: str) -> bool:
         """Whether the page contains the quote, regardless of line breaks."""

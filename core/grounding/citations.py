@@ -1,18 +1,20 @@
 """Fixed sentences of answers, which models are told to use word for word, and what is said of cut ones."""
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 
-from core.grounding.citation_brackets import OPENING, bracketed, cited_numbers, is_forged, visible_name
+from core.extraction.word_boxes import SCALE, Box, boxes_between
 from core.grounding.claims import Claim, Claims
 from core.grounding.evidence import SourceEvidence
-from core.grounding.models import Citation, Grounding
-from core.grounding.number_conflicts import Contradictions
+from core.grounding.models import Citation, Grounding, Rectangle
+from core.grounding.numbers import NumberConflicts
 from core.grounding.quotes import Span
-from core.grounding.sources import Source
+from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, is_forged, visible_name
 from core.names import page_id
 
 
-def cut_at(grounding: Grounding, tokens: int) -> Grounding:
+def mark_truncated(grounding: Grounding, tokens: int) -> Grounding:
     """The verdict on an answer that reached its limit: its end is missing, so it cannot count as grounded."""
     issue = f"The answer was cut at its limit of {tokens} tokens."
     return grounding.model_copy(update={"grounded": False, "issues": [*grounding.issues, issue]})
@@ -36,7 +38,7 @@ class CitationWriter:
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._sources = {source.number: source for source in sources}
-        self._contradictions = Contradictions(sources, question)
+        self._contradictions = NumberConflicts(sources, question)
         self._evidence: dict[int, SourceEvidence] = {}
         self._held = ""
         self._since_marker = ""
@@ -72,7 +74,7 @@ class CitationWriter:
             citations=len(self.citations),
             verified=verified,
             coverage=coverage,
-            not_found=self._claims.say_not_found,
+            not_found=self._claims.report_not_found,
             issues=issues,
             contradicted=contradicted,
         )
@@ -167,3 +169,59 @@ def _citation(source: Source, claim: str, span: Span | None) -> Citation:
         verified=span is not None,
         url=source.url,
     )
+
+
+ReadBoxes = Callable[[str, int], Awaitable[bytes]]
+"""The boxes of a document's page by its number, as PageStore.boxes gives them."""
+
+_DECIMALS = 4
+
+log = logging.getLogger(__name__)
+
+
+def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Rectangle]:
+    """One rectangle for each line that characters `start` to `end` of a page stand on, words kept whole.
+
+    None where `boxes` are not those of this text.
+    """
+    return [_rectangle(box) for box in boxes_between(page_text, boxes, start, end)]
+
+
+async def with_rectangles(
+    citations: Sequence[Citation], sources: Sequence[Source], read_boxes: ReadBoxes
+) -> list[Citation]:
+    """The citations, those that are verified with their rectangles.
+
+    `sources` are what the answer was written from; pages of the web have no rectangles. Each cited page's
+    boxes are read once, all side by side. The answer has been made: it stands without what cannot be had.
+    """
+    texts = {(source.document_id, source.page): source.page_text for source in sources if not source.url}
+    cited = {(citation.document_id, citation.page) for citation in citations if citation.verified}
+    pages = sorted(cited & texts.keys())
+    found = await asyncio.gather(*(_read(read_boxes, *page) for page in pages))
+    boxes = dict(zip(pages, found, strict=True))
+    return [_highlighted(citation, texts, boxes) for citation in citations]
+
+
+async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
+    try:
+        return await read_boxes(document_id, page)
+    except Exception:
+        # The outermost edge of what only adorns an answer that may have been shown.
+        log.warning("boxes.unavailable document_id=%s page=%d", document_id, page, exc_info=True)
+        return b""
+
+
+def _highlighted(
+    citation: Citation, texts: dict[tuple[str, int], str], boxes: dict[tuple[str, int], bytes]
+) -> Citation:
+    page = (citation.document_id, citation.page)
+    if not citation.verified or not boxes.get(page):
+        return citation
+    found = rectangles(texts[page], boxes[page], citation.start, citation.end)
+    return citation.model_copy(update={"rectangles": found})
+
+
+def _rectangle(box: Box) -> Rectangle:
+    left, top, right, bottom = (round(edge / SCALE, _DECIMALS) for edge in box)
+    return Rectangle(left=left, top=top, right=right, bottom=bottom)

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
 
-from core.grounding.sentence_facts import says_something
-from core.grounding.vocabulary import ALL_NEGATIONS, LEADING_WORDS, PREDICATES, VERBS
+from core.grounding.sentence_facts import ALL_NEGATIONS, has_content
 from core.text.sentences import sentences, split_pieces
 from core.text.terms import STOP_WORDS
 
@@ -18,6 +17,39 @@ MOST_IN_LEAD = 2
 """Telling words without a verb. More may hide one: `The contract allows smoking:`."""
 MOST_BEFORE_VERB = 4
 """Telling words of what breaks off with its verb: `To end the lease, the tenant must:`."""
+
+VERBS = frozenset(
+    "is are was were be been am isn't aren't has have had may might can could must shall should will would do"
+    " does did need needs"
+    " ist sind waren wird werden wurde wurden hat haben hatte hatten darf dürfen kann können muss müssen soll"
+    " sollen sollte sollten"
+    " est sont était étaient sera seront ont avait peut peuvent doit doivent faut"
+    " son está están fue será ha han puede pueden debe deben hay tiene tienen".split()
+)
+"""With which a sentence states something, if it goes on: forms that no main verb does without."""
+PREDICATES = frozenset(
+    "allowed permitted forbidden prohibited banned required mandatory optional free welcome included excluded"
+    " due valid erlaubt gestattet verboten untersagt zulässig unzulässig kostenlos frei inbegriffen"
+    " autorisé autorisée autorisés autorisées permis permise interdit interdite interdits interdites"
+    " obligatoire gratuit gratuite inclus permitido permitida permitidos prohibido prohibida prohibidos"
+    " obligatorio obligatoria gratis incluido incluida".split()
+)
+"""What states something without a verb too: `Smoking permitted`."""
+LEADING_WORDS = frozenset(
+    "following follows summary overview answer answers details information main key important relevant"
+    " general points rules conditions terms steps cases exceptions options requirements items list section"
+    " sections article chapter page part paragraph appendix document documents conclusion note notes"
+    " example examples first second third also"
+    " folgende folgenden folgendes folgt zusammenfassung überblick antwort einzelheiten wichtige wichtigsten"
+    " punkte regeln bedingungen schritte fälle ausnahmen abschnitt artikel kapitel seite teil dokument"
+    " dokumente fazit hinweis hinweise beispiel beispiele laut gemäß gilt gelten"
+    " suivant suivante suivants suivantes résumé aperçu réponse détails principaux principales points règles"
+    " conditions étapes cas exceptions chapitre partie conclusion exemple exemples selon"
+    " siguiente siguientes resumen respuesta detalles principales puntos reglas condiciones pasos casos"
+    " excepciones artículo capítulo página parte documento documentos conclusión ejemplo ejemplos"
+    " según".split()
+)
+"""Words of headings and of leads that tell of the answer itself."""
 
 _NUMBERING = re.compile(r"^\(?(?:\d+|[ivxIVX]+)(?:\.\d+)*[.)]\s*")
 _HERE_ARE = re.compile(
@@ -83,7 +115,7 @@ class Claim:
         return self.text[:_SHORT]
 
     @property
-    def denies(self) -> bool:
+    def is_not_found(self) -> bool:
         """Whether it is the sentence that says that nothing was found."""
         return self.text.casefold() == NOT_FOUND_ANSWER.casefold()
 
@@ -93,10 +125,10 @@ class Claim:
         return self.kind in ("title", "heading") or self.text.endswith(":")
 
     @property
-    def states(self) -> bool:
+    def needs_source(self) -> bool:
         """Whether it needs a source: a marked heading or a lead does not while it only introduces."""
         may_introduce = self.kind == "title" or self.text.endswith(":")
-        return not self.denies and not (may_introduce and only_introduces(self.text))
+        return not self.is_not_found and not (may_introduce and only_introduces(self.text))
 
 
 @dataclass(slots=True)
@@ -113,7 +145,7 @@ class Claims:
             before = added[-1] if added else None
             if before and _continues(before, claim):
                 before.text = f"{before.text} {claim.text}"
-            elif says_something(claim.text):
+            elif has_content(claim.text):
                 added.append(claim)
             elif re.search(r"\d", claim.text):
                 self._append_number(added, claim)
@@ -134,21 +166,21 @@ class Claims:
         """What stands over the passage or list that goes on here, and states what no source bore out yet."""
         under = list(dropwhile(lambda claim: not claim.introduces, reversed(self.all)))
         above = takewhile(lambda claim: claim.introduces, under)
-        return [claim for claim in above if claim.states and not claim.is_covered]
+        return [claim for claim in above if claim.needs_source and not claim.is_covered]
 
     @property
     def uncovered(self) -> list[Claim]:
-        return [claim for claim in self.all if claim.states and not claim.is_covered]
+        return [claim for claim in self.all if claim.needs_source and not claim.is_covered]
 
     @property
     def coverage(self) -> float:
-        stated = [claim for claim in self.all if claim.states]
+        stated = [claim for claim in self.all if claim.needs_source]
         return 1 - len(self.uncovered) / len(stated) if stated else 0.0
 
     @property
-    def say_not_found(self) -> bool:
+    def report_not_found(self) -> bool:
         """Whether all that stands beside the sentence for nothing found is borne out."""
-        return any(claim.denies for claim in self.all) and not self.uncovered
+        return any(claim.is_not_found for claim in self.all) and not self.uncovered
 
 
 def _claims_of(text: str) -> list[Claim]:
@@ -174,4 +206,4 @@ def _cited_with_last(added: list[Claim]) -> list[Claim]:
     while first and added[first - 1].introduces:
         first -= 1
     *before, last = added[first:]
-    return [last, *(claim for claim in reversed(before) if claim.kind != "title" or claim.states)]
+    return [last, *(claim for claim in reversed(before) if claim.kind != "title" or claim.needs_source)]

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from core.grounding.quotes import Located, Span
+from core.grounding.quotes import QuoteFinder, Span
 from core.grounding.sentence_facts import (
     Clause,
     Token,
     clauses,
+    has_content,
     matches,
     negations,
     read,
     same_order,
-    says_something,
 )
 from core.grounding.sources import Source
 from core.text.sentences import sentences as split_sentences
@@ -51,7 +51,7 @@ class Evidence:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._quotes = Located(text)
+        self._quotes = QuoteFinder(text)
         self._units: dict[int, _Unit] = {}
 
     def find(self, claim: str, near: Span) -> Span | None:
@@ -60,7 +60,7 @@ class Evidence:
         Either the claim stands there word for word and the whole sentence negates as often, or each of its
         clauses has one there with the same names, numbers, units, opposites and negations and most words.
         """
-        if not says_something(claim, self.language):
+        if not has_content(claim, self.language):
             return None
         if any(not self._quotes.find_all(quoted) for quoted in _QUOTED.findall(claim)):
             return None
@@ -97,7 +97,7 @@ class Evidence:
         return _Unit(
             span,
             tuple(clauses(tokens)),
-            frozenset(token.stem for token in tokens if token.says),
+            frozenset(token.stem for token in tokens if token.is_content),
             sum(token.negates for token in tokens),
             any(token.is_name for token in tokens[1:]),
         )
@@ -113,13 +113,13 @@ class Evidence:
         return None
 
     def _paraphrased(self, claim: str, near: Span) -> Span | None:
-        asked = [c for c in clauses(read(claim, self.language)) if any(t.says for t in c.tokens)]
+        asked = [c for c in clauses(read(claim, self.language)) if any(t.is_content for t in c.tokens)]
         best: tuple[tuple[bool, int], Span] | None = None
         beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
         for window in self._windows_with(beginnings):
             span = Span(window[0].span.start, window[-1].span.end)
             rank = (not _overlap(span, near), len(window))
-            if (best is None or rank < best[0]) and _bears_out(asked, window):
+            if (best is None or rank < best[0]) and _supports(asked, window):
                 best = (rank, span)
         return best[1] if best else None
 
@@ -190,9 +190,9 @@ def page_sentences(text: str) -> list[Span]:
     return found
 
 
-def _bears_out(asked: list[Clause], window: list[_Unit]) -> bool:
+def _supports(asked: list[Clause], window: list[_Unit]) -> bool:
     known = frozenset[str]().union(*(unit.words for unit in window))
-    wanted = frozenset(token.stem for clause in asked for token in clause.tokens if token.says)
+    wanted = frozenset(token.stem for clause in asked for token in clause.tokens if token.is_content)
     if len(wanted & known) < MIN_IN_WINDOW * len(wanted):
         return False
     used: set[int] = set()
@@ -224,8 +224,8 @@ def _holds(clause: Clause, window: list[_Unit], index: int) -> bool:
 def _says(clause: Clause, found: Clause, lent: list[Token]) -> bool:
     if clause.negations != found.negations:
         return False
-    wanted = {token.stem for token in clause.tokens if token.says}
-    here = {token.stem for token in found.tokens if token.says}
+    wanted = {token.stem for token in clause.tokens if token.is_content}
+    here = {token.stem for token in found.tokens if token.is_content}
     if len(wanted & here) < MIN_IN_CLAUSE * len(wanted):
         return False
     tokens = list(found.tokens)

@@ -36,10 +36,10 @@ def locate(quote: str, page_text: str) -> Span | None:
     Line breaks, hyphenation at line ends, ligatures, letter case, spacing and punctuation may differ;
     words, numbers, signs and decimal points may not.
     """
-    return next(iter(Located(page_text).find_all(quote)), None)
+    return next(iter(QuoteFinder(page_text).find_all(quote)), None)
 
 
-class Located:
+class QuoteFinder:
     """A text to look for quotes in, prepared once."""
 
     def __init__(self, text: str) -> None:

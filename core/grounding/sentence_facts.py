@@ -6,9 +6,64 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.grounding.vocabulary import AGENTS, ALL_NEGATIONS, CONJUNCTIONS, NEGATIONS, PREPOSITIONS, SIDE_OF
 from core.text.numbers import AMBIGUOUS_NUMBER_WORDS, CURRENCIES, NUMBER_WORDS, SCALES
 from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, stems, words
+
+NEGATIONS: dict[str, frozenset[str]] = {
+    language: frozenset(words.split())
+    for language, words in {
+        "en": "not no never without neither nor none nobody nothing nowhere cannot hardly",
+        "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts niemand",
+        "fr": "pas jamais aucun aucune sans rien ni personne",
+        "es": "no nunca jamás sin ningún ninguna ninguno nada nadie tampoco ni",
+        "it": "non mai senza nessun nessuna nessuno niente né",
+        "nl": "niet geen nooit zonder niets niemand noch",
+    }.items()
+}
+ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
+
+_OPPOSITES = (
+    "rise rises rose risen rising increase increases increased increasing grew grow grows gained up"
+    " | fall falls fell fallen falling decrease decreases decreased decreasing drop dropped decline declined"
+    " declines shrank down reduced",
+    "minimum least lowest smallest min | maximum most highest largest max",
+    "before earlier | after later",
+    "above over more greater exceeds | below under less fewer",
+    "first | last",
+    "open opens opened | close closes closed",
+    "start starts started begin begins began | end ends ended",
+    "allowed permitted allows permits | forbidden prohibited banned disallowed forbids prohibits",
+    "mandatory required compulsory obligatory | optional voluntary",
+    "include includes included including | exclude excludes excluded excluding",
+    "accept accepts accepted approve approves approved | reject rejects rejected refuse refuses refused",
+    "win wins won | lose loses lost",
+    "buy buys bought purchase | sell sells sold sale",
+    "internal | external",
+    "import imports imported | export exports exported",
+    "tenant tenants lessee lessees | landlord landlords lessor lessors",
+    "buyer buyers purchaser | seller sellers vendor vendors",
+    "lender lenders creditor creditors | borrower borrowers debtor debtors",
+    "employer employers | employee employees",
+    "supplier suppliers provider providers | customer customers client clients",
+    "hot hotter warm | cold colder cool",
+    "always | sometimes rarely seldom",
+    "daily | weekly | monthly | quarterly | yearly annual annually",
+)
+SIDE_OF: dict[str, str] = {
+    word: f"{number}.{side}"
+    for number, pair in enumerate(_OPPOSITES)
+    for side, words in enumerate(pair.split("|"))
+    for word in words.split()
+}
+"""Each word of a pair of opposites with the side that it is on: those of one side mean the same here."""
+
+PREPOSITIONS = frozenset(
+    "in on at from to by within about under of for with since until before after over between per "
+    "von nach bis seit aus bei mit für durch de à au en par pour a con per da van naar door voor".split()
+)
+AGENTS = frozenset("by durch par por door".split())
+CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mais ou pero ma maar".split())
+
 
 UNITS_LOOKED_AT = 2
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_])")
@@ -41,7 +96,7 @@ class Token:
     written: str = ""
 
     @property
-    def says(self) -> bool:
+    def is_content(self) -> bool:
         """Whether it is more than a function word, a mark or a negation."""
         return bool(self.stem) and not self.negates and not self.breaks
 
@@ -79,19 +134,19 @@ def clauses(tokens: list[Token]) -> list[Clause]:
     """The clauses of a sentence; those too short to say anything by themselves are joined to the next."""
     found: list[list[Token]] = [[]]
     for token in tokens:
-        if token.breaks and sum(t.says for t in found[-1]) >= (3 if token.breaks == "," else 2):
+        if token.breaks and sum(t.is_content for t in found[-1]) >= (3 if token.breaks == "," else 2):
             found.append([])
         elif not token.breaks:
             found[-1].append(token)
-    if len(found) > 1 and sum(token.says for token in found[-1]) < 2:
+    if len(found) > 1 and sum(token.is_content for token in found[-1]) < 2:
         last = found.pop()
         found[-1].extend(last)
     return [Clause(tuple(tokens)) for tokens in found]
 
 
-def says_something(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Whether a text has a word that is no function word; a bare number says nothing."""
-    return any(token.says and token.kind != "number" for token in read(text, language))
+    return any(token.is_content and token.kind != "number" for token in read(text, language))
 
 
 def negations(text: str, language: str) -> int:

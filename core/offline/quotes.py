@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.sentence_facts import says_something
+from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
 from core.search.text_ranking import Candidate, CandidateScore, TextRanking
 from core.text.question_type import asks_for_overview
@@ -127,7 +127,7 @@ def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[
         if len(chosen) == MAX_QUOTES or ranking.scores[index].score < least:
             break
         says_same = any(_says_same(ranking.scores[index], ranking.scores[other]) for other in chosen)
-        if not says_same and says_something(candidates[index].text):
+        if not says_same and has_content(candidates[index].text):
             chosen.append(index)
     return chosen
 
@@ -215,7 +215,7 @@ def _render(places: list[_Place], sources: Sequence[FencedSource], pieces: list[
 def _cited_within(text: str, cited: str) -> str:
     """A piece with a marker after each of its sentences but the last; a number like `A3.` is none."""
     *earlier, last = sentences(text) or [text]
-    marked = [f"{part} {cited}" if says_something(part) else part for part in earlier]
+    marked = [f"{part} {cited}" if has_content(part) else part for part in earlier]
     return " ".join([*marked, last])
 
 

@@ -14,8 +14,7 @@ from core.documents.ports import Handed, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentLibrary
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
-from core.grounding.citations import CitationWriter, cut_at
-from core.grounding.highlights import ReadBoxes, with_rectangles
+from core.grounding.citations import CitationWriter, ReadBoxes, mark_truncated, with_rectangles
 from core.grounding.models import Grounding, Revision
 from core.grounding.sources import fence, label, withdrawn
 from core.llm.chat_model import ChatModel, Meter, empty_reply
@@ -97,7 +96,7 @@ class _Answering:
         """What the checks found, and that the end is missing, if it is."""
         if self.max_tokens is None or not self.cut:
             return writer.grounding
-        return cut_at(writer.grounding, self.max_tokens)
+        return mark_truncated(writer.grounding, self.max_tokens)
 
 
 class DocumentChat:

@@ -10,9 +10,8 @@ from langchain_core.messages import SystemMessage
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.errors import OrcError
-from core.grounding.citations import CitationWriter
+from core.grounding.citations import CitationWriter, ReadBoxes, with_rectangles
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.highlights import ReadBoxes, with_rectangles
 from core.grounding.models import Citation, Grounding
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter

@@ -6,8 +6,7 @@ from typing import Protocol
 
 from langchain_core.messages import SystemMessage
 
-from core.grounding.citation_brackets import OPENING, bracketed, cited_numbers
-from core.grounding.sources import Source, fence
+from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, fence
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.messages import QuestionMessage
 from core.search.text_ranking import Candidate, TextRanking

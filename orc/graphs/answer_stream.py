@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from core.grounding.citations import CitationWriter, cut_at
+from core.grounding.citations import CitationWriter, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
@@ -70,11 +70,13 @@ def checked(speech: Speech, results: Sequence[ToolResult], state: ConversationSt
     if not speech.text:
         raise empty_reply()
     if _is_talk(speech.text, results, state):
-        return {} if speech.cut is None else {"grounding": cut_at(Grounding(grounded=False), speech.cut)}
+        return (
+            {} if speech.cut is None else {"grounding": mark_truncated(Grounding(grounded=False), speech.cut)}
+        )
     grounding = speech.writer.grounding
     return {
         "citations": speech.writer.citations,
-        "grounding": grounding if speech.cut is None else cut_at(grounding, speech.cut),
+        "grounding": grounding if speech.cut is None else mark_truncated(grounding, speech.cut),
     }
 
 

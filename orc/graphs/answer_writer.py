@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
-from core.grounding.highlights import with_rectangles
+from core.grounding.citations import with_rectangles
 from core.grounding.sources import withdrawn
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ReplyCut

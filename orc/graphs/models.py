@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from core.grounding.highlights import ReadBoxes
+from core.grounding.citations import ReadBoxes
 from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.sources import Source
 from core.llm.chat_model import Meter

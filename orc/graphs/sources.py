@@ -6,8 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from core.grounding.citation_brackets import visible_name
-from core.grounding.sources import Source, fence
+from core.grounding.sources import Source, fence, visible_name
 
 PageText = Callable[[str, int], Awaitable[str]]
 """The whole text of a page, by document id and number; empty where there is none any more."""

@@ -20,8 +20,8 @@ from core.extraction import pdf as reader
 from core.extraction.pages import Unit, clean
 from core.extraction.pdf_word_boxes import match
 from core.extraction.word_boxes import WORD
+from core.grounding.citations import rectangles
 from core.grounding.evidence import page_sentences
-from core.grounding.highlights import rectangles
 from core.grounding.models import Rectangle
 from tests.unit.core.extraction.samples import pdf, raw_pdf
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.grounding.citations import CitationWriter
-from core.grounding.number_conflicts import Contradictions
+from core.grounding.numbers import NumberConflicts
 from core.grounding.sources import Source
 
 
@@ -24,7 +24,7 @@ def source(number: int, text: str) -> Source:
 
 
 def contradictions(claim: str, *pages: str, question: str = "") -> list[str]:
-    return Contradictions([source(n, page) for n, page in enumerate(pages, 1)], question).of(claim)
+    return NumberConflicts([source(n, page) for n, page in enumerate(pages, 1)], question).of(claim)
 
 
 LEAVE = "Employees are entitled to 25 days of annual leave."
@@ -146,7 +146,7 @@ def test_a_grounded_answer_has_no_contradictions() -> None:
 def test_many_pages_are_held_against_an_answer_in_a_moment() -> None:
     pages = [f"Rule {n} holds for {n} days. The fee of case {n} is {n * 7} euros. " * 25 for n in range(400)]
     started = time.process_time()
-    claims = Contradictions([source(n, page) for n, page in enumerate(pages)])
+    claims = NumberConflicts([source(n, page) for n, page in enumerate(pages)])
     for number in range(5):
         claims.of(f"The fee of case {number} is {number}.5 euros.")
     assert time.process_time() - started < 5
