@@ -323,7 +323,7 @@ async def test_no_query_fails_or_leaves_its_scope(index: PassageIndex, query: st
         "/.*/",
         "[a TO z]",
         "emergenc*",
-        '"rooms emergency"',
+        '"rooms emergency"',  # prose: data
         "dollar?",
     ],  # prose: data
 )

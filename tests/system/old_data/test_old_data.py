@@ -1,6 +1,6 @@
 """A data directory written by 0.1.0 opens: all that was stored is read as before, and conversations go on.
 
-README.md beside this file says how the directory and the expectations were made.
+README.md in this folder says how the directory and the expectations were made.
 """
 
 import json
@@ -88,7 +88,7 @@ def expected() -> Json:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OldData]:
-    """The product over the old data. Each test that writes has a conversation, or a purpose, of its own."""
+    """The product over the old data. Each test that writes uses a separate conversation or purpose."""
     with opened(tmp_path_factory.mktemp("old")) as data:
         assert data.found, "everything is read before the first test writes"
         yield data
@@ -128,7 +128,7 @@ def test_old_conversation_remembers_what_was_said_long_ago(old: OldData) -> None
     before = len(old.turns(ANN, FERRY))
     assert before >= 22
     assert "7431-K" in old.ask(ANN, FERRY, "What is my badge number?")["answer"]
-    assert "Bosun" in old.ask(ANN, FERRY, "With whom do I travel?")["answer"]
+    assert "Bosun" in old.ask(ANN, FERRY, "With whom do I travel?")["answer"]  # prose: data
     turns = old.turns(ANN, FERRY)
     assert [turn["seq"] for turn in turns] == list(range(1, before + 3))
 
