@@ -269,7 +269,8 @@ async def test_of_equal_vectors_sqlite_gives_those_that_come_first(tmp_path: Pat
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from core.search import embedding, sqlite_passages, sqlite_vectors
+from core.search import embedding
+from core.storage.sqlite import passages as passage_table, vectors as vector_table
 from core.models import Page
 from core.documents.passages import split_pages
 from core.search.hybrid import HybridRetriever
@@ -282,7 +283,7 @@ from core.infra.sqlite import Database
 
 async def main():
     database = Database(Path(sys.argv[1]))
-    await database.migrate(sqlite_passages.SCHEMA, sqlite_vectors.SCHEMA)
+    await database.migrate(passage_table.SCHEMA, vector_table.SCHEMA)
     index, vectors = SqlitePassageIndex(database), SqliteVectorIndex(database)
     embedder = build_embedder(CoreSettings(_env_file=None), TiktokenCounter())
     await index.save("d1", "a.pdf", split_pages("d1", [Page(number=1, text="The harbour is open.")]))
