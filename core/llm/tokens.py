@@ -87,10 +87,3 @@ def _parse_encoding(ranks: bytes) -> "Encoding":
     pairs = (line.split() for line in ranks.splitlines() if line)
     mergeable = {base64.b64decode(token): int(rank) for token, rank in pairs}
     return Encoding("o200k_base", pat_str=SPLIT_PATTERN, mergeable_ranks=mergeable, special_tokens={})
-
-
-def beginning(text: str, tokens: int, counter: TokenCounter) -> str:
-    """As much of a text from its start as has so many tokens at most."""
-    while text and (size := counter.count(text)) > tokens:
-        text = text[: len(text) * max(tokens, 0) // (size + 1)]
-    return text

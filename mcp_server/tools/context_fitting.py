@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from core.grounding.sources import Source
 from core.llm.model_catalog import REPLY
-from core.llm.tokens import TokenCounter, beginning
+from core.llm.token_budget import take_first_fitting, truncate
+from core.llm.tokens import TokenCounter
 from mcp_server.tools.document_context import Reading, pages_of
 
 INSTRUCTIONS = 800
@@ -43,16 +44,12 @@ def fitted(reading: Reading, question: str, window: int, counter: TokenCounter, 
 
 
 def _fitting(sources: Sequence[Source], room: int, counter: TokenCounter) -> list[Source]:
-    kept: list[Source] = []
-    for source in sources:
-        left = room - AROUND_A_SOURCE
-        room = left - counter.count(source.text)
-        if room < 0:
-            return kept or _beginning(source, left, counter)
-        kept.append(source)
-    return kept
+    """The first sources that fit; of the very first one at least its beginning."""
 
+    def size(source: Source) -> int:
+        return AROUND_A_SOURCE + counter.count(source.text)
 
-def _beginning(source: Source, tokens: int, counter: TokenCounter) -> list[Source]:
-    text = beginning(source.text, tokens, counter)
-    return [source.model_copy(update={"text": text})] if text else []
+    if (kept := take_first_fitting(sources, room, size)) or not sources:
+        return kept
+    text = truncate(sources[0].text, room - AROUND_A_SOURCE, counter)
+    return [sources[0].model_copy(update={"text": text})] if text else []

@@ -15,6 +15,7 @@ from core.grounding.models import Citation
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.messages import QuestionMessage
 from core.llm.model_catalog import REPLY
+from core.llm.token_budget import take_first_fitting
 from core.llm.tokens import TokenCounter
 from orc.graphs.models import ConversationState, Deps
 
@@ -100,13 +101,8 @@ async def _sources(state: ConversationState, deps: Deps) -> list[Source]:
     if not state.sources:
         return await _cited_pages(state.citations, deps, tokens)
     cited = {(citation.document_id, citation.page) for citation in state.citations}
-    kept = []
-    for source in sorted(state.sources, key=lambda s: (s.document_id, s.page) not in cited):
-        tokens -= deps.counter.count(fence([source]))
-        if tokens < 0:
-            break
-        kept.append(source)
-    return kept
+    cited_first = sorted(state.sources, key=lambda s: (s.document_id, s.page) not in cited)
+    return take_first_fitting(cited_first, tokens, lambda source: deps.counter.count(fence([source])))
 
 
 async def _cited_pages(citations: Sequence[Citation], deps: Deps, tokens: int) -> list[Source]:

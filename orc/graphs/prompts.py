@@ -6,7 +6,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from core.llm.messages import QuestionMessage, memory_message
 from core.llm.model_catalog import REPLY
-from core.llm.tokens import TokenCounter, beginning
+from core.llm.token_budget import take_first_fitting, truncate
+from core.llm.tokens import TokenCounter
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps, Policy
 from orc.memory.rendering import remembered
@@ -38,21 +39,15 @@ def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCou
 
     Of a message that would take up more than half of them only the beginning is kept.
     """
-    kept: list[ChatMessage] = []
-    longest = tokens // 2
-    for message in reversed(history):
-        short = _shortened(message, longest, counter)
-        tokens -= counter.count(short.content)
-        if tokens < 0:
-            break
-        kept.append(short)
+    newest_first = (_shortened(message, tokens // 2, counter) for message in reversed(history))
+    kept = take_first_fitting(newest_first, tokens, lambda message: counter.count(message.content))
     while kept and kept[-1].role == "assistant":
         kept.pop()
     return kept[::-1]
 
 
 def _shortened(message: ChatMessage, tokens: int, counter: TokenCounter) -> ChatMessage:
-    text = beginning(message.content, tokens, counter)
+    text = truncate(message.content, tokens, counter)
     return message if text == message.content else message.model_copy(update={"content": f"{text} …"})
 
 

@@ -15,6 +15,7 @@ from core.errors import DependencyDown, OrcError
 from core.llm.errors import ModelOutputInvalid
 from core.llm.messages import QuestionMessage, memory_message
 from core.llm.prompt_size import BEFORE_THE_REPLY, message_tokens, tools_tokens
+from core.llm.token_budget import take_last_fitting
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc.conversations.models import ChatMessage
@@ -126,20 +127,14 @@ def _newest(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) 
     """The newest messages that fit, oldest first; shortened where not even the last two fit whole."""
     # One line a message: a line inside it that starts like another speaker's must not count as one.
     lines = [f"{message.role}: {' '.join(message.content.split())}" for message in history]
-    whole = _that_fit(lines, tokens, counter)
+
+    def size(line: str) -> int:
+        return counter.count(f"{line}\n")
+
+    whole = take_last_fitting(lines, tokens, size)
     if len(whole) >= min(2, len(lines)):
         return whole
-    return _that_fit([_shortened(line) for line in lines], tokens, counter)
-
-
-def _that_fit(lines: Sequence[str], tokens: int, counter: TokenCounter) -> list[str]:
-    kept = 0
-    for line in reversed(lines):
-        tokens -= counter.count(f"{line}\n")
-        if tokens < 0:
-            break
-        kept += 1
-    return list(lines[len(lines) - kept :])
+    return take_last_fitting([_shortened(line) for line in lines], tokens, size)
 
 
 def _shortened(line: str) -> str:

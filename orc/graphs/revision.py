@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from core.errors import OrcError
 from core.grounding.models import Grounding, Revision
-from core.llm.tokens import beginning
+from core.llm.token_budget import truncate
 from orc.events import Critique, Reset, Token
 from orc.graphs.critic_model import LONGEST_ISSUE
 from orc.graphs.models import Attempt, ConversationState, Deps
@@ -70,7 +70,7 @@ def withdraw(state: ConversationState, deps: Deps, verdict: Critique, query: str
             context_docs=state.context_docs,
         ),
         revision=Revision(
-            answer=beginning(answer, deps.policy.retrieval_tokens // SHARE_OF_RETRIEVAL, deps.counter)[
+            answer=truncate(answer, deps.policy.retrieval_tokens // SHARE_OF_RETRIEVAL, deps.counter)[
                 :LONGEST_ANSWER
             ],
             issues=[issue[:LONGEST_ISSUE] for issue in verdict.issues[:MAX_ISSUES]] or [UNSAID],

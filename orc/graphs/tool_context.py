@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from core.errors import OrcError
 from core.grounding.sources import Source, fence
+from core.llm.token_budget import longest_fitting
 from core.models import RetrievalStep
 from orc.graphs.models import Deps, ToolResult
 from orc.graphs.sources import QUOTING, Findings, as_material
@@ -61,16 +62,14 @@ def _worth(name: str) -> int:
 
 
 def _beginning(content: Content, name: str, tokens: int, size: Size) -> list[Any]:
-    """As many first items of one list as fit, found by halving."""
-    items = content[name]
-    low, high = min(len(items), int(name in QUOTING)), len(items)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if size({**content, name: items[:middle]}) <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return list(items[:low])
+    """The first items of one list that fit."""
+    items: list[Any] = content[name]
+    count = longest_fitting(
+        items,
+        lambda first: size({**content, name: list(first)}) <= tokens,
+        least=int(name in QUOTING),
+    )
+    return items[:count]
 
 
 def _cuttable(part: Any, path: tuple[str | int, ...] = ()) -> Iterator[_Part]:

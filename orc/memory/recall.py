@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from core.errors import OrcError
 from core.llm.messages import fence_remembered
+from core.llm.token_budget import take_each_fitting
 from core.llm.tokens import TokenCounter
 from core.search.bm25 import floored, idf_of_terms
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
@@ -88,13 +89,7 @@ class Selection:
 
     def _within_budget(self, items: Sequence[Item]) -> list[Item]:
         left = self._tokens - self._counter.count(fence_remembered([]))
-        chosen: list[Item] = []
-        for item in items:
-            size = self._counter.count(f"\n{line_of(item)}")
-            if size <= left:
-                chosen.append(item)
-                left -= size
-        return chosen
+        return take_each_fitting(items, left, lambda item: self._counter.count(f"\n{line_of(item)}"))
 
 
 def _why_by_words(exc: Exception) -> str:

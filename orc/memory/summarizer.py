@@ -11,11 +11,12 @@ from pydantic import BaseModel, Field
 from core.errors import OrcError
 from core.grounding.sources import without_markers
 from core.llm.chat_model import ChatModel, Meter
+from core.llm.token_budget import truncate_words
 from core.llm.tokens import TokenCounter
 from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind, SummaryPoint
 from orc.memory.notes import NOTES_PER_TURN, notes_in, shortened
-from orc.memory.summary import POINT_TOKENS, VISIBLE_CITATION, tokens_of, within
+from orc.memory.summary import POINT_TOKENS, VISIBLE_CITATION, tokens_of
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +85,8 @@ class Condenser:
         sides = (turn.question, turn.assistant.content if turn.assistant else "")
         # One line each: a line of a quoted document must not look like another turn's.
         user, assistant = (
-            within(" ".join(without_markers(side).split()), MESSAGE_TOKENS, self._counter) for side in sides
+            truncate_words(" ".join(without_markers(side).split()), MESSAGE_TOKENS, self._counter)
+            for side in sides
         )
         return f"Turn {turn.seq}\nuser: {user}\nassistant: {assistant}"
 
@@ -105,7 +107,7 @@ class Condenser:
         """A point's text without citations that its turns do not have."""
         answers = "\n".join(turn.assistant.content for turn in about if turn.assistant)
         checked = VISIBLE_CITATION.sub(lambda found: found[0] if found[0] in answers else "", text)
-        return within(" ".join(checked.split()), POINT_TOKENS, self._counter)
+        return truncate_words(" ".join(checked.split()), POINT_TOKENS, self._counter)
 
 
 def _notes(form: CondensedTurns, turns: Sequence[Turn]) -> list[Note]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.llm.messages import OFFLINE_INTRODUCTION
+from core.llm.token_budget import truncate_words
 from core.llm.tokens import TokenCounter
 from core.text.question_type import is_small_talk
 from core.text.sentences import sentences
@@ -53,12 +54,12 @@ def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
     if says_not_found(turn) or is_unproven(turn):
         return None
     answer = turn.assistant.content
-    asked = within(" ".join(turn.question.replace("”", '"').split()), QUESTION_TOKENS, counter)
+    asked = truncate_words(" ".join(turn.question.replace("”", '"').split()), QUESTION_TOKENS, counter)
     said = _best(statements_of(answer), Asked(turn.question))
     if not said.text and notes_in(turn.question, turn.seq):
         return None
     room = POINT_TOKENS - counter.count(asked) - counter.count(said.citation)
-    told = f"{within(said.text, max(room, LEAST_TOKENS), counter)} {said.citation}".strip()
+    told = f"{truncate_words(said.text, max(room, LEAST_TOKENS), counter)} {said.citation}".strip()
     return SummaryPoint(
         text=f"“{asked}” {told}".strip(),
         first_seq=turn.seq,
@@ -101,15 +102,6 @@ def bounded(points: Sequence[SummaryPoint], settled_seq: int, counter: TokenCoun
 def tokens_of(turn: Turn, counter: TokenCounter) -> int:
     """The tokens of a turn's question and answer."""
     return counter.count(turn.question) + counter.count(turn.assistant.content if turn.assistant else "")
-
-
-def within(text: str, tokens: int, counter: TokenCounter) -> str:
-    """The beginning of a text in so many tokens, up to the end of a word."""
-    said = text.split(" ")
-    while (size := counter.count(text)) > tokens and len(said) > 1:
-        said = said[: max(1, min(len(said) - 1, len(said) * tokens // size))]
-        text = " ".join(said) + " …"
-    return text
 
 
 def _best(statements: Sequence[Statement], asked: Asked) -> Statement:

@@ -9,7 +9,7 @@ import pytest
 import tiktoken
 
 from core.llm import tokens
-from core.llm.tokens import SPLIT_PATTERN, TiktokenCounter, beginning, load_encoding, read_ranks
+from core.llm.tokens import SPLIT_PATTERN, TiktokenCounter, load_encoding, read_ranks
 
 RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -82,14 +82,3 @@ def test_all_counters_share_one_encoding(monkeypatch: pytest.MonkeyPatch) -> Non
     TiktokenCounter().warm()
     monkeypatch.setattr(tokens, "read_ranks", lambda: pytest.fail("the ranks are read twice"))
     assert TiktokenCounter().count("warmed by another counter") > 0
-
-
-@pytest.mark.parametrize("tokens", [-3, 0, 1, 7, 40, 10_000])
-def test_a_beginning_is_one_and_fits(tokens: int) -> None:
-    counter = TiktokenCounter()
-    text = "Der Hafenmeister öffnet um sieben; 港 opens at 07:00. " * 40
-    kept = beginning(text, tokens, counter)
-    assert text.startswith(kept)
-    assert counter.count(kept) <= max(tokens, 0)
-    assert (kept == text) == (counter.count(text) <= tokens)
-    assert tokens < 7 or counter.count(kept) >= min(tokens, counter.count(text)) // 2
