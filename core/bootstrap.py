@@ -15,7 +15,7 @@ from core.documents.service import DocumentLibrary
 from core.documents.stores import Stores
 from core.documents.text_extraction import TextReader
 from core.documents.worker import LOCAL, REMOTE, Worker
-from core.extraction import Extractor
+from core.extraction.sandbox import Extractor
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
 from core.llm.embeddings import OpenAIEmbedder, build_embedder

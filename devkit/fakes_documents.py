@@ -16,7 +16,7 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import TextReader
 from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
-from core.extraction import Extraction
+from core.extraction.sandbox import Extraction
 from core.infra.sqlite import Database
 from core.models import Document, Hit, Page, Passage, Progress
 from core.storage.folder import FolderBlobStore

@@ -12,7 +12,7 @@ from rich.progress import track
 
 from core.documents.passages import split_pages
 from core.errors import OrcError
-from core.extraction import Extractor
+from core.extraction.sandbox import Extractor
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex

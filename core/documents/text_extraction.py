@@ -16,7 +16,7 @@ from core.ocr.ports import Ocr
 from core.ocr.service import OcrOutcome, add_ocr
 
 if TYPE_CHECKING:
-    from core.extraction import Extraction
+    from core.extraction.sandbox import Extraction
     from core.llm.tokens import TokenCounter
 
 NO_TEXT = "no_text"

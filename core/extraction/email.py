@@ -1,18 +1,39 @@
-"""A mail as a document: its headers, its body, the names of what is attached."""
+"""Mail, as EML or MSG (a mail saved by Outlook): headers, body and the names of attachments."""
 
+import struct
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.policy import compat32
+from email.utils import format_datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.errors import UnsupportedDocument
-from core.extraction.encoding import decode
+from core.extraction.errors import unreadable
 from core.extraction.html import to_text
 from core.extraction.pages import Reading, Unit, fit
+from core.extraction.text import decode
+
+# The libraries that only MSG needs are imported when one is read.
+if TYPE_CHECKING:
+    from olefile import OleFileIO
+
+_PREFERRED = ("text/plain", "text/html")
+
+# Properties of an MSG file, by id.
+_SUBJECT, _TO, _COPY = "0037", "0E04", "0E03"
+_SENDER_NAME, _SENDER_ADDRESSES = "0C1A", ("5D01", "0C1F")
+_BODY, _HTML, _RTF = "1000", "1013", "1009"
+_FILE_NAMES = ("3707", "3704", "3001")
+_SENT, _DELIVERED = 0x0039, 0x0E06
+_TABLE = "__properties_version1.0"
+_TIME = 0x0040
+_HEAD_BYTES = 32
+_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 class Letter(NamedTuple):
@@ -44,13 +65,7 @@ def units(letter: Letter) -> Iterator[Unit]:
     return fit(Unit("\n\n".join(filter(None, parts)), " ".join(letter.subject.split())))
 
 
-_TELLING = 200
-"""Bytes that the detector of encodings needs: of fewer it makes Chinese."""
-
-_PREFERRED = ("text/plain", "text/html")
-
-
-def read(source: Path) -> Reading:
+def read_eml(source: Path) -> Reading:
     """Headers and body; of several forms of the body the plain one, unless it is empty."""
     # The newer policy parses each header on access, and raises whatever it likes for odd ones.
     message = message_from_bytes(source.read_bytes(), policy=compat32)
@@ -139,8 +154,8 @@ def _with_charset(content: bytes, charset: str) -> str:
     except (LookupError, ValueError):
         pass
     try:
-        return content.decode("utf-8") if len(content) < _TELLING else decode(content)
-    except (UnsupportedDocument, ValueError):
+        return decode(content)
+    except UnsupportedDocument:
         return content.decode("cp1252", errors="replace")
 
 
@@ -160,3 +175,104 @@ def _decoded(value: str) -> str:
     return "".join(
         part if isinstance(part, str) else _with_charset(part, charset or "") for part, charset in parts
     )
+
+
+def read_msg(source: Path) -> Reading:
+    """Headers and body, the plain one if there is one."""
+    from olefile import OleFileIO
+
+    with OleFileIO(str(source)) as file:
+        if not file.exists(_TABLE):
+            raise unreadable("corrupt")
+        message = _Properties(file, "")
+        letter = Letter(
+            subject=message.text(_SUBJECT),
+            sender=_msg_sender(message),
+            to=message.text(_TO),
+            copy=message.text(_COPY),
+            date=message.sent(),
+            body=_msg_body(message),
+            attachments=[_first(folder, _FILE_NAMES) for folder in message.attachments()],
+        )
+    return Reading(units(letter))
+
+
+class _Properties:
+    """The properties of a message or of one of its attachments, by id as four hexadecimal digits."""
+
+    def __init__(self, file: "OleFileIO[str]", folder: str) -> None:
+        self._file = file
+        self._folder = folder
+
+    def text(self, number: str) -> str:
+        """A text property; older files have it in some code page."""
+        wide = self._stream(f"__substg1.0_{number}001F")
+        if wide is not None:
+            return wide.decode("utf-16-le", errors="replace").rstrip("\0")
+        return _decode_text(self._stream(f"__substg1.0_{number}001E") or b"")
+
+    def content(self, number: str) -> bytes:
+        """A property of bytes."""
+        return self._stream(f"__substg1.0_{number}0102") or b""
+
+    def sent(self) -> str:
+        """When it was sent, or else delivered, in the form of a mail's header; UTC."""
+        table = self._stream(_TABLE) or b""
+        rows = table[_HEAD_BYTES : len(table) - (len(table) - _HEAD_BYTES) % 16]
+        times = {number: value for kind, number, value in struct.iter_unpack("<HH4xQ", rows) if kind == _TIME}
+        ticks = times.get(_SENT) or times.get(_DELIVERED)
+        try:
+            return format_datetime(_EPOCH + timedelta(microseconds=ticks // 10)) if ticks else ""
+        except OverflowError:
+            return ""
+
+    def attachments(self) -> Iterator["_Properties"]:
+        for path in self._file.listdir(streams=False, storages=True):
+            if len(path) == 1 and path[0].startswith("__attach_version1.0_"):
+                yield _Properties(self._file, path[0] + "/")
+
+    def _stream(self, name: str) -> bytes | None:
+        path = self._folder + name
+        if not self._file.exists(path):
+            return None
+        with self._file.openstream(path) as stream:
+            content = bytes(stream.read())
+        if len(content) < self._file.get_size(path):
+            raise unreadable("corrupt")  # the file was cut off, and olefile makes do with what is there
+        return content
+
+
+def _msg_sender(message: _Properties) -> str:
+    """Name and address; inside one organization the address may be no mail address."""
+    name, address = message.text(_SENDER_NAME), _first(message, _SENDER_ADDRESSES)
+    if "@" not in address or address == name:
+        return name or address
+    return f"{name} <{address}>".strip()
+
+
+def _msg_body(message: _Properties) -> str:
+    if (body := message.text(_BODY)).strip():
+        return body
+    if (html := message.text(_HTML) or _decode_text(message.content(_HTML))).strip():
+        return to_text(html)
+    packed = message.content(_RTF)
+    return _rtf_text(packed) if packed else ""
+
+
+def _rtf_text(packed: bytes) -> str:
+    from compressed_rtf import decompress
+
+    from core.extraction.rtf import to_text as rtf_to_text
+
+    return rtf_to_text(decompress(packed)).replace("\f", "\n")
+
+
+def _first(properties: _Properties, numbers: tuple[str, ...]) -> str:
+    return next((text for number in numbers if (text := properties.text(number)).strip()), "")
+
+
+def _decode_text(content: bytes) -> str:
+    try:
+        return decode(content).rstrip("\0")
+    except UnsupportedDocument:
+        return content.decode("latin-1")

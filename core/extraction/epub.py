@@ -8,11 +8,11 @@ from urllib.parse import unquote
 from lxml.etree import XMLSyntaxError, _Element
 
 from core.errors import UnsupportedDocument
-from core.extraction.encoding import decode
 from core.extraction.errors import unreadable
 from core.extraction.html import parse
 from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import Reading, Unit, fit
+from core.extraction.text import decode
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

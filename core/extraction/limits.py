@@ -1,4 +1,8 @@
-"""What the child process may use, set by itself before it looks at the file."""
+"""Resource limits that a child process sets for itself before it opens a file.
+
+As a program, sets them and becomes another program:
+python -m core.extraction.limits MEMORY SECONDS PROGRAM ...
+"""
 
 import math
 import os
@@ -7,19 +11,21 @@ from contextlib import suppress
 from pathlib import Path
 
 NICENESS = 5
-"""Answers go first, but people wait for uploads too."""
+"""Answers have priority, but people wait for uploads too."""
+NOT_STARTED = 127
+"""The exit code if the program cannot be started, as in shells."""
 
 
 def confine(memory_bytes: int, seconds: float) -> None:
-    """Cap memory above what the interpreter has now, processor time, and core dumps.
+    """Limit memory (beyond what the interpreter uses now), CPU time and core dumps.
 
-    The parent's clock is the real limit on time; this one also ends a child whose parent is gone.
+    The parent's clock is the real time limit; this one also ends a child whose parent has died.
     """
     if sys.platform == "win32":
         return
     import resource
 
-    _give_way()
+    _lower_priority()
     processor = math.ceil(seconds) + 1
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (processor, processor + 1))
@@ -29,7 +35,7 @@ def confine(memory_bytes: int, seconds: float) -> None:
 
 
 def forbid_files() -> None:
-    """From here on no file can grow. Comes after the imports, which may write their bytecode."""
+    """From now on no file can grow. Call it after the imports, which may write bytecode."""
     if sys.platform == "win32":
         return
     import resource
@@ -37,9 +43,9 @@ def forbid_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     os.nice(NICENESS)
-    with suppress(OSError):  # Linux may share out the processor by session first, and we lead our own
+    with suppress(OSError):  # Linux may schedule by session first, and this process leads its own
         Path("/proc/self/autogroup").write_text(str(NICENESS))
 
 
@@ -48,3 +54,17 @@ def _address_space() -> int:
 
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     return pages * resource.getpagesize()
+
+
+def main() -> None:
+    memory_bytes, seconds, *command = sys.argv[1:]
+    confine(int(memory_bytes), float(seconds))
+    forbid_files()
+    try:
+        os.execv(command[0], command)
+    except OSError:
+        os._exit(NOT_STARTED)
+
+
+if __name__ == "__main__":
+    main()

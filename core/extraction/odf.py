@@ -1,17 +1,29 @@
-"""What OpenDocument files have in common: the package, and text with its tables."""
+"""OpenDocument: ODT by page or heading, ODP by slide, ODS by sheet."""
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 from lxml.etree import _Element
 
 from core.extraction.errors import unreadable
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import SOFT_BREAK, Block, has_break, render_rows
+from core.extraction.pages import (
+    SOFT_BREAK,
+    Block,
+    Reading,
+    Unit,
+    has_break,
+    paged_units,
+    render_rows,
+    sheet_units,
+)
+from core.extraction.spreadsheets import MAX_COLUMNS as MAX_SHEET_COLUMNS
+from core.extraction.spreadsheets import show_number
 
 CONTENT, STYLES = "content.xml", "styles.xml"
 MAX_HEADING = 200
-MAX_COLUMNS = 63
+MAX_TABLE_COLUMNS = 63
 MAX_SPACES = 1000
 _MANIFEST = "META-INF/manifest.xml"
 _PARAGRAPHS = frozenset({"p", "h"})
@@ -19,6 +31,8 @@ _LITERALS = {"tab": "\t", "line-break": "\n", "soft-page-break": SOFT_BREAK}
 _UNSEEN = frozenset(
     {"tracked-changes", "annotation", "annotation-end", "ruby-text", "note-citation", "forms", ""}
 )
+_UNSEEN_SHAPES = frozenset({"page-number", "date-time", "footer", "header"})
+_MIDNIGHT = "T00:00:00"
 _ASIDE = frozenset({"note", "frame", "custom-shape", "rect", "g"})
 _ROW_GROUPS = frozenset({"table-rows", "table-row-group", "table-header-rows"})
 
@@ -133,10 +147,103 @@ def rows(table: _Element) -> Iterator[_Element]:
 def _cells(row: _Element) -> Iterator[_Element]:
     for cell in row.iterfind("{*}*"):
         if local(cell) in {"table-cell", "covered-table-cell"}:
-            yield from [cell] * min(repeated(cell, "number-columns-repeated"), MAX_COLUMNS)
+            yield from [cell] * min(repeated(cell, "number-columns-repeated"), MAX_TABLE_COLUMNS)
 
 
 def repeated(element: _Element, name: str) -> int:
     """How often the element stands for itself, by the attribute of this name; at least once."""
     value = attribute(element, name) or ""
     return max(int(value), 1) if value.isdecimal() and len(value) < 10 else 1
+
+
+def read_odt(source: Path, memory_bytes: int) -> Reading:
+    """Body text with tables, text boxes and notes in place; running headers once, at the end."""
+    package = open_package(source, memory_bytes)
+    body = read_body(package, "text")
+    styles = package.root(STYLES)
+    edges = Edges(package.root(CONTENT), styles)
+    return Reading(paged_units(list(blocks(body, edges)), _running_lines(styles)))
+
+
+def _running_lines(styles: _Element | None) -> list[str]:
+    """The distinct lines of headers and footers that say something."""
+    lines: dict[str, None] = {}
+    for container in [] if styles is None else styles.iterfind("{*}master-styles/{*}master-page/{*}*"):
+        lines.update((line.strip(), None) for line in plain(container).splitlines())
+    return [line for line in lines if any(character.isalpha() for character in line)]
+
+
+def read_odp(source: Path, memory_bytes: int) -> Reading:
+    """The slides in their order, each with its tables and speaker notes."""
+    body = read_body(open_package(source, memory_bytes), "presentation")
+    slides = list(body.iterfind("{*}page"))
+    if not slides:
+        raise unreadable("empty")
+    return Reading((_slide(slide) for slide in slides), len(slides))
+
+
+def _slide(slide: _Element) -> Unit:
+    lines = [plain(child) for child in slide if local(child) != "notes" and not _is_unseen_shape(child)]
+    lines += [f"Notes: {said}" for notes in slide.iterfind("{*}notes") if (said := _said(notes))]
+    return Unit("\n".join(filter(None, lines)), _title(slide))
+
+
+def _said(notes: _Element) -> str:
+    return "\n".join(filter(None, (plain(child) for child in notes if not _is_unseen_shape(child))))
+
+
+def _is_unseen_shape(shape: _Element) -> bool:
+    return attribute(shape, "class") in _UNSEEN_SHAPES
+
+
+def _title(slide: _Element) -> str:
+    titles = (plain(shape) for shape in slide if attribute(shape, "class") == "title")
+    return " ".join(next(titles, "").split())
+
+
+def read_ods(source: Path, memory_bytes: int) -> Reading:
+    """The values as the file last showed them: results, not formulas."""
+    body = read_body(open_package(source, memory_bytes), "spreadsheet")
+    sheets = list(body.iterfind("{*}table"))
+    if not sheets:
+        raise unreadable("empty")
+    return Reading(
+        chain.from_iterable(
+            sheet_units(_sheet_rows(sheet), attribute(sheet, "name") or "") for sheet in sheets
+        )
+    )
+
+
+def _sheet_rows(sheet: _Element) -> Iterator[list[str]]:
+    """Empty rows once: a file has a million of them below its last."""
+    for row in rows(sheet):
+        cells = _sheet_row(row)
+        yield from repeat(cells, repeated(row, "number-rows-repeated") if any(cells) else 1)
+
+
+def _sheet_row(row: _Element) -> list[str]:
+    cells: list[str] = []
+    for cell in row:
+        if local(cell) in {"table-cell", "covered-table-cell"} and len(cells) < MAX_SHEET_COLUMNS:
+            room = MAX_SHEET_COLUMNS - len(cells)
+            cells += [_value(cell)] * min(repeated(cell, "number-columns-repeated"), room)
+    return cells
+
+
+def _value(cell: _Element) -> str:
+    """The value as in the other spreadsheets: exact numbers, ISO dates; anything else as it is shown."""
+    kind = attribute(cell, "value-type")
+    if kind == "date":
+        return (attribute(cell, "date-value") or "").removesuffix(_MIDNIGHT).replace("T", " ")
+    if kind == "boolean":
+        return (attribute(cell, "boolean-value") or "").upper()
+    if kind in {"float", "percentage"}:
+        return _number(attribute(cell, "value") or "", kind == "percentage") or plain(cell)
+    return plain(cell)
+
+
+def _number(value: str, is_share: bool) -> str:
+    try:
+        return show_number(float(value), is_share=is_share)
+    except ValueError:
+        return ""

@@ -102,6 +102,13 @@ def pack(lines: Iterable[str], label: str = "") -> Iterator[Unit]:
         yield from fit(Unit("\n".join(held), label))
 
 
+def sheet_units(rows: Iterable[Sequence[str]], name: str) -> Iterator[Unit]:
+    """The rows of a sheet in units labelled with its name; one empty unit if it has no text."""
+    units = pack(filter(None, render_rows(rows)), name)
+    yield next(units, Unit("", name))
+    yield from units
+
+
 def _cut(text: str, start: int, end: int) -> int:
     earliest = start + (end - start) // 2
     for mark in ("\n\n", "\n", " "):

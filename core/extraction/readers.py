@@ -1,6 +1,5 @@
-"""The reader of each format, imported when it is needed: most cost more to load than a file takes to read."""
+"""The reader of each format, imported on use: loading most libraries takes longer than reading a file."""
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -12,27 +11,27 @@ from core.extraction.sniffing import Format
 
 
 class _Reader(NamedTuple):
-    """A function of a module of this package; `measured` where it wants to know how much memory it has."""
+    """A function in a module of this package; `takes_memory` if its argument is the memory limit too."""
 
     module: str
     function: str = "read"
-    measured: bool = False
+    takes_memory: bool = False
 
 
 _IMAGE = _Reader("images")
 _READERS = {
     Format.PDF: _Reader("pdf"),
-    Format.DOCX: _Reader("docx", measured=True),
-    Format.PPTX: _Reader("pptx", measured=True),
-    Format.XLSX: _Reader("xlsx"),
-    Format.XLS: _Reader("xls"),
-    Format.ODT: _Reader("odt", measured=True),
-    Format.ODP: _Reader("odp", measured=True),
-    Format.ODS: _Reader("ods", measured=True),
+    Format.DOCX: _Reader("docx", takes_memory=True),
+    Format.PPTX: _Reader("pptx", takes_memory=True),
+    Format.XLSX: _Reader("spreadsheets", "read_xlsx"),
+    Format.XLS: _Reader("spreadsheets", "read_xls"),
+    Format.ODT: _Reader("odf", "read_odt", takes_memory=True),
+    Format.ODP: _Reader("odf", "read_odp", takes_memory=True),
+    Format.ODS: _Reader("odf", "read_ods", takes_memory=True),
     Format.RTF: _Reader("rtf"),
-    Format.EPUB: _Reader("epub", measured=True),
-    Format.EML: _Reader("email"),
-    Format.MSG: _Reader("msg"),
+    Format.EPUB: _Reader("epub", takes_memory=True),
+    Format.EML: _Reader("email", "read_eml"),
+    Format.MSG: _Reader("email", "read_msg"),
     Format.HTML: _Reader("html"),
     Format.MARKDOWN: _Reader("text", "read_markdown"),
     Format.TEXT: _Reader("text", "read_text"),
@@ -47,13 +46,10 @@ _READERS = {
 
 
 def open_file(file_format: Format, source: Path, memory_bytes: int) -> Reading:
-    """Begin to read a file of this format; whatever the reader raises comes through."""
-    if file_format is Format.XLSX:
-        # openpyxl would load numpy for nothing, and numpy ends the process where memory is short
-        sys.modules["numpy"] = None  # type: ignore[assignment]
+    """Start reading a file of this format. Exceptions of the reader are not translated."""
     reader = _READERS[file_format]
     function = getattr(import_module(f"core.extraction.{reader.module}"), reader.function)
     read: Callable[[Path], Reading] = (
-        partial(function, memory_bytes=memory_bytes) if reader.measured else function
+        partial(function, memory_bytes=memory_bytes) if reader.takes_memory else function
     )
     return read(source)

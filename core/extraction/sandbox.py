@@ -11,16 +11,43 @@ from pathlib import Path
 
 from core.errors import DocumentRejected
 from core.extraction.errors import unreadable
-from core.extraction.models import Extraction
+from core.extraction.pages import count_letters
 from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
 from core.extraction.subprocesses import MODULE, Children, send
 from core.extraction.word_boxes import BOX_BYTES
-from core.models import Page, Progress
+from core.models import Page, Progress, Record
 
 MAX_CHARACTERS = 20_000_000
 MAX_PAGES = 50_000
 
+_WORKER = (*MODULE[1:], "core.extraction.child")
+MIN_PDF_LETTERS = 16
+"""A PDF with fewer letters is a scan with a stray stamp or page number."""
+
 _log = logging.getLogger(__name__)
+
+
+class Extraction(Record):
+    """The pages of one file in their order; a page without usable text has the text ""."""
+
+    pages: list[Page]
+    media_type: str
+    sha256: str
+
+    @property
+    def pages_without_text(self) -> int:
+        return sum(not page.text for page in self.pages)
+
+    @property
+    def has_text(self) -> bool:
+        """False where the file opened but holds nothing to search: it needs OCR."""
+        wanted = MIN_PDF_LETTERS if self.media_type == "application/pdf" else 1
+        found = 0
+        for page in self.pages:
+            found += count_letters(page.text)
+            if found >= wanted:
+                return True
+        return False
 
 
 class Collector:
@@ -68,11 +95,6 @@ class Collector:
             self._progress(number, total if isinstance(total, int) else 0, "Reading the text")
 
 
-_WORKER = (*MODULE[1:], "core.extraction.child")
-
-_log_sandbox = logging.getLogger(__name__)
-
-
 class Extractor:
     """Reads files, at most `processes` at a time, each within `seconds` and `memory_bytes`."""
 
@@ -116,12 +138,12 @@ class Extractor:
                 raise unreadable("too_slow") from None
             raise
         except GarbageOutput as error:
-            _log_sandbox.warning("extraction.garbage reason=%s", error)
+            _log.warning("extraction.garbage reason=%s", error)
             raise unreadable("corrupt") from error
         if collector.rejection is not None:
             raise collector.rejection
         if not collector.media_type:
-            _log_sandbox.warning("extraction.child_died returncode=%s", returncode)
+            _log.warning("extraction.child_died returncode=%s", returncode)
             raise self._children.death(returncode)
 
     def _request(self, source: Path, file_name: str) -> bytes:

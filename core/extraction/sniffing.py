@@ -1,4 +1,4 @@
-"""The formats that are read, and the names that files of each may have."""
+"""Recognises the format of a file from its name and content; refuses what does not fit."""
 
 import mmap
 import re
@@ -112,7 +112,7 @@ _FOLDERS = {
 _DECLARED = {package.value: package for package in PACKAGES}
 
 
-def inspect(source: Path, memory_bytes: int) -> Format | None:
+def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
     """The document format inside, or None for another kind of archive.
 
     Raises UnreadableDocument for a damaged or locked archive and for one that unpacks to too much. The
@@ -125,9 +125,9 @@ def inspect(source: Path, memory_bytes: int) -> Format | None:
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise unreadable("corrupt") from error
     if kind is None:
-        kind = next((_FOLDERS[folder] for folder in _FOLDERS if _holds(members, folder)), None)
+        kind = next((_FOLDERS[folder] for folder in _FOLDERS if _has_member(members, folder)), None)
     if kind is not None:
-        _check(members, memory_bytes)
+        _check_size(members, memory_bytes)
     return kind
 
 
@@ -141,11 +141,11 @@ def _declared(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> Forma
     return None
 
 
-def _holds(members: list[zipfile.ZipInfo], folder: str) -> bool:
+def _has_member(members: list[zipfile.ZipInfo], folder: str) -> bool:
     return any(member.filename.lstrip("/").startswith(folder) for member in members)
 
 
-def _check(members: list[zipfile.ZipInfo], memory_bytes: int) -> None:
+def _check_size(members: list[zipfile.ZipInfo], memory_bytes: int) -> None:
     if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
         raise unreadable("encrypted")
     unpacked = sum(member.file_size for member in members)
@@ -221,7 +221,7 @@ def sniff(source: Path, file_name: str, memory_bytes: int) -> Format:
     found = _recognise(head)
     if named in IMAGES:
         return _image(named, head, found)
-    _check_sniffing(source, named, head, found, memory_bytes)
+    _check_content(source, named, head, found, memory_bytes)
     return named
 
 
@@ -229,7 +229,7 @@ def _recognise(head: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
 
 
-def _check_sniffing(source: Path, named: Format, head: bytes, found: str | None, memory_bytes: int) -> None:
+def _check_content(source: Path, named: Format, head: bytes, found: str | None, memory_bytes: int) -> None:
     if named is Format.PDF:
         if b"%PDF-" not in head:
             raise _no_pdf(found, head)
@@ -265,9 +265,9 @@ def _as_markup(head: bytes) -> str | None:
 
 
 def _check_package(source: Path, named: Format, found: str | None, memory_bytes: int) -> None:
-    if found == _COMPOUND and _holds_sniffing(source, _LOCKED_STREAM):
+    if found == _COMPOUND and _has_stream(source, _LOCKED_STREAM):
         raise unreadable("encrypted")
-    inside = inspect(source, memory_bytes) if found == _ZIP else None
+    inside = inspect_archive(source, memory_bytes) if found == _ZIP else None
     if inside is None:
         raise _contradiction(named, found)
     if inside is not named:
@@ -276,18 +276,18 @@ def _check_package(source: Path, named: Format, found: str | None, memory_bytes:
 
 def _check_compound(source: Path, named: Format, head: bytes, found: str | None, memory_bytes: int) -> None:
     if found != _COMPOUND:
-        inside = inspect(source, memory_bytes) if found == _ZIP else None
+        inside = inspect_archive(source, memory_bytes) if found == _ZIP else None
         raise _contradiction(named, f"a .{inside.name.lower()} file" if inside else found or _as_markup(head))
-    if _holds_sniffing(source, _LOCKED_STREAM):
+    if _has_stream(source, _LOCKED_STREAM):
         raise unreadable("encrypted")
-    kinds = [kind for stream, kind in _STREAMS.items() if _holds_sniffing(source, stream)]
+    kinds = [kind for stream, kind in _STREAMS.items() if _has_stream(source, stream)]
     if not kinds:
         raise unreadable("corrupt")
     if f"a .{named.name.lower()} file" not in kinds:
         raise _contradiction(named, kinds[0])
 
 
-def _holds_sniffing(source: Path, stream: str) -> bool:
+def _has_stream(source: Path, stream: str) -> bool:
     """Whether a compound file names this stream; the directory has names as UTF-16."""
     with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return content.find(f"{stream}\0".encode("utf-16-le")) >= 0

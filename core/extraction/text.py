@@ -1,11 +1,13 @@
-"""Plain text and Markdown."""
+"""Plain text, Markdown and CSV; and text from bytes in an unknown encoding."""
 
+import codecs
 import csv
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.extraction.encoding import decode
+from core.errors import UnsupportedDocument
 from core.extraction.errors import unreadable
 from core.extraction.pages import Block, Reading, Unit, by_heading, count_letters, fit, pack, render_rows
 
@@ -13,6 +15,22 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")
 _UNDERLINED = re.compile(r" {0,3}[^\s|>\-#].*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+_DELIMITERS = ",;\t|"
+_SAMPLE_ROWS = 20
+_MAX_FIELD = 2**31 - 1
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+DETECTABLE_BYTES, RELIABLE_BYTES = 12, 200
+"""Texts shorter than these have too little for the detector to guess from, or to be trusted."""
+_SAMPLE_BYTES = 4096
+_LATIN_WORD = re.compile(r"[^\W\d_]*[a-z][^\W\d_]*")
+_CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def read_text(source: Path) -> Reading:
@@ -53,11 +71,6 @@ def _heading(previous: str, line: str, following: str) -> str:
     return line.strip() if underlined else ""
 
 
-_DELIMITERS = ",;\t|"
-_SAMPLE_ROWS = 20
-_MAX_FIELD = 2**31 - 1
-
-
 def read_csv(source: Path) -> Reading:
     """The rows, in parts of a citable size."""
     csv.field_size_limit(_MAX_FIELD)
@@ -80,3 +93,58 @@ def _delimiter(sample: list[str]) -> str:
         if score > best_score:
             best, best_score = delimiter, score
     return best
+
+
+def decode(data: bytes) -> str:
+    """The text in its most likely encoding. Raises UnsupportedDocument for bytes that are no text."""
+    text = _unicode(data)
+    if text is None:
+        text = _legacy(data)
+    if text is None or len(_CONTROL.findall(text[:100_000])) > 0.05 * min(len(text), 100_000):
+        raise UnsupportedDocument("The file is not text, although its name says so. Upload a text file.")
+    return text
+
+
+def _unicode(data: bytes) -> str | None:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    encoding = _unmarked_wide(data[:_SAMPLE_BYTES]) or "utf-8"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _unmarked_wide(sample: bytes) -> str | None:
+    """UTF-16 or UTF-32 without a byte order mark, told by where the zero bytes stand."""
+    zeros = [sample[place::4].count(0) * 4 > len(sample) * 0.6 for place in range(4)]
+    patterns = {
+        (True, True, True, False): "utf-32-be",
+        (False, True, True, True): "utf-32-le",
+        (True, False, True, False): "utf-16-be",
+        (False, True, False, True): "utf-16-le",
+    }
+    return patterns.get((zeros[0], zeros[1], zeros[2], zeros[3]))
+
+
+def _legacy(data: bytes) -> str | None:
+    """The text in the detector's guess; in cp1252 if the text is too short to tell and the guess odd."""
+    from chardet import EncodingEra, detect
+
+    eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO | EncodingEra.DOS
+    if len(data) >= DETECTABLE_BYTES:
+        encoding = detect(data, encoding_era=eras)["encoding"]
+        text = data.decode(encoding, errors="replace") if encoding else None
+        if text is None or len(data) >= RELIABLE_BYTES or not _mixes_scripts(text):
+            return text
+    return data.decode("cp1252", errors="replace")
+
+
+def _mixes_scripts(text: str) -> bool:
+    """Whether a word has Latin and other letters, as words in the wrong encoding have."""
+    return any(len({_script(letter) for letter in word}) > 1 for word in _LATIN_WORD.findall(text))
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]

@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import Field
 
 from core.errors import InvalidInput, OrcError
-from core.extraction.models import Extraction
 from core.extraction.pages import clean, count_letters
+from core.extraction.sandbox import Extraction
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.models import Page, Progress, Record

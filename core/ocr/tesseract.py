@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.errors import DeadlineExceeded, DependencyDown, Unavailable
+from core.extraction.limits import NOT_STARTED
 from core.extraction.subprocesses import MODULE, Children
 from core.extraction.word_boxes import CJK
 from core.ocr.ports import DAMAGED, Found, OcrPage
 from core.ocr.rasterize import Renderer
-from core.ocr.rasterize_child import Picture
-from core.ocr.rasterize_pdf import DPI
-from core.ocr.rlimit_exec import NOT_STARTED
+from core.ocr.rasterize_child import DPI, Picture
 
 _COLUMNS = 12
 _WORD_LEVEL = "5"
@@ -71,7 +70,7 @@ def _joined(words: list[str]) -> str:
 
 PAGE_SECONDS = 60.0
 
-_CONFINED = (*MODULE, "core.ocr.rlimit_exec")
+_CONFINED = (*MODULE, "core.extraction.limits")
 _ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}
 """Several pages at a time make better use of the processors than several threads on one."""
 

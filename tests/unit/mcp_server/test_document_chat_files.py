@@ -13,7 +13,7 @@ from pypdf import PdfReader
 
 from core.documents.scope import Scope
 from core.errors import DependencyDown
-from core.extraction import Extraction
+from core.extraction.sandbox import Extraction
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
 from core.llm.errors import ModelMisconfigured

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.analysis.document_context import DocumentContext
 from core.analysis.extractive import analyse_page
 from core.analysis.models import EXTRACTIVE, PageAnalysis
-from core.extraction import Extractor
+from core.extraction.sandbox import Extractor
 from core.grounding.quotes import locate
 from core.models import Page
 from core.text.sentences import sentences

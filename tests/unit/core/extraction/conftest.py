@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.extraction import Extraction, Extractor
+from core.extraction.sandbox import Extraction, Extractor
 from tests.unit.core.extraction.samples import Read
 
 

@@ -10,12 +10,13 @@ from core.errors import UnreadableDocument, UnsupportedDocument
 from tests.unit.core.extraction.samples import Read, pdf
 
 
-def image(form: str, *, frames: int = 1) -> bytes:
+def image(form: str, *, frames: int = 1, **options: bool) -> bytes:
     buffer = io.BytesIO()
     pictures = [Image.new("L", (40, 30), shade) for shade in range(frames)]
-    pictures[0].save(
-        buffer, form, **({"save_all": True, "append_images": pictures[1:]} if frames > 1 else {})
-    )
+    if frames > 1:
+        pictures[0].save(buffer, form, save_all=True, append_images=pictures[1:], **options)
+    else:
+        pictures[0].save(buffer, form, **options)
     return buffer.getvalue()
 
 
@@ -47,24 +48,29 @@ async def test_each_frame_of_a_tiff_is_a_page(read: Read) -> None:
     assert len((await read("a.gif", image("GIF", frames=3))).pages) == 1
 
 
-def tiff(*directories: tuple[int, int]) -> bytes:
-    """A TIFF of empty directories: where each is, and where it says that the next one is."""
-    content = bytearray(b"II*\0" + struct.pack("<I", directories[0][0]) + bytes(200))
-    for where, following in directories:
-        struct.pack_into("<H12xI", content, where, 1, following)
-    return bytes(content)
+def with_next_frame(content: bytes, *, of_frame: int, place: int) -> bytes:
+    """A TIFF whose frame of this number, from 0, says that the next one is at `place`."""
+    changed = bytearray(content)
+    pointer = 4
+    for _ in range(of_frame + 1):
+        (directory,) = struct.unpack_from("<I", changed, pointer)
+        pointer = directory + 2 + 12 * struct.unpack_from("<H", changed, directory)[0]
+    struct.pack_into("<I", changed, pointer, place)
+    return bytes(changed)
 
 
 @pytest.mark.parametrize(
     ("content", "pages"),
     [
-        (tiff((8, 0)), 1),
-        (tiff((8, 40), (40, 8)), 2),
-        (tiff((8, 4_000_000_000)), 1),
-        (b"MM\0+" + struct.pack(">2HQQ20xQ", 8, 0, 16, 1, 0), 1),
+        (with_next_frame(image("TIFF", frames=2), of_frame=1, place=8), 2),
+        (with_next_frame(image("TIFF", frames=2), of_frame=1, place=4_000_000_000), 2),
+        (with_next_frame(image("TIFF", frames=2), of_frame=0, place=4_000_000_000), 1),
+        (image("TIFF", frames=2)[:200], 1),
+        (image("TIFF", frames=2, big_tiff=True), 2),
     ],
+    ids=["loop", "beyond the end", "first beyond the end", "cut off", "BigTIFF"],
 )
-async def test_chains_of_frames_that_lead_nowhere_end(read: Read, content: bytes, pages: int) -> None:
+async def test_broken_chains_of_tiff_frames_end(read: Read, content: bytes, pages: int) -> None:
     assert len((await read("a.tiff", content)).pages) == pages
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import DocumentRejected
-from core.extraction import Extraction, Extractor
+from core.extraction.sandbox import Extraction, Extractor
 from devkit.shared_data import SHARED, needs_shared
 
 FOLDER = SHARED / "data" / "nasty"

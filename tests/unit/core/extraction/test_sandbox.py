@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DocumentRejected, Unavailable, UnreadableDocument
-from core.extraction import Extractor
+from core.extraction.sandbox import Extractor
 from devkit.processes import children
 from tests.unit.core.extraction.samples import pdf, raw_pdf
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.extraction import Extraction, Extractor
+from core.extraction.sandbox import Extraction, Extractor
 from core.ocr.tesseract import Tesseract
 from devkit.shared_data import ROOT
 

@@ -1,0 +1,125 @@
+"""XLSX and XLS: one unit for each sheet, or several with the sheet's name if it is long."""
+
+import sys
+from collections.abc import Iterator
+from datetime import datetime, time
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.extraction.errors import unreadable
+from core.extraction.pages import Reading, Unit, sheet_units
+
+# Each library is imported by its own reader only: openpyxl alone takes a third of a second.
+if TYPE_CHECKING:
+    from openpyxl.cell.cell import Cell as XlsxCell
+    from openpyxl.cell.cell import MergedCell
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+    from xlrd.book import Book
+    from xlrd.sheet import Cell as XlsCell
+    from xlrd.sheet import Sheet
+
+MAX_COLUMNS = 16_384
+"""The limit of Excel itself."""
+
+
+def read_xlsx(source: Path) -> Reading:
+    """The values that the file last showed: results, not formulas."""
+    # openpyxl would import numpy without using it, and numpy ends the process if memory is short.
+    sys.modules["numpy"] = None  # type: ignore[assignment]
+    from openpyxl import load_workbook
+
+    file = source.open("rb")  # given a path, openpyxl refuses some extensions
+    sheets = load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets
+    if not sheets:
+        raise unreadable("empty")
+    return Reading(chain.from_iterable(_xlsx_units(sheet) for sheet in sheets))
+
+
+def read_xls(source: Path) -> Reading:
+    """The values that the file last showed: results, not formulas."""
+    import xlrd
+    from xlrd.biffh import XLRDError
+
+    try:
+        book = xlrd.open_workbook(str(source), formatting_info=True, ragged_rows=True, on_demand=True)
+    except XLRDError as error:
+        raise unreadable("encrypted" if "encrypted" in str(error) else "corrupt") from error
+    if not book.nsheets:
+        raise unreadable("empty")
+    return Reading(chain.from_iterable(_xls_units(book, index) for index in range(book.nsheets)))
+
+
+def show_number(value: float, *, is_share: bool = False) -> str:
+    """The number without rounding errors; a share as a percentage."""
+    return f"{value * 100:.10g}%" if is_share else f"{value:.15g}"
+
+
+def show_moment(value: datetime) -> str:
+    """ISO form, without the time if it is midnight."""
+    return value.date().isoformat() if value.time() == time.min else value.isoformat(" ")
+
+
+def _xlsx_units(sheet: "ReadOnlyWorksheet") -> Iterator[Unit]:
+    sheet.reset_dimensions()  # the declared size can be a million empty rows
+    rows = ([_xlsx_value(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.rows)
+    return sheet_units(rows, sheet.title)
+
+
+def _xlsx_value(cell: "XlsxCell | MergedCell") -> str:
+    """The value as people see it."""
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime):
+        return show_moment(value)
+    if isinstance(value, int | float):
+        return show_number(value, is_share="%" in (cell.number_format or ""))
+    return str(value)
+
+
+def _xls_units(book: "Book", index: int) -> Iterator[Unit]:
+    sheet = book.sheet_by_index(index)
+    yield from sheet_units(_xls_rows(book, sheet), sheet.name)
+    book.unload_sheet(index)
+
+
+def _xls_rows(book: "Book", sheet: "Sheet") -> Iterator[list[str]]:
+    for number in range(sheet.nrows):
+        yield [_xls_value(book, cell) for cell in sheet.row(number)]
+
+
+def _xls_value(book: "Book", cell: "XlsCell") -> str:
+    import xlrd
+
+    value = cell.value
+    if not isinstance(value, int | float):
+        return str(value)
+    if cell.ctype == xlrd.XL_CELL_DATE:
+        return _xls_moment(value, book)
+    if cell.ctype == xlrd.XL_CELL_NUMBER:
+        return show_number(value, is_share="%" in _xls_number_format(book, cell))
+    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+        return str(bool(value)).upper()
+    return xlrd.error_text_from_code.get(int(value), "#ERROR")
+
+
+def _xls_moment(value: float, book: "Book") -> str:
+    """A date; a time of day if the number has no day; the number itself if it is neither."""
+    from xlrd.xldate import XLDateError, xldate_as_datetime
+
+    try:
+        moment = xldate_as_datetime(value, 1 if book.datemode else 0)
+    except (XLDateError, OverflowError, ValueError):
+        return show_number(value)
+    return moment.time().isoformat() if 0 <= value < 1 else show_moment(moment)
+
+
+def _xls_number_format(book: "Book", cell: "XlsCell") -> str:
+    xf_index = cell.xf_index
+    if xf_index is None or xf_index >= len(book.xf_list):
+        return ""
+    number_format = book.format_map.get(book.xf_list[xf_index].format_key)
+    return number_format.format_str if number_format else ""
