@@ -69,7 +69,7 @@ test: install-dev install-functions install-node check
 campaigns: install-dev install-node
 	@$(BIN)/python -m pytest --campaigns --timeout 7200 --verbose tests/campaigns tests/test_contracts_catch_bugs.py
 
-bench: install-dev
+bench: install-dev install-node
 	@$(BIN)/python -m bench
 
 provision: install

@@ -3,8 +3,8 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -29,6 +29,8 @@ class Report:
     load_before: float
     load_after: float
     seconds: float
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> str:
         """The report with its raw turn times."""
@@ -44,6 +46,8 @@ class Report:
             },
             "seconds": round(self.seconds, 1),
             "figures": figures,
+            "left_out": dict(self.left_out),
+            "failed": dict(self.failed),
             "long_conversation_ms": self.turn_times,
         }
         return json.dumps(content, indent=2) + "\n"
@@ -51,16 +55,25 @@ class Report:
     def as_table(self) -> Table:
         """The figures by group, with targets and whether they are met."""
         title = f"Orc on Python {platform.python_version()}, {os.cpu_count()} cores"
-        table = Table(title=title, box=SIMPLE_HEAD, show_edge=False)
-        table.add_column("", no_wrap=True)
-        for heading in ("median", "p95", "x bare", "samples", "target", ""):
-            table.add_column(heading, justify="right", no_wrap=True)
-        for group, figures in groupby(self.figures, key=lambda figure: figure.group):
-            table.add_row(f"[bold]{group}[/]")
-            for figure in figures:
-                table.add_row(*_cells(figure))
-            table.add_section()
-        return table
+        return as_table(sorted(self.figures, key=lambda figure: self._groups.index(figure.group)), title)
+
+    @property
+    def _groups(self) -> list[str]:
+        return list(dict.fromkeys(figure.group for figure in self.figures))
+
+
+def as_table(figures: Sequence[Figure], title: str | None = None) -> Table:
+    """The figures by group, with targets and whether they are met."""
+    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False)
+    table.add_column("", no_wrap=True)
+    for heading in ("median", "p95", "x bare", "samples", "target", ""):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for group, members in groupby(figures, key=lambda figure: figure.group):
+        table.add_row(f"[bold]{group}[/]")
+        for figure in members:
+            table.add_row(*_cells(figure))
+        table.add_section()
+    return table
 
 
 def busy_warning(load: float) -> str | None:
@@ -75,7 +88,8 @@ def write(report: Report, path: Path) -> None:
     """Write the JSON to `path`, and the plot next to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(report.as_json(), encoding="utf-8")
-    path.with_suffix(".svg").write_text(plot(report.turn_times), encoding="utf-8")
+    if report.turn_times:
+        path.with_suffix(".svg").write_text(plot(report.turn_times), encoding="utf-8")
 
 
 def plot(times: Sequence[float]) -> str:

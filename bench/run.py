@@ -1,9 +1,12 @@
-"""One whole run: everything in turn, with its progress shown."""
+"""One whole run: part by part, each printed and written to disk as soon as it is measured."""
 
 import asyncio
+import logging
 import os
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -17,72 +20,79 @@ from bench.deployment import Stage, clean_surroundings, set_up
 from bench.ingesting import measure_analysis, measure_ingestion
 from bench.latency import measure_first_token, measure_growth
 from bench.plan import CLIENTS, EARLY_CONVERSATIONS, Plan
-from bench.report import Report
+from bench.report import Report, as_table
 from bench.searching import measure_search
 from bench.startup import measure_import, start_and_stop, starts
 from bench.statistics import Figure, summary
 from bench.telemetry_overhead import measure_telemetry
 from bench.turns import measure_latency, measure_throughput
+from devkit.errors import NotInstalled
 
 LATENCY_KINDS = 4
+OnProgress = Callable[[Report], None]
+
+logger = logging.getLogger(__name__)
 
 
-def measure(plan: Plan, console: Console) -> Report:
-    """Start the product, measure it by the plan and stop it."""
-    started, load = time.perf_counter(), os.getloadavg()[0]
+def measure(plan: Plan, console: Console, on_progress: OnProgress = lambda _: None) -> Report:
+    """Start the product, measure it by the plan and stop it.
+
+    A part that cannot be measured is named in the report; the others are measured all the same.
+    `on_progress` gets the report so far after every part.
+    """
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with (
         tempfile.TemporaryDirectory(prefix="orc-bench-") as name,
         clean_surroundings(Path(name)),
         Progress(*columns, console=console) as progress,
     ):
-        steps = _Steps(progress)
-        imports = measure_import(plan, steps.of("Importing", 2 * plan.imports))
-        seconds = start_and_stop(Path(name), plan.starts - 1, steps.of("Starting", plan.starts - 1))
-        with set_up(Path(name)) as stage:
-            idle = _memory(stage, "idle")
-            figures, times = asyncio.run(_measure_running(stage, plan, Path(name), steps))
-            memory = idle + _memory(stage, "after the run")
-            seconds.append(stage.start_seconds)
-        apart = asyncio.run(_measure_apart(plan, Path(name), steps))
-    figures += [*apart, *imports, starts(seconds), *memory]
-    return Report(figures, times, load, os.getloadavg()[0], time.perf_counter() - started)
+        run = Run(progress, on_progress)
+        _measure(run, plan, Path(name))
+        return run.report()
 
 
-async def _measure_running(
-    stage: Stage, plan: Plan, folder: Path, steps: "_Steps"
-) -> tuple[list[Figure], list[float]]:
-    ingested = await measure_ingestion(stage, plan, steps.of("Ingesting", 2 * plan.ingestion_rounds))
-    advance = steps.of("Preparing conversations", plan.conversations)
+def _measure(run: "Run", plan: Plan, folder: Path) -> None:
+    with run.part("Imports", 2 * plan.imports) as part:
+        part.add(measure_import(plan, part.advance))
+    with run.part("Running product", 0) as part, set_up(folder) as stage:
+        part.add(_memory(stage, "idle"))
+        asyncio.run(_measure_running(run, stage, plan, folder))
+        part.add(_memory(stage, "after the run"))
+    with run.part("Starts", plan.starts) as part:
+        part.add([starts(start_and_stop(folder, plan.starts, part.advance))])
+    with run.part("Page analysis", 1) as part:
+        part.add([asyncio.run(measure_analysis(folder, plan, part.advance))])
+    with run.part("Search", plan.searched_documents) as part:
+        part.add(asyncio.run(measure_search(folder, plan, part.advance)))
+
+
+async def _measure_running(run: "Run", stage: Stage, plan: Plan, folder: Path) -> None:
+    with run.part("Ingestion", 2 * plan.ingestion_rounds) as part:
+        part.add(await measure_ingestion(stage, plan, part.advance))
+    advance = run.steps("Preparing conversations", plan.conversations)
     prepared = iter(await prepare_conversations(stage.system.api_port, plan.conversations, advance))
 
     def take(count: int) -> list[str]:
         return list(islice(prepared, count))
 
     async with bare_model(stage, folder) as bare:
-        advance = steps.of("Turns one at a time", LATENCY_KINDS * plan.rounds)
-        figures = await measure_latency(stage, bare, plan, take(plan.first_questions), advance)
-        advance = steps.of("Turns at the same time", plan.busy_rounds)
-        figures += await measure_throughput(stage, bare, plan, take(plan.busy_questions), advance)
-        advance = steps.of("Streams", plan.streams)
-        figures += await measure_first_token(stage, bare, take(plan.streams), advance)
-        advance = steps.of("Turns on Azure's emulators", plan.azure_steps)
-        figures += await measure_azure(stage, bare, plan, folder, take(plan.azure_questions), advance)
-        advance = steps.of("Turns with telemetry", plan.telling_steps)
-        figures += await measure_telemetry(stage, plan, folder, advance)
+        with run.part("Turns one at a time", LATENCY_KINDS * plan.rounds) as part:
+            part.add(await measure_latency(stage, bare, plan, take(plan.first_questions), part.advance))
+        with run.part("Turns at the same time", plan.busy_rounds) as part:
+            part.add(await measure_throughput(stage, bare, plan, take(plan.busy_questions), part.advance))
+        with run.part("Streams", plan.streams) as part:
+            part.add(await measure_first_token(stage, bare, take(plan.streams), part.advance))
+        with run.part("Turns on Azure's emulators", plan.azure_steps) as part:
+            azure = take(plan.azure_questions)
+            part.add(await measure_azure(stage, bare, plan, folder, azure, part.advance))
+        with run.part("Turns with telemetry", plan.telling_steps) as part:
+            part.add(await measure_telemetry(stage, plan, folder, part.advance))
     (long,), short = take(1), take(EARLY_CONVERSATIONS)
-    advance = steps.of("A long conversation", plan.growth_turns)
-    growth, times = await measure_growth(stage, plan, long, short, advance)
-    advance = steps.of("Turns during uploads", 2 * plan.crowd_rounds)
-    crowd = await measure_crowd(stage, plan, take(CLIENTS), advance)
-    return [*figures, *growth, *ingested, *crowd], times
-
-
-async def _measure_apart(plan: Plan, folder: Path, steps: "_Steps") -> list[Figure]:
-    """What is measured in this process, after the product has gone."""
-    analysis = await measure_analysis(folder, plan, steps.of("Analysing pages", 1))
-    advance = steps.of("Filling an index", plan.searched_documents)
-    return [analysis, *await measure_search(folder, plan, advance)]
+    with run.part("A long conversation", plan.growth_turns) as part:
+        growth, run.turn_times = await measure_growth(stage, plan, long, short, part.advance)
+        part.add(growth)
+    with run.part("Turns during uploads", 2 * plan.crowd_rounds) as part:
+        part.add(await measure_crowd(stage, plan, take(CLIENTS), part.advance))
 
 
 def _memory(stage: Stage, when: str) -> list[Figure]:
@@ -91,13 +101,66 @@ def _memory(stage: Stage, when: str) -> list[Figure]:
     ]
 
 
-class _Steps:
-    """Progress bars, one for each step."""
+class Run:
+    """The figures so far, a progress bar for each part, and the parts that were not measured.
 
-    def __init__(self, progress: Progress) -> None:
+    `turn_times` are those of the long conversation, in milliseconds.
+    """
+
+    def __init__(self, progress: Progress, on_progress: OnProgress) -> None:
+        self.turn_times: list[float] = []
+        self._figures: list[Figure] = []
+        self._left_out: dict[str, str] = {}
+        self._failed: dict[str, str] = {}
         self._progress = progress
+        self._on_progress = on_progress
+        self._started, self._load_before = time.perf_counter(), os.getloadavg()[0]
 
-    def of(self, description: str, total: int) -> Advance:
-        """A new bar; call what is returned for every part that is done."""
+    def steps(self, description: str, total: int) -> Advance:
+        """A new progress bar; call what is returned for every step."""
         task = self._progress.add_task(description, total=total)
         return lambda: self._progress.advance(task)
+
+    @contextmanager
+    def part(self, name: str, total: int) -> Iterator["Part"]:
+        """One part of the run. A failure, or a missing program, is recorded and ends this part only."""
+        part = Part(self, self.steps(name, total) if total else lambda: None)
+        try:
+            yield part
+        except NotInstalled as exc:
+            self._record(self._left_out, name, str(exc))
+        except Exception as exc:
+            logger.exception("The part %s failed", name)
+            self._record(self._failed, name, f"{type(exc).__name__}: {exc}")
+
+    def add(self, figures: Sequence[Figure]) -> None:
+        self._figures += figures
+        self._progress.console.print(as_table(figures))
+        self._on_progress(self.report())
+
+    def report(self) -> Report:
+        return Report(
+            tuple(self._figures),
+            tuple(self.turn_times),
+            self._load_before,
+            os.getloadavg()[0],
+            time.perf_counter() - self._started,
+            dict(self._left_out),
+            dict(self._failed),
+        )
+
+    def _record(self, reasons: dict[str, str], name: str, reason: str) -> None:
+        reasons[name] = reason
+        self._progress.console.print(f"[yellow]{name}: not measured. {reason}[/]")
+        self._on_progress(self.report())
+
+
+class Part:
+    """Takes the figures of one part of a run."""
+
+    def __init__(self, run: Run, advance: Advance) -> None:
+        self._run = run
+        self.advance = advance
+
+    def add(self, figures: Sequence[Figure]) -> None:
+        self._run.add(figures)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from devkit.azure.targets import PREFIX, Target, real
+from devkit.errors import NotInstalled
 from devkit.shared_data import HANDBOOK, ROOT, SHARED
 
 if TYPE_CHECKING:
@@ -124,6 +125,24 @@ def handbook() -> Path:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     return refuse_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Generator[None, object, object]:
+    """Skip the tests whose emulator is not installed."""
+    try:
+        return (yield)
+    except NotInstalled as exc:
+        pytest.skip(str(exc))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """The same, for tests that start an emulator themselves."""
+    try:
+        return (yield)
+    except NotInstalled as exc:
+        pytest.skip(str(exc))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,9 +9,8 @@ from contextlib import contextmanager, suppress
 from queue import Empty, Queue
 from threading import Thread
 
-import pytest
-
 from devkit.azure.targets import Target
+from devkit.errors import NotInstalled
 from devkit.shared_data import ROOT
 
 ACCOUNT = "devstoreaccount1"
@@ -33,10 +32,10 @@ _LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at (ht
 def running(*options: str) -> Iterator[Target]:
     """A server on free ports; it ends with the context, and with the process if that is killed.
 
-    `options` are more of Azurite's own.
+    `options` are more of Azurite's own. Raises NotInstalled.
     """
     if not PROGRAM.is_file():
-        pytest.skip("Azurite is not installed: run `npm ci`")
+        raise NotInstalled("Azurite is not installed: it needs Node and `npm ci`.")
     command = ["node", "--import", _END_WITH_US, str(PROGRAM), *_OPTIONS, *options]
     with _process(command) as process:
         addresses = _addresses(process)

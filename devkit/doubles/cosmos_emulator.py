@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from devkit.azure.targets import Target
+from devkit.errors import NotInstalled
 
 SERVER = Path(__file__).with_name("cosmos_server.cjs")
 PACKAGE = SERVER.parents[2] / "node_modules" / "@vercel" / "cosmosdb-server"
@@ -18,10 +17,10 @@ KEY = "bm90IGEgc2VjcmV0"
 
 @contextmanager
 def running() -> Iterator[Target]:
-    """An empty emulator on a free port."""
+    """An empty emulator on a free port. Raises NotInstalled."""
     node = shutil.which("node")
     if node is None or not PACKAGE.is_dir():
-        pytest.skip("the Cosmos DB emulator is not installed: it needs Node and `npm ci`")
+        raise NotInstalled("The Cosmos DB emulator is not installed: it needs Node and `npm ci`.")
     command = [node, str(SERVER)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         try:

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
 from bench.deployment import clean_surroundings
 from bench.plan import EARLY_TURN, Plan
-from bench.run import measure
+from bench.report import Report
+from bench.run import Run, measure
+from bench.statistics import Figure
+from devkit.errors import NotInstalled
 
 TINY = Plan(
     rounds=1,
@@ -51,6 +55,7 @@ WITH_TARGETS = {
 
 def test_a_tiny_run_gives_every_figure_with_its_target() -> None:
     report = measure(TINY, Console(quiet=True))
+    assert (report.left_out, report.failed) == ({}, {})
     names = [figure.name for figure in report.figures]
     targets = {figure.name for figure in report.figures if figure.target}
     assert len(set(names)) == len(names)
@@ -59,6 +64,43 @@ def test_a_tiny_run_gives_every_figure_with_its_target() -> None:
     assert all(figure.value > 0 for figure in report.figures if figure.unit not in ("ms", ""))
     assert [figure.value for figure in report.figures if figure.name == "errors"] == [0]
     assert len(report.turn_times) == TINY.late_turn - TINY.growth_window + 4
+
+
+@pytest.fixture
+def reports() -> list[Report]:
+    """What was on disk after each part."""
+    return []
+
+
+@pytest.fixture
+def run(reports: list[Report]) -> Run:
+    return Run(Progress(console=Console(quiet=True)), reports.append)
+
+
+def figure(name: str) -> Figure:
+    return Figure("Group", name, 1.0, "ms", 1)
+
+
+def test_a_part_without_its_program_is_left_out_and_the_others_are_measured(
+    run: Run, reports: list[Report]
+) -> None:
+    with run.part("first", 1) as part:
+        part.add([figure("a")])
+    with run.part("second", 1):
+        raise NotInstalled("It needs Node.")
+    with run.part("third", 1) as part:
+        part.add([figure("b")])
+    assert [[each.name for each in report.figures] for report in reports] == [["a"], ["a"], ["a", "b"]]
+    assert run.report().left_out == {"second": "It needs Node."}
+    assert run.report().failed == {}
+
+
+def test_a_part_that_fails_keeps_what_it_had_measured(run: Run, reports: list[Report]) -> None:
+    with run.part("first", 1) as part:
+        part.add([figure("a")])
+        raise ValueError("No such figure.")
+    assert [each.name for each in reports[-1].figures] == ["a"]
+    assert reports[-1].failed == {"first": "ValueError: No such figure."}
 
 
 def test_settings_of_the_machine_stay_out_and_come_back(
