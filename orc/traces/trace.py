@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from core.llm.chat_model import Meter, ModelCall
 from core.llm.model_catalog import ModelCatalogue
+from core.mcp_contract import TOOLS
 from core.models import Usage
 from orc.events import Context, Critique, Done, Event, Failed, Plan, Reset, Route, Telemetry, Token, Tool
 from orc.traces.models import (
@@ -33,14 +34,8 @@ MOST_ENTRIES = 200
 """Of one kind in a trace: a model may ask for any number of tools at once."""
 OTHER = "other"
 NAME_CHARACTERS = 128
-TOOLS = frozenset(
-    {
-        "document_chat", "semantic_search", "search_pages", "get_page", "follow_relation", "get_ontology",
-        "documents_list", "documents_get_summary", "documents_get_content", "documents_analyze", "web_search",
-        "tools",
-    }
-)  # fmt: skip
-"""The tools that there are, and what stands for all of them. A model may call a tool by any name."""
+SHOWN_TOOLS = TOOLS | {"tools"}
+"""Names that a trace may contain; `tools` stands for all of them. A model may call a tool by any name."""
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 Kind = TypeVar("Kind", bound=Event)
@@ -291,7 +286,7 @@ def _code(text: str | None) -> str | None:
 
 
 def _tool(name: str) -> str:
-    return name if name in TOOLS else OTHER
+    return name if name in SHOWN_TOOLS else OTHER
 
 
 def _name(text: str) -> str:

@@ -55,18 +55,21 @@ async def test_no_identifier_is_shown_to_a_model_at_any_depth(tools: list[Tool])
 
 async def test_a_model_takes_documents_and_pages_by_handle(tools: list[Tool]) -> None:
     shown = {name: set(parameters["properties"]) for name, parameters in for_models(tools).items()}
-    assert shown == {
-        "semantic_search": {"query", "top_k"},
-        "search_pages": {"query", "limit"},
-        "get_page": {"page", "document", "page_number"},
-        "follow_relation": {"entity_value", "relation_type", "direction"},
-        "get_ontology": set(),
-        "documents_list": set(),
-        "documents_get_summary": {"document"},
-        "documents_get_content": {"document", "max_chars"},
-        "documents_analyze": {"document", "question"},
-        "web_search": {"query", "limit"},
-    }
+    assert (
+        shown.items()
+        >= {
+            "semantic_search": {"query", "top_k"},
+            "search_pages": {"query", "limit"},
+            "get_page": {"page", "document", "page_number"},
+            "follow_relation": {"entity_value", "relation_type", "direction"},
+            "get_ontology": set(),
+            "documents_list": set(),
+            "documents_get_summary": {"document"},
+            "documents_get_content": {"document", "max_chars"},
+            "documents_analyze": {"document", "question"},
+            "web_search": {"query", "limit"},
+        }.items()
+    )
 
 
 async def test_text_of_documents_comes_with_its_place(tools: list[Tool]) -> None:

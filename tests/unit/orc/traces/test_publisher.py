@@ -28,7 +28,7 @@ from orc.events import (
 )
 from orc.traces.models import TurnIds, TurnTrace
 from orc.traces.publisher import TurnRecorder
-from orc.traces.trace import TOOLS
+from orc.traces.trace import SHOWN_TOOLS
 from scripts.describe_tools import live_tools
 
 IDS = TurnIds(
@@ -248,4 +248,4 @@ def test_a_trace_does_not_grow_without_bounds(turn: Recording) -> None:
 
 
 async def test_the_tools_that_there_are_go_by_their_names() -> None:
-    assert {tool.name for tool in await live_tools()} == TOOLS - {"tools"}
+    assert {tool.name for tool in await live_tools()} == SHOWN_TOOLS - {"tools"}
