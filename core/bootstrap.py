@@ -11,9 +11,9 @@ from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
 from core.documents.ports import ProviderFiles, Retriever
 from core.documents.scope import ScopeTokens, load_or_create_key
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.documents.stores import Stores
-from core.documents.text_extraction import TextReader
+from core.documents.text_extraction import TextExtraction
 from core.documents.worker import LOCAL, REMOTE, Worker
 from core.extraction.sandbox import Extractor
 from core.infra.settings import CoreSettings
@@ -53,7 +53,7 @@ class Engines:
 class Documents:
     """The document side, ready to use. `worker` does nothing unless it is run."""
 
-    library: DocumentLibrary
+    library: DocumentService
     stores: Stores
     retriever: Retriever
     files: ProviderFiles
@@ -119,7 +119,7 @@ def _assemble(
 ) -> Documents:
     analysis_store = build_analyses(backends)
     stores, retriever, files = _open_stores(settings, backends, engines, analysis_store)
-    reader = TextReader(stores, engines.extractor, counter, engines.ocr)
+    reader = TextExtraction(stores, engines.extractor, counter, engines.ocr)
     analyses = analyser and settings.page_analysis != "off"
     embedder = engines.embedder
     ingestion = Ingestion(
@@ -138,7 +138,7 @@ def _assemble(
         pace=REMOTE if backends.storage else LOCAL,
     )
     return Documents(
-        library=DocumentLibrary(stores, reader, ingestion),
+        library=DocumentService(stores, reader, ingestion),
         stores=stores,
         retriever=retriever,
         files=files,

@@ -43,7 +43,7 @@ class BlobProperties(Record):
     size: int = Field(ge=0, description="bytes")
 
 
-class UploadTicket(Record):
+class PresignedUpload(Record):
     """Leave to store one blob directly, for a while, with one PUT of its bytes."""
 
     url: str = Field(repr=False, description="holds a signature: whoever has it may upload")

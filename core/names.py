@@ -26,7 +26,13 @@ class Owner:
             check_segment(segment)
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """The three ids, as stores use them in keys."""
+        return self.organization_id, self.user_id, self.conversation_id
+
+    @property
     def prefix(self) -> str:
+        """The start of the blob names of the conversation's documents."""
         return f"{self.organization_id}/{self.user_id}/{self.conversation_id}/"
 
 

@@ -11,9 +11,9 @@ from weakref import WeakValueDictionary
 
 from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.documents.stores import Stores
-from core.documents.text_extraction import TextReader
+from core.documents.text_extraction import TextExtraction
 from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
 from core.extraction.sandbox import Extraction
@@ -184,13 +184,13 @@ class DocumentSide:
         )
         self.library, self.worker = self.another_process()
 
-    def another_process(self) -> tuple[DocumentLibrary, Worker]:
+    def another_process(self) -> tuple[DocumentService, Worker]:
         """Services over the same stores that share nothing else with the first ones."""
         stores = replace(self.stores, _locks=WeakValueDictionary())
-        reader = TextReader(stores, self.extractor, self.counter)
+        reader = TextExtraction(stores, self.extractor, self.counter)
         ingestion = Ingestion(stores, reader, analyser=self.analyser, lease_seconds=LEASE_SECONDS)
         self.ingestion = ingestion
-        return DocumentLibrary(stores, reader, ingestion), Worker(
+        return DocumentService(stores, reader, ingestion), Worker(
             stores, ingestion, lease_seconds=LEASE_SECONDS
         )
 

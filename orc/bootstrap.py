@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 
 from core.bootstrap import Documents, open_documents
 from core.documents.scope import Scope
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
@@ -62,7 +62,7 @@ class Services:
 
     settings: Settings
     orchestrator: Orchestrator
-    library: DocumentLibrary
+    library: DocumentService
     worker: Worker
     log: TurnLog
     memory: Remembering

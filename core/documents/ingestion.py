@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core.documents.passages import split_pages
 from core.documents.ports import DocumentAnalyser
 from core.documents.stores import Stores
-from core.documents.text_extraction import UNREAD, Reading, TextReader, failure
+from core.documents.text_extraction import UNREAD, ExtractedText, TextExtraction, failure
 from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
 from core.infra.lease import held
 from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage, Progress
@@ -38,7 +38,7 @@ class Ingestion:
     def __init__(
         self,
         stores: Stores,
-        reader: TextReader,
+        reader: TextExtraction,
         *,
         embedder: "PassageEmbedder | None" = None,
         analyser: DocumentAnalyser | None = None,
@@ -72,9 +72,9 @@ class Ingestion:
             else:
                 await self._analyse(document, progress)
             if not await self._is_present(document):
-                await self._start_over(document.path)
+                await self._restart(document.path)
 
-    def holding(self, job: Job) -> AbstractAsyncContextManager[None]:
+    def keep_lease(self, job: Job) -> AbstractAsyncContextManager[None]:
         """Keeps the lease of a job while the context is open."""
         renew = partial(self._stores.queue.renew, job, self._lease_seconds)
         return held(renew, seconds=self._lease_seconds)
@@ -91,7 +91,7 @@ class Ingestion:
         """
         document = await self._stores.get(job.path)
         if document is None or document.etag != job.etag:
-            await self._stores.start_over(job.path)
+            await self._stores.restart(job.path)
 
     async def give_up(self, job: Job, reason: str) -> None:
         """Mark the job's document, or its analysis, as failed."""
@@ -119,19 +119,19 @@ class Ingestion:
         raise Unavailable(f'"{document.blob_name}" keeps changing while it is read. Try again in a moment.')
 
     async def store(
-        self, blob: BlobProperties, reading: Reading, replaced: BlobProperties | None
+        self, blob: BlobProperties, extracted: ExtractedText, replaced: BlobProperties | None
     ) -> Document | None:
         """Keep what was read from this blob, with the document's `writing` lock held, and queue the rest.
 
         None where that could not be done since other bytes have taken the blob's place, which `replaced`
         had before.
         """
-        stored = await self._reader.store(Document.first_seen(blob), reading, replaced)
+        stored = await self._reader.store(Document.first_seen(blob), extracted, replaced)
         if stored is None or not await self._is_present(stored):
             return None
         await self._stores.catalog.save(stored)
         if stored.status is DocumentStatus.COMPLETED:
-            await self._carry_on(stored)
+            await self._keep_results(stored)
         if stored.status is not DocumentStatus.FAILED:
             await self._stores.queue.enqueue(stored, JobKind.INGEST)
         return stored
@@ -147,7 +147,7 @@ class Ingestion:
             job = await self._stores.queue.claim(document, JobKind.INGEST, self._lease_seconds)
             if job is not None:
                 try:
-                    async with self.holding(job):
+                    async with self.keep_lease(job):
                         return await self._make_readable(document, progress)
                 finally:
                     await self._stores.queue.release(job)
@@ -173,13 +173,13 @@ class Ingestion:
         try:
             self._check_size(document)
             async with self._stores.blobs.local_copy(document.path) as source:
-                reading = await self._reader.read(document.path, source, progress, with_ocr=True)
+                extracted = await self._reader.read(document.path, source, progress, with_ocr=True)
         except DocumentRejected as exc:
-            reading = Reading({**UNREAD, **failure(exc.code, exc.message)}, [])
-        async with self._stores.writing(document.document_id):
+            extracted = ExtractedText({**UNREAD, **failure(exc.code, exc.message)}, [])
+        async with self._stores.write_lock(document.document_id):
             if not await self._is_present(document):
-                await self._start_over(document.path)
-            read = await self._reader.store(document, reading)
+                await self._restart(document.path)
+            read = await self._reader.store(document, extracted)
             if read is None:
                 raise LeaseLost("The document with the same bytes has gone.")
             return await self._advance(read, {})
@@ -197,18 +197,18 @@ class Ingestion:
         pages = await stores.pages.get(document_id)
         if not self._reader.is_text_of(document, pages):
             log.warning("pages are not those of the record document_id=%s", document_id)
-            await self._start_over(document.path)
-        twin = await self._finished_twin(document)
-        if twin is not None and await self._copy(twin, document):
+            await self._restart(document.path)
+        duplicate = await self._find_processed_duplicate(document)
+        if duplicate is not None and await self._copy(duplicate, document):
             return
         progress(0, len(pages), "Making the text searchable")
         passages = await asyncio.to_thread(split_pages, document_id, pages)
-        await self._embed_or_put_off(document, passages, progress)
-        async with stores.writing(document_id):
+        await self._embed_or_defer(document, passages, progress)
+        async with stores.write_lock(document_id):
             await stores.index.save(document_id, document.blob_name, passages)
         progress(len(pages), len(pages), "Making the text searchable")
 
-    async def _embed_or_put_off(
+    async def _embed_or_defer(
         self, document: Document, passages: Sequence[Passage], progress: Progress
     ) -> None:
         """Words find the passages all the same: a document need not wait for an embedder that is down."""
@@ -222,14 +222,14 @@ class Ingestion:
         if self._embedder is not None:
             await self._embedder.index(document.document_id, passages, progress)
 
-    async def _copy(self, twin: Document, document: Document) -> bool:
-        """Take over what was made of the same bytes; False where the twin has gone meanwhile."""
+    async def _copy(self, duplicate: Document, document: Document) -> bool:
+        """Take over what was made of the same bytes; False where the duplicate has gone meanwhile."""
         stores, document_id = self._stores, document.document_id
-        async with stores.writing(document_id):
-            await stores.index.copy(twin.document_id, document_id, document.blob_name)
+        async with stores.write_lock(document_id):
+            await stores.index.copy(duplicate.document_id, document_id, document.blob_name)
             if stores.vectors is not None:
-                await stores.vectors.copy(twin.document_id, document_id)
-        return await stores.is_current(twin) and bool(await stores.index.get(document_id, [0]))
+                await stores.vectors.copy(duplicate.document_id, document_id)
+        return await stores.is_current(duplicate) and bool(await stores.index.get(document_id, [0]))
 
     async def _analyse(self, document: Document, progress: Progress) -> None:
         if self._analyser is None or document.status is not DocumentStatus.COMPLETED:
@@ -240,26 +240,30 @@ class Ingestion:
 
     async def _copy_analysis(self, document: Document) -> bool:
         """Take over the analysis of the same bytes, if there is one that stays while it is copied."""
-        twin = await self._finished_twin(document)
-        if twin is None or not await self._stores.analyses.copy(twin, document):
+        duplicate = await self._find_processed_duplicate(document)
+        if duplicate is None or not await self._stores.analyses.copy(duplicate, document):
             return False
-        if await self._stores.is_current(twin):
+        if await self._stores.is_current(duplicate):
             return True
         await self._stores.analyses.delete(document.document_id)
         return False
 
-    async def _carry_on(self, document: Document) -> None:
+    async def _keep_results(self, document: Document) -> None:
         """The same bytes were uploaded again: what was made of them, or waits to be, holds for them still."""
         if JobKind.EMBED in await self._stores.queue.progress(document.document_id):
             await self._stores.queue.enqueue(document, JobKind.EMBED)
         await self._stores.analyses.keep_for(document)
 
-    async def _finished_twin(self, document: Document) -> Document | None:
+    async def _find_processed_duplicate(self, document: Document) -> Document | None:
         """Another document of the same bytes, of which everything has been made."""
-        for twin in await self._reader.twins(document.path, document.sha256):
-            is_other = twin.document_id != document.document_id
-            if is_other and twin.status is DocumentStatus.COMPLETED and await self._stores.is_current(twin):
-                return twin
+        for duplicate in await self._reader.duplicates(document.path, document.sha256):
+            is_other = duplicate.document_id != document.document_id
+            if (
+                is_other
+                and duplicate.status is DocumentStatus.COMPLETED
+                and await self._stores.is_current(duplicate)
+            ):
+                return duplicate
         return None
 
     async def _advance(self, document: Document, update: dict[str, object]) -> Document:
@@ -268,7 +272,7 @@ class Ingestion:
             present = await self._stores.get(document.path)
             if present is not None and present.etag == document.etag:
                 raise LeaseLost(f"Somebody has started over with {document.blob_name}.")
-            await self._start_over(document.path)
+            await self._restart(document.path)
         return advanced
 
     async def _is_present(self, document: Document) -> bool:
@@ -276,6 +280,6 @@ class Ingestion:
         blob = await self._stores.blobs.head(document.path)
         return blob is not None and blob.etag == document.etag
 
-    async def _start_over(self, path: BlobPath) -> None:
-        await self._stores.start_over(path)
+    async def _restart(self, path: BlobPath) -> None:
+        await self._stores.restart(path)
         raise LeaseLost(f"{path.file} was replaced or deleted while it was read.")

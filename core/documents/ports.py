@@ -16,10 +16,10 @@ from core.models import (
     JobProgress,
     Page,
     Passage,
+    PresignedUpload,
     Progress,
     Retrieval,
     StoredFile,
-    UploadTicket,
 )
 from core.names import BlobPath, Owner
 
@@ -45,7 +45,7 @@ class BlobStore(Protocol):
     async def delete(self, path: BlobPath) -> None:
         """Remove the blob; an absent one is no error."""
 
-    async def upload_ticket(self, path: BlobPath, seconds: int) -> UploadTicket | None:
+    async def presign_upload(self, path: BlobPath, seconds: int) -> PresignedUpload | None:
         """Leave to put this one blob without passing its bytes through us; None where that is not offered.
 
         It neither reads nor lists nor deletes, and holds for no other path.
@@ -70,7 +70,7 @@ class Catalog(Protocol):
     async def advance(self, document: Document) -> bool:
         """Replace the record if it is still of the same bytes and generation; whether it was."""
 
-    async def twins(self, organization_id: str, sha256: str) -> list[Document]:
+    async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
         """The organization's readable documents with these bytes, whoever they belong to."""
 
     async def unfinished(self) -> list[Document]:
@@ -256,7 +256,7 @@ class JobQueue(Protocol):
         """Drop the document's jobs that nobody holds; who holds one will see that the document is gone."""
 
 
-class Handed(NamedTuple):
+class Attachment(NamedTuple):
     """How a document that is read whole reaches the model, and under which reference it is known.
 
     `content` is the file itself where it goes along within the request; `reason` says, for people, why a
@@ -276,10 +276,10 @@ class ProviderFiles(Protocol):
     async def ensure(self, document: Document) -> FileRef:
         """A live reference to the document's present bytes; made anew only where there is none."""
 
-    async def hand_over(self, documents: Sequence[Document]) -> list[Handed]:
+    async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
         """How each of these, all for one request, goes to the model. Sends what its provider lacks."""
 
-    async def hand_over_again(self, handed: Sequence[Handed], refusal: OrcError) -> list[Handed] | None:
+    async def reattach(self, handed: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
         """What may work after the model refused these: lost files sent anew, or the text; None: nothing."""
 
     async def forget(self, path: BlobPath) -> None:

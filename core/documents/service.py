@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from core.documents.ingestion import Ingestion
 from core.documents.stores import Stores
-from core.documents.text_extraction import Reading, TextReader
+from core.documents.text_extraction import ExtractedText, TextExtraction
 from core.errors import NotFound
 from core.extraction.sniffing import named_format
 from core.models import (
@@ -18,8 +18,8 @@ from core.models import (
     JobKind,
     JobProgress,
     Page,
+    PresignedUpload,
     Progress,
-    UploadTicket,
 )
 from core.names import BlobPath, Owner, missing_document, resolve_blob_name
 
@@ -28,14 +28,14 @@ Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 
-class DocumentLibrary:
+class DocumentService:
     """Finds, adds and removes documents. Blobs are the truth; records follow them.
 
     A document is removed blob first and record last: whatever a crash leaves is not shown any more, and
     the next look at the conversation clears it away.
     """
 
-    def __init__(self, stores: Stores, reader: TextReader, ingestion: Ingestion) -> None:
+    def __init__(self, stores: Stores, reader: TextExtraction, ingestion: Ingestion) -> None:
         self._stores = stores
         self._reader = reader
         self._ingestion = ingestion
@@ -50,7 +50,7 @@ class DocumentLibrary:
         blobs = await asyncio.gather(*(self._stores.blobs.head(path) for path in wanted))
         documents = []
         for (path, name), blob in zip(wanted.items(), blobs, strict=True):
-            document = await self._agree(path, blob, known.get(path.document_id))
+            document = await self._reconcile(path, blob, known.get(path.document_id))
             if document is None:
                 raise missing_document(name)
             documents.append(document)
@@ -71,37 +71,37 @@ class DocumentLibrary:
         leaves nothing behind. One without text is kept, as `failed` if nothing here can recognise it.
         """
         path = BlobPath(owner, file_name)
-        reading = await self._reader.read(path, source, progress)
-        return await _to_the_end(self._keep(path, source, reading))
+        extracted = await self._reader.read(path, source, progress)
+        return await _run_to_completion(self._store_upload(path, source, extracted))
 
-    async def upload_ticket(self, owner: Owner, file_name: str, seconds: int) -> UploadTicket | None:
+    async def presign_upload(self, owner: Owner, file_name: str, seconds: int) -> PresignedUpload | None:
         """Leave to put a file under a bare `file_name` past this process; None where that is not offered.
 
         Once the bytes are there, the next listing or question that sees them catalogues and queues them.
         Raises UnsupportedDocument for a name whose format nobody could read.
         """
         named_format(file_name)
-        return await self._stores.blobs.upload_ticket(BlobPath(owner, file_name), seconds)
+        return await self._stores.blobs.presign_upload(BlobPath(owner, file_name), seconds)
 
     async def list_documents(self, owner: Owner) -> list[Document]:
         """The conversation's documents, oldest first."""
         # Records before blobs: a record without a blob is then one whose blob has gone.
         known = {document.path: document for document in await self._stores.catalog.list_in(owner)}
         blobs = {blob.path: blob for blob in await self._stores.blobs.list_in(owner)}
-        found = [await self._agree(path, blobs.get(path), known.get(path)) for path in {**known, **blobs}]
+        found = [await self._reconcile(path, blobs.get(path), known.get(path)) for path in {**known, **blobs}]
         documents = [document for document in found if document is not None]
         return sorted(documents, key=lambda document: (document.created_at, document.blob_name))
 
     async def delete(self, owner: Owner, document_id: str) -> None:
         """Remove a document and all that was made of it. Raises NotFound for an id not in here."""
-        for path in await self._everything(owner):
+        for path in await self._all_paths(owner):
             if path.document_id == document_id:
                 return await self._remove(path)
         raise NotFound("There is no such document in this conversation.")
 
     async def delete_all(self, owner: Owner) -> None:
         """Remove every document of a conversation."""
-        for path in await self._everything(owner):
+        for path in await self._all_paths(owner):
             await self._remove(path)
 
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
@@ -111,7 +111,7 @@ class DocumentLibrary:
         """
         if document.readable or document.status is DocumentStatus.FAILED:
             return document
-        return await self._ingestion.readable(document, progress or _unheard)
+        return await self._ingestion.readable(document, progress or _ignore_progress)
 
     async def text(self, document: Document, numbers: Sequence[int] | None = None) -> list[Page]:
         """The pages with these numbers (all: None), in order."""
@@ -135,23 +135,23 @@ class DocumentLibrary:
         jobs = await self._stores.queue.progress(document.document_id)
         return jobs.get(JobKind.INGEST) or jobs.get(JobKind.ANALYSE)
 
-    async def _keep(self, path: BlobPath, source: Path, reading: Reading) -> Document:
-        async with self._stores.writing(path.document_id):
+    async def _store_upload(self, path: BlobPath, source: Path, extracted: ExtractedText) -> Document:
+        async with self._stores.write_lock(path.document_id):
             replaced = await self._stores.blobs.head(path)
             blob = await self._stores.blobs.put(path, source)
             try:
-                if stored := await self._ingestion.store(blob, reading, replaced):
+                if stored := await self._ingestion.store(blob, extracted, replaced):
                     return stored
             except BaseException:
                 if replaced is None:
                     await self._erase(path)
                 raise
-            begun = await self._stores.start_over(path)
+            begun = await self._stores.restart(path)
         if begun is None:
             raise missing_document(path.file)
         return await self.readable(begun)
 
-    async def _agree(
+    async def _reconcile(
         self, path: BlobPath, blob: BlobProperties | None, known: Document | None
     ) -> Document | None:
         """The record that matches the blob, made or removed where the two do not agree."""
@@ -159,10 +159,10 @@ class DocumentLibrary:
             return None
         if blob is not None and known is not None and blob.etag == known.etag:
             return known
-        async with self._stores.writing(path.document_id):
-            return await self._make_agree(path)
+        async with self._stores.write_lock(path.document_id):
+            return await self._reconcile_locked(path)
 
-    async def _make_agree(self, path: BlobPath) -> Document | None:
+    async def _reconcile_locked(self, path: BlobPath) -> Document | None:
         known, blob = await self._stores.get(path), await self._stores.blobs.head(path)
         if blob is None:
             if known is not None:
@@ -177,14 +177,14 @@ class DocumentLibrary:
             document.document_id: document for document in await self._stores.catalog.get(owner, document_ids)
         }
 
-    async def _everything(self, owner: Owner) -> list[BlobPath]:
+    async def _all_paths(self, owner: Owner) -> list[BlobPath]:
         """Whatever there is to remove: blobs without a record, and records without a blob too."""
         records = [document.path for document in await self._stores.catalog.list_in(owner)]
         blobs = [blob.path for blob in await self._stores.blobs.list_in(owner)]
         return list(dict.fromkeys([*records, *blobs]))
 
     async def _remove(self, path: BlobPath) -> None:
-        async with self._stores.writing(path.document_id):
+        async with self._stores.write_lock(path.document_id):
             await self._erase(path)
 
     async def _erase(self, path: BlobPath) -> None:
@@ -192,11 +192,11 @@ class DocumentLibrary:
         await self._stores.forget(path)
 
 
-def _unheard(_done: int, _total: int, _what: str) -> None:
+def _ignore_progress(_done: int, _total: int, _what: str) -> None:
     """Progress that nobody asked for."""
 
 
-async def _to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+async def _run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
     """Await `work`, which also ends when the caller is cancelled: half of it would be worse than all."""
     task = asyncio.ensure_future(work)
     try:

@@ -32,7 +32,7 @@ class Stores:
     files: ProviderFiles | None = None
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    def writing(self, document_id: str) -> asyncio.Lock:
+    def write_lock(self, document_id: str) -> asyncio.Lock:
         """The lock under which this process changes what is stored of one document."""
         return self._locks.setdefault(document_id, asyncio.Lock())
 
@@ -56,7 +56,7 @@ class Stores:
         await self.queue.enqueue(document, JobKind.INGEST)
         return document
 
-    async def start_over(self, path: BlobPath) -> Document | None:
+    async def restart(self, path: BlobPath) -> Document | None:
         """Like `begin`, after something unfit was stored; where the blob has gone, all of it goes."""
         if (blob := await self.blobs.head(path)) is not None:
             return await self.begin(blob)

@@ -30,22 +30,22 @@ class TextExtractor(Protocol):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ExtractedText:
     """What is to be known of a file before anything of it is stored.
 
-    `pages` is None where `twin`, a document with the same bytes, has them already.
+    `pages` is None where `duplicate`, a document with the same bytes, has them already.
     """
 
     facts: dict[str, object]
     pages: list[Page] | None
-    twin: Document | None = None
+    duplicate: Document | None = None
 
     def describe(self, document: Document) -> Document:
         """The record of a document that was read, as it is once the text has been stored."""
         return document.model_copy(update={**self.facts, "updated_at": datetime.now(UTC)})
 
 
-class TextReader:
+class TextExtraction:
     """Reads files and stores the text of their pages; the same bytes in an organization are read once."""
 
     def __init__(
@@ -62,22 +62,26 @@ class TextReader:
 
     async def read(
         self, path: BlobPath, source: Path, progress: Progress | None = None, *, with_ocr: bool = False
-    ) -> Reading:
+    ) -> ExtractedText:
         """Read a local file as the document at `path`. Stores nothing; raises DocumentRejected.
 
         Without `with_ocr`, which takes its time, pages that are images stay without text for now.
         """
         sha256 = await asyncio.to_thread(_sha256, source)
-        for twin in await self.twins(path, sha256):
-            if self.is_whole(twin) and await self._stores.is_current(twin) and await self._has_text(twin):
-                return Reading(_shared_facts(twin, path), None, twin)
+        for duplicate in await self.duplicates(path, sha256):
+            if (
+                self.is_whole(duplicate)
+                and await self._stores.is_current(duplicate)
+                and await self._has_text(duplicate)
+            ):
+                return ExtractedText(_shared_facts(duplicate, path), None, duplicate)
         extraction = await self._extractor.extract(source, path.file, progress)
         outcome = OcrOutcome(extraction=extraction)
         if with_ocr and self._ocr is not None:
             outcome = await add_ocr(extraction, source, self._ocr, progress)
             if outcome.retryable and not outcome.extraction.has_text:
                 raise DependencyDown(outcome.reason, dependency="ocr")
-        return await asyncio.to_thread(self._weigh, outcome, may_improve=not with_ocr)
+        return await asyncio.to_thread(self._to_extracted_text, outcome, may_improve=not with_ocr)
 
     @staticmethod
     def is_text_of(document: Document, pages: Sequence[Page]) -> bool:
@@ -88,46 +92,48 @@ class TextReader:
         counted = len(pages), sum(page.tokens for page in pages)
         return counted == (document.pages, document.tokens)
 
-    async def twins(self, path: BlobPath, sha256: str) -> list[Document]:
+    async def duplicates(self, path: BlobPath, sha256: str) -> list[Document]:
         """The organization's readable documents with these bytes and the same kind of name.
 
         The document at `path` itself comes first where it is one of them.
         """
         kind = _kind(path.file)
-        found = await self._stores.catalog.twins(path.owner.organization_id, sha256)
+        found = await self._stores.catalog.duplicates(path.owner.organization_id, sha256)
         same = [document for document in found if _kind(document.blob_name) == kind]
         return sorted(same, key=lambda document: document.document_id != path.document_id)
 
     async def store(
-        self, document: Document, reading: Reading, replaced: BlobProperties | None = None
+        self, document: Document, extracted: ExtractedText, replaced: BlobProperties | None = None
     ) -> Document | None:
-        """Store the text, and give the record that says so; None where the twin has changed meanwhile.
+        """Store the text, and give the record that says so; None where the duplicate has changed meanwhile.
 
-        `replaced` is the blob that was there before, where the document itself may be the twin.
+        `replaced` is the blob that was there before, where the document itself may be the duplicate.
         """
-        twin = reading.twin
-        if twin is None:
-            await self._stores.pages.save(document.document_id, reading.pages or [])
+        duplicate = extracted.duplicate
+        if duplicate is None:
+            await self._stores.pages.save(document.document_id, extracted.pages or [])
             await self._stores.make_unsearchable(document.document_id)
-        elif not await self._take_over(twin, document, replaced):
+        elif not await self._copy_from_duplicate(duplicate, document, replaced):
             return None
-        return reading.describe(document)
+        return extracted.describe(document)
 
     async def _has_text(self, document: Document) -> bool:
         return self.is_text_of(document, await self._stores.pages.get(document.document_id))
 
-    async def _take_over(self, twin: Document, document: Document, replaced: BlobProperties | None) -> bool:
+    async def _copy_from_duplicate(
+        self, duplicate: Document, document: Document, replaced: BlobProperties | None
+    ) -> bool:
         """Have the pages of a document with the same bytes, if it still has them."""
-        if twin.document_id == document.document_id:
-            stands = replaced is not None and replaced.etag == twin.etag
-            stands = stands and await self._stores.get(twin.path) == twin
+        if duplicate.document_id == document.document_id:
+            stands = replaced is not None and replaced.etag == duplicate.etag
+            stands = stands and await self._stores.get(duplicate.path) == duplicate
         else:
-            await self._stores.pages.copy(twin.document_id, document.document_id)
-            stands = await self._stores.is_current(twin)
+            await self._stores.pages.copy(duplicate.document_id, document.document_id)
+            stands = await self._stores.is_current(duplicate)
             await self._stores.make_unsearchable(document.document_id)
         return stands and bool(await self._stores.pages.get(document.document_id, [1]))
 
-    def _weigh(self, outcome: OcrOutcome, *, may_improve: bool) -> Reading:
+    def _to_extracted_text(self, outcome: OcrOutcome, *, may_improve: bool) -> ExtractedText:
         extraction = outcome.extraction
         pages = [
             page.model_copy(update={"tokens": self._counter.count(page.text)}) for page in extraction.pages
@@ -144,15 +150,15 @@ class TextReader:
         }
         if not extraction.has_text and not (may_improve and self._ocr):
             facts.update(failure(NO_TEXT, _no_text_reason(len(pages), outcome.reason)))
-        return Reading(facts, pages)
+        return ExtractedText(facts, pages)
 
 
-def _shared_facts(twin: Document, path: BlobPath) -> dict[str, object]:
+def _shared_facts(duplicate: Document, path: BlobPath) -> dict[str, object]:
     """What holds of every document with the same bytes; of the document itself, also how far it has come."""
     shared = {"sha256", "media_type", "readable", "pages", "pages_without_text", "pages_by_ocr", "tokens"}
-    if twin.document_id == path.document_id:
+    if duplicate.document_id == path.document_id:
         shared |= {"status", "created_at"}
-    return {name: getattr(twin, name) for name in shared}
+    return {name: getattr(duplicate, name) for name in shared}
 
 
 def _kind(file_name: str) -> str:

@@ -132,7 +132,7 @@ class Worker:
     async def _do(self, job: Job) -> None:
         reports = _Reports(lambda progress: self._stores.queue.report(job, progress))
         with span(f"process {job.kind}", kind=SpanKind.CONSUMER):
-            async with self._ingestion.holding(job):
+            async with self._ingestion.keep_lease(job):
                 try:
                     await self._ingestion.run(job, reports.note)
                 finally:

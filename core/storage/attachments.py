@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal
 
-from core.documents.ports import BlobStore, Catalog, Handed, ProviderFiles
+from core.documents.ports import Attachment, BlobStore, Catalog, ProviderFiles
 from core.errors import OrcError
 from core.infra.settings import MIB, CoreSettings
 from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
@@ -101,14 +101,14 @@ class Attachments:
     async def ensure(self, document: Document) -> FileRef:
         return await self._local.ensure(document)
 
-    async def hand_over(self, documents: Sequence[Document]) -> list[Handed]:
-        handed = await self._hand_over_all(documents)
+    async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
+        handed = await self._attach_all(documents)
         while handed is None:
             self._give_up("base64", FilesNotStored())
-            handed = await self._hand_over_all(documents)
+            handed = await self._attach_all(documents)
         return handed
 
-    async def hand_over_again(self, handed: Sequence[Handed], refusal: OrcError) -> list[Handed] | None:
+    async def reattach(self, handed: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
         sent = [each.document for each in handed if each.sent_as != "text"]
         if not sent or not _is_about_files(refusal):
             return None
@@ -116,7 +116,7 @@ class Attachments:
             self._give_up("text", refusal)
         elif isinstance(refusal, ModelMisconfigured):
             await self._stored.drop_lost(sent)
-            again = await self.hand_over([each.document for each in handed])
+            again = await self.attach([each.document for each in handed])
             if [each.ref for each in again] != [each.ref for each in handed]:
                 return again
         return [await self._as_text(each.document, refusal.message) for each in handed]
@@ -127,13 +127,13 @@ class Attachments:
     async def sweep(self) -> int:
         return await self._stored.sweep()
 
-    async def _hand_over_all(self, documents: Sequence[Document]) -> list[Handed] | None:
+    async def _attach_all(self, documents: Sequence[Document]) -> list[Attachment] | None:
         """None where the provider turns out to store no files."""
         room = _Room()
-        handed = await asyncio.gather(*(self._hand_over(document, room) for document in documents))
+        handed = await asyncio.gather(*(self._attach(document, room) for document in documents))
         return [each for each in handed if each is not None] if all(handed) else None
 
-    async def _hand_over(self, document: Document, room: "_Room") -> Handed | None:
+    async def _attach(self, document: Document, room: "_Room") -> Attachment | None:
         way = self._way
         if document.media_type != PDF:
             return await self._as_text(document)
@@ -143,17 +143,17 @@ class Attachments:
             return await self._as_text(document, self._why or "The files are too large to be sent together.")
         try:
             if way == "file":
-                return Handed(document, await self._stored.ensure(document), way)
+                return Attachment(document, await self._stored.ensure(document), way)
             content = await read_pdf(self._blobs, document)
-            return Handed(document, await self._local.ensure(document), way, content, self._why)
+            return Attachment(document, await self._local.ensure(document), way, content, self._why)
         except FilesNotStored:
             return None
         except OrcError as exc:
             log.warning("not sent as a file document_id=%s: %s", document.document_id, exc.code)
             return await self._as_text(document, exc.message)
 
-    async def _as_text(self, document: Document, reason: str = "") -> Handed:
-        return Handed(document, await self._local.ensure(document), reason=reason)
+    async def _as_text(self, document: Document, reason: str = "") -> Attachment:
+        return Attachment(document, await self._local.ensure(document), reason=reason)
 
     def _give_up(self, instead: SentAs, because: OrcError) -> None:
         log.warning("documents go to the model as %s from now on: %s", instead, because.code)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
-from core.documents.ports import Catalog, Handed
+from core.documents.ports import Attachment, Catalog
 from core.errors import OrcError
 from core.models import Document, FileRef, StoredFile
 from core.names import BlobPath
@@ -49,10 +49,10 @@ class LocalProviderFiles:
             stored = await self._live(document) or await self._make(document)
         return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
 
-    async def hand_over(self, documents: Sequence[Document]) -> list[Handed]:
-        return [Handed(document, await self.ensure(document)) for document in documents]
+    async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
+        return [Attachment(document, await self.ensure(document)) for document in documents]
 
-    async def hand_over_again(self, handed: Sequence[Handed], refusal: OrcError) -> None:
+    async def reattach(self, handed: Sequence[Attachment], refusal: OrcError) -> None:
         """Text has no other form."""
 
     async def forget(self, path: BlobPath) -> None:

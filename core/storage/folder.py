@@ -48,7 +48,7 @@ class FolderBlobStore:
     async def delete(self, path: BlobPath) -> None:
         await asyncio.to_thread(self._delete, path)
 
-    async def upload_ticket(self, path: BlobPath, seconds: int) -> None:  # noqa: ARG002
+    async def presign_upload(self, path: BlobPath, seconds: int) -> None:  # noqa: ARG002
         return None
 
     async def ping(self) -> None:

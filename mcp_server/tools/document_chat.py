@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field
 
-from core.documents.ports import Handed, ProviderFiles
+from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
 from core.grounding.citations import CitationWriter, ReadBoxes, mark_truncated, with_rectangles
 from core.grounding.models import Grounding, Revision
@@ -65,7 +65,7 @@ class _Answering:
 
     question: str
     plan: Plan
-    handed: list[Handed]
+    handed: list[Attachment]
     reporter: Reporter
     stream: bool
     model: ChatModel
@@ -105,7 +105,7 @@ class DocumentChat:
     def __init__(
         self,
         *,
-        library: DocumentLibrary,
+        library: DocumentService,
         reader: Reader,
         read_boxes: ReadBoxes,
         files: ProviderFiles,
@@ -150,8 +150,8 @@ class DocumentChat:
         if not readable:
             raise NoReadableDocument(_all_failed(ready))
         plan = self._reader.plan(readable)
-        handed = await self._files.hand_over(plan.whole)
-        searched = [Handed(document, await self._files.ensure(document)) for document in plan.searched]
+        handed = await self._files.attach(plan.whole)
+        searched = [Attachment(document, await self._files.ensure(document)) for document in plan.searched]
         meter = Meter(max_calls=MODEL_CALLS)
         work = _Answering(
             question, plan, handed, reporter, stream, model, writing.max_tokens, revision, meter
@@ -195,7 +195,7 @@ class DocumentChat:
         try:
             return await self._ask(work)
         except OrcError as exc:
-            again = None if work.shown else await self._files.hand_over_again(work.handed, exc)
+            again = None if work.shown else await self._files.reattach(work.handed, exc)
             if again is None:
                 raise
         work.handed = again
@@ -213,7 +213,9 @@ class DocumentChat:
         )
         return reading, writer
 
-    def _messages(self, work: _Answering, reading: Reading, files: dict[str, Handed]) -> list[BaseMessage]:
+    def _messages(
+        self, work: _Answering, reading: Reading, files: dict[str, Attachment]
+    ) -> list[BaseMessage]:
         asked = QuestionMessage(content=_content(work.question, reading, files), question=work.question)
         if work.revision is None:
             return [SystemMessage(self._prompt), asked]
@@ -249,7 +251,9 @@ async def _pass_on(text: str, work: _Answering) -> None:
         await work.reporter.text(text)
 
 
-def _content(question: str, reading: Reading, files: dict[str, Handed]) -> str | list[str | dict[Any, Any]]:
+def _content(
+    question: str, reading: Reading, files: dict[str, Attachment]
+) -> str | list[str | dict[Any, Any]]:
     fenced = [source for source in reading.sources if source.document_id not in files]
     asked = f"{fence(fenced)}\n\nQuestion: {question}"
     if not files:
@@ -260,7 +264,7 @@ def _content(question: str, reading: Reading, files: dict[str, Handed]) -> str |
     return [*content, {"type": "text", "text": f"{READ_FILES}\n\n{asked}"}]
 
 
-def _block(handed: Handed) -> dict[Any, Any]:
+def _block(handed: Attachment) -> dict[Any, Any]:
     if handed.sent_as == "file":
         return {"type": "file", "file_id": handed.ref.file_id}
     return {
@@ -271,7 +275,7 @@ def _block(handed: Handed) -> dict[Any, Any]:
     }
 
 
-def _how_sent(handed: Sequence[Handed]) -> list[str]:
+def _how_sent(handed: Sequence[Attachment]) -> list[str]:
     """What of the documents went as files, and why others did not."""
     sentences = []
     for way, how in (("file", "by file id"), ("base64", "as a file within the request"), ("text", "as text")):
@@ -284,19 +288,19 @@ def _how_sent(handed: Sequence[Handed]) -> list[str]:
     return sentences
 
 
-def _in_order(documents: Sequence[Document], handed: Sequence[Handed]) -> list[FileRef]:
+def _in_order(documents: Sequence[Document], handed: Sequence[Attachment]) -> list[FileRef]:
     refs = {each.document.document_id: each.ref for each in handed}
     return [refs[document.document_id] for document in documents]
 
 
 def _statuses(
-    ready: Sequence[Document], handed: Sequence[Handed], cached: Sequence[FileRef]
+    ready: Sequence[Document], handed: Sequence[Attachment], cached: Sequence[FileRef]
 ) -> list[FileStatus]:
     by_id = {each.document.document_id: each for each in handed}
     return [_status(document, by_id.get(document.document_id), cached) for document in ready]
 
 
-def _status(document: Document, handed: Handed | None, cached: Sequence[FileRef]) -> FileStatus:
+def _status(document: Document, handed: Attachment | None, cached: Sequence[FileRef]) -> FileStatus:
     return FileStatus(
         blob_name=document.blob_name,
         status="failed" if handed is None else "reused" if handed.ref in cached else "created",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.documents.ports import Retriever
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.grounding.sources import AttachedFile, Source
 from core.models import Document, DocumentStatus, Hit, Page, Record, RetrievalStep
 
@@ -80,7 +80,7 @@ def plan_reading(documents: Sequence[Document], limits: ReadingLimits) -> Plan:
 class Reader:
     """Gathers sources as a plan says."""
 
-    def __init__(self, library: DocumentLibrary, retriever: Retriever, limits: ReadingLimits) -> None:
+    def __init__(self, library: DocumentService, retriever: Retriever, limits: ReadingLimits) -> None:
         self._library = library
         self._retriever = retriever
         self._limits = limits

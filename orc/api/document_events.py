@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.errors import OrcError
 from core.models import Document, JobProgress
 from orc.api.schemas import DocumentView
@@ -42,7 +42,7 @@ class DocumentProgress(Event):
 
 
 async def follow_document(
-    library: DocumentLibrary, document: Document, trace_id: str
+    library: DocumentService, document: Document, trace_id: str
 ) -> AsyncIterator[tuple[int, Event]]:
     """The events of a document from now on, numbered from 1; the last is `done`, or `error`.
 
@@ -57,7 +57,7 @@ async def follow_document(
         yield number + 1, Failed(problem=problem_of(exc, trace_id))
 
 
-async def _changes(library: DocumentLibrary, document: Document) -> AsyncIterator[Event]:
+async def _changes(library: DocumentService, document: Document) -> AsyncIterator[Event]:
     shown: Document | None = None
     told: JobProgress | None = None
     wait, end = FIRST_LOOK_SECONDS, time.monotonic() + FOLLOWED_SECONDS

@@ -9,7 +9,7 @@ from functools import partial
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from core.documents.scope import Scope, ScopeTokens
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
 from core.infra.lease import held
 from core.llm.chat_model import Meter
@@ -65,7 +65,7 @@ class Parts:
     """What turns are made with; the same for every turn of a process."""
 
     log: TurnLog
-    library: DocumentLibrary
+    library: DocumentService
     memory: Remembering
     tools: ToolGateway
     scope_tokens: ScopeTokens

@@ -174,7 +174,7 @@ async def test_twins_are_readable_documents_of_the_organization_with_the_same_by
     for each in (mine, theirs, unread, foreign, other):
         await catalog.save(each)
     await catalog.save_files([stored(mine).model_copy(update={"sha256": "same"})])
-    found = await catalog.twins("acme", "same")
+    found = await catalog.duplicates("acme", "same")
     assert {each.document_id for each in found} == {mine.document_id, theirs.document_id}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from core.documents.service import DocumentLibrary
+from core.documents.service import DocumentService
 from core.documents.stores import Stores
 from core.errors import NotFound, UnsafeName
 from core.names import Owner
@@ -206,9 +206,9 @@ class Untouchable:
         return call
 
 
-def library_over(stores: Any) -> DocumentLibrary:
+def library_over(stores: Any) -> DocumentService:
     shared = Stores(blobs=stores, catalog=stores, pages=stores, index=stores, analyses=stores, queue=stores)
-    return DocumentLibrary(shared, stores, stores)
+    return DocumentService(shared, stores, stores)
 
 
 @unsafe_names

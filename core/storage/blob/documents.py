@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from core.errors import UnsafeName
-from core.models import BlobProperties, UploadTicket
+from core.models import BlobProperties, PresignedUpload
 from core.names import BlobPath, Owner, missing_document
 from core.storage.blob.client import Blobs, Found
 from core.storage.storage_account import Storage
@@ -50,10 +50,10 @@ class AzureBlobStore:
     async def delete(self, path: BlobPath) -> None:
         await self._blobs.delete(str(path))
 
-    async def upload_ticket(self, path: BlobPath, seconds: int) -> UploadTicket:
+    async def presign_upload(self, path: BlobPath, seconds: int) -> PresignedUpload:
         expires_at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds)
         url = await self._storage.upload_url(self._container, str(path), expires_at)
-        return UploadTicket(url=url, headers={"x-ms-blob-type": "BlockBlob"}, expires_at=expires_at)
+        return PresignedUpload(url=url, headers={"x-ms-blob-type": "BlockBlob"}, expires_at=expires_at)
 
     async def ping(self) -> None:
         await self._blobs.ping()

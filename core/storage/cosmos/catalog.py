@@ -99,7 +99,7 @@ class CosmosCatalog:
 
         return await unraced(attempt)
 
-    async def twins(self, organization_id: str, sha256: str) -> list[Document]:
+    async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
         asked = {"organization_id": organization_id, "sha256": sha256}
         return await self._documents(_TWINS, asked, [organization_id])
 

@@ -79,7 +79,7 @@ class SqliteCatalog:
 
         return await self._database.write(work) > 0
 
-    async def twins(self, organization_id: str, sha256: str) -> list[Document]:
+    async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
         query = "SELECT body FROM documents WHERE organization_id = ? AND body ->> 'sha256' = ?"
         found = await self._documents(query, (organization_id, sha256))
         return [document for document in found if document.readable]

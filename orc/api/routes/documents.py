@@ -82,7 +82,7 @@ async def ticket(
     """
     name = name_for_upload(request.file_name)
     _check_size(request.size, services)
-    granted = await services.library.upload_ticket(owner, name, TICKET_SECONDS)
+    granted = await services.library.presign_upload(owner, name, TICKET_SECONDS)
     if granted is None:
         return render(problem(HTTPStatus.CONFLICT, _NO_TICKETS, trace, code="direct_upload_not_offered"))
     await services.log.ensure_conversation(owner)

@@ -93,7 +93,7 @@ async def test_no_text_at_all_is_a_failure_that_names_the_remedy(
 async def test_a_rejected_file_is_a_failure_with_the_reason_of_the_extractor(side: DocumentSide) -> None:
     document = await ingested(side, "DAMAGED")
     assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "unreadable_document")
-    assert document.reason == "a.txt is damaged. Save it anew and upload it again."
+    assert document.reason == "a.txt is damaged. Save it again and upload it again."
     assert await read(side, document) == document
 
 
@@ -438,7 +438,7 @@ async def test_a_fresh_start_beside_a_worker_does_not_end_as_completed_without_a
 
     async def start_over_beside() -> None:
         side.catalog.before_save = pass_by
-        await side.stores.start_over(PATH)
+        await side.stores.restart(PATH)
 
     async def once_indexed() -> None:
         side.index.before_save = pass_by

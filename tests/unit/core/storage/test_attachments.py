@@ -71,7 +71,7 @@ async def test_where_text_is_asked_for_nothing_is_sent(
     kept: KeptFiles, provider: Provider, make_settings: MakeSettings, double: OpenAIDouble
 ) -> None:
     files = files_by("text", kept, provider, make_settings)
-    [handed] = await files.hand_over([await kept.put("a.pdf")])
+    [handed] = await files.attach([await kept.put("a.pdf")])
     assert (handed.sent_as, handed.reason, double.files.uploads) == ("text", "", 0)
     assert isinstance(files_by("auto", kept, provider, make_settings), LocalProviderFiles)
 
@@ -79,9 +79,7 @@ async def test_where_text_is_asked_for_nothing_is_sent(
 async def test_pdfs_go_as_files_and_everything_else_as_text(
     files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
-    handed = await files.hand_over(
-        [await kept.put("a.pdf"), await kept.put("b.txt"), await kept.put("c.pdf")]
-    )
+    handed = await files.attach([await kept.put("a.pdf"), await kept.put("b.txt"), await kept.put("c.pdf")])
     assert [each.sent_as for each in handed] == ["file", "text", "file"]
     assert {each.ref.file_id for each in handed if each.sent_as == "file"} == set(double.files.files)
     assert [each.reason for each in handed] == ["", "", ""]
@@ -94,14 +92,14 @@ async def test_without_a_files_api_small_ones_go_along_and_it_is_not_tried_again
     double.files.refuse = status
     large = (await kept.put("large.pdf")).model_copy(update={"size": MOST_BYTES["base64"]})
     documents = [await kept.put("a.pdf"), large]
-    handed = await files.hand_over(documents)
+    handed = await files.attach(documents)
     assert [(each.sent_as, each.reason) for each in handed] == [
         ("base64", "The model provider stores no files."),
         ("text", "The model provider stores no files."),
     ]
     assert handed[0].content.startswith(b"%PDF")
     double.files.refuse = None
-    assert [each.ref for each in await files.hand_over(documents)] == [each.ref for each in handed]
+    assert [each.ref for each in await files.attach(documents)] == [each.ref for each in handed]
     assert double.files.uploads == 0
 
 
@@ -110,10 +108,10 @@ async def test_a_files_api_that_is_down_costs_this_turn_its_files_and_no_more(
 ) -> None:
     document = await kept.put("a.pdf")
     double.files.refuse = 500
-    [handed] = await files.hand_over([document])
+    [handed] = await files.attach([document])
     assert (handed.sent_as, bool(handed.reason)) == ("text", True)
     double.files.refuse = None
-    [handed] = await files.hand_over([document])
+    [handed] = await files.attach([document])
     assert handed.sent_as == "file"
 
 
@@ -123,7 +121,7 @@ async def test_what_does_not_fit_into_one_request_goes_as_text(
 ) -> None:
     documents = [(await kept.put(f"{name}.pdf")).model_copy(update=change) for name in "abc"]
     documents.append(await kept.put("d.pdf", pages=0))
-    handed = await files.hand_over(documents)
+    handed = await files.attach(documents)
     assert [each.sent_as for each in handed][:3] == ["file", "file", "text"]
     assert "too large" in handed[2].reason
 
@@ -131,9 +129,9 @@ async def test_what_does_not_fit_into_one_request_goes_as_text(
 async def test_lost_files_are_sent_again_and_no_others(
     files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
-    handed = await files.hand_over([await kept.put("a.pdf"), await kept.put("b.pdf")])
+    handed = await files.attach([await kept.put("a.pdf"), await kept.put("b.pdf")])
     del double.files.files[handed[0].ref.file_id]
-    again = await files.hand_over_again(handed, REFUSED)
+    again = await files.reattach(handed, REFUSED)
     assert again is not None
     assert [each.sent_as for each in again] == ["file", "file"]
     assert [new.ref == old.ref for new, old in zip(again, handed, strict=True)] == [False, True]
@@ -143,10 +141,10 @@ async def test_lost_files_are_sent_again_and_no_others(
 async def test_files_that_somebody_else_sent_again_meanwhile_are_used(
     files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
-    handed = await files.hand_over([await kept.put("a.pdf")])
+    handed = await files.attach([await kept.put("a.pdf")])
     del double.files.files[handed[0].ref.file_id]
-    first = await files.hand_over_again(handed, REFUSED)
-    second = await files.hand_over_again(handed, REFUSED)
+    first = await files.reattach(handed, REFUSED)
+    second = await files.reattach(handed, REFUSED)
     assert first == second
     assert double.files.uploads == 2
 
@@ -156,9 +154,9 @@ async def test_files_that_are_there_and_refused_go_as_text_this_once(
 ) -> None:
     document = await kept.put("a.pdf")
     for refusal in (REFUSED, ContextTooLong()):
-        handed = await files.hand_over([document])
+        handed = await files.attach([document])
         assert handed[0].sent_as == "file"
-        again = await files.hand_over_again(handed, refusal)
+        again = await files.reattach(handed, refusal)
         assert again is not None
         assert (again[0].sent_as, again[0].reason) == ("text", refusal.message)
         assert again[0].ref == handed[0].ref
@@ -166,8 +164,8 @@ async def test_files_that_are_there_and_refused_go_as_text_this_once(
 
 async def test_a_model_that_reads_no_files_gets_none_any_more(files: ProviderFiles, kept: KeptFiles) -> None:
     document = await kept.put("a.pdf")
-    await files.hand_over_again(await files.hand_over([document]), FilesNotRead())
-    [handed] = await files.hand_over([document])
+    await files.reattach(await files.attach([document]), FilesNotRead())
+    [handed] = await files.attach([document])
     assert (handed.sent_as, handed.reason) == ("text", FilesNotRead().message)
 
 
@@ -175,4 +173,4 @@ async def test_a_model_that_reads_no_files_gets_none_any_more(files: ProviderFil
 async def test_other_refusals_have_nothing_to_do_with_files(
     refusal: ContentFiltered | ModelMisconfigured, files: ProviderFiles, kept: KeptFiles
 ) -> None:
-    assert await files.hand_over_again(await files.hand_over([await kept.put("a.pdf")]), refusal) is None
+    assert await files.reattach(await files.attach([await kept.put("a.pdf")]), refusal) is None

@@ -79,7 +79,7 @@ def life(adapter: str) -> timedelta:
 
 
 async def handed_id(files: ProviderFiles, kept: KeptFiles, name: str = "a.pdf") -> str:
-    [handed] = await files.hand_over([await kept.document(name)])
+    [handed] = await files.attach([await kept.document(name)])
     return handed.ref.file_id
 
 
@@ -87,7 +87,7 @@ async def test_a_reference_names_the_file_and_tells_nothing_else(
     files: ProviderFiles, kept: KeptFiles
 ) -> None:
     document = await kept.put("a.pdf")
-    [handed] = await files.hand_over([document])
+    [handed] = await files.attach([document])
     assert handed.document == document
     assert handed.ref.blob_name == "a.pdf"
     assert handed.ref.file_id.startswith("file-")
@@ -126,7 +126,7 @@ async def test_other_bytes_get_another_reference(files: ProviderFiles, kept: Kep
 async def test_documents_do_not_share_references(files: ProviderFiles, kept: KeptFiles) -> None:
     documents = [await kept.put("a.pdf"), await kept.put("b.pdf")]
     documents.append(await kept.put("a.pdf", conversation="c2"))
-    handed = await files.hand_over(documents)
+    handed = await files.attach(documents)
     assert [each.document for each in handed] == documents
     assert len({each.ref.file_id for each in handed}) == 3
 
@@ -140,15 +140,15 @@ async def test_calls_at_the_same_time_make_one_reference(files: ProviderFiles, k
 async def test_what_was_refused_goes_as_text_if_at_all(
     files: ProviderFiles, kept: KeptFiles, adapter: str
 ) -> None:
-    handed = await files.hand_over([await kept.put("a.pdf"), await kept.put("b.txt")])
+    handed = await files.attach([await kept.put("a.pdf"), await kept.put("b.txt")])
     assert {each.sent_as for each in handed[1:]} == {"text"}
-    again = await files.hand_over_again(handed, ContextTooLong())
+    again = await files.reattach(handed, ContextTooLong())
     if adapter == "local":
         assert again is None
     else:
         assert again is not None
         assert [each.sent_as for each in again] == ["text", "text"]
-        assert await files.hand_over_again(again, ContextTooLong()) is None
+        assert await files.reattach(again, ContextTooLong()) is None
 
 
 async def test_forgetting_bears_that_there_is_nothing(files: ProviderFiles, kept: KeptFiles) -> None:

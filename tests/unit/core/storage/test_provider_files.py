@@ -206,7 +206,7 @@ async def test_a_deletion_never_fails_for_the_provider(
         files=files,
     )
     first, second = await kept.put("a.pdf"), await kept.put("b.pdf")
-    await files.hand_over([first, second])
+    await files.attach([first, second])
     await stores.forget(first.path)
     assert len(double.files.files) == 1
     double.files.refuse = status
@@ -251,7 +251,7 @@ async def test_a_file_whose_document_goes_as_text_by_now_is_deleted(
     kept: KeptFiles, provider: Provider, double: OpenAIDouble
 ) -> None:
     attachments = kept.attachments("file", provider)
-    await attachments.hand_over([await kept.put("a.pdf")])
+    await attachments.attach([await kept.put("a.pdf")])
     replaced = await kept.put("a.pdf", PDF + b" and closes at nine")
     await attachments.ensure(replaced)
     assert double.files.files == {}
@@ -262,7 +262,7 @@ async def test_files_are_forgotten_and_swept_after_the_way_was_changed_to_text(
 ) -> None:
     documents = [await kept.put("a.pdf"), await kept.put("b.pdf")]
     double.files.knows_expiry = False
-    await kept.attachments("file", provider).hand_over(documents)
+    await kept.attachments("file", provider).attach(documents)
     as_text = kept.attachments("text", provider)
     await as_text.forget(documents[0].path)
     assert len(double.files.files) == 1
@@ -277,5 +277,5 @@ async def test_a_document_that_was_deleted_meanwhile_gets_no_reference(
 ) -> None:
     document = await kept.put("a.pdf")
     await kept.catalog.delete(document.path)
-    await kept.attachments("text", provider).hand_over([document])
+    await kept.attachments("text", provider).attach([document])
     assert await kept.catalog.files_of(document.path) == []

@@ -13,8 +13,8 @@ import pytest
 
 from core.documents.ingestion import Ingestion
 from core.documents.ports import BlobStore
-from core.documents.service import DocumentLibrary
-from core.documents.text_extraction import TextReader
+from core.documents.service import DocumentService
+from core.documents.text_extraction import TextExtraction
 from core.documents.worker import Worker
 from core.storage.blob.documents import AzureBlobStore
 from devkit.azure.storage import fresh_container
@@ -41,10 +41,10 @@ class Opened(ServiceProvider):
 
 def services_over(side: DocumentSide, blobs: BlobStore, services: Services) -> Services:
     stores = replace(side.stores, blobs=blobs)
-    reader = TextReader(stores, side.extractor, side.counter)
+    reader = TextExtraction(stores, side.extractor, side.counter)
     ingestion = Ingestion(stores, reader, max_bytes=LIMIT)
     worker = Worker(stores, ingestion, lease_seconds=6)
-    return replace(services, library=DocumentLibrary(stores, reader, ingestion), worker=worker)
+    return replace(services, library=DocumentService(stores, reader, ingestion), worker=worker)
 
 
 @asynccontextmanager

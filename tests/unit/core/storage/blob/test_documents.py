@@ -12,7 +12,7 @@ from azure.storage.blob.aio import BlobLeaseClient
 
 from core.errors import DependencyDown, NotFound, Unavailable
 from core.infra.azure import DependencyMisconfigured
-from core.models import UploadTicket
+from core.models import PresignedUpload
 from core.names import BlobPath, Owner
 from core.storage.blob.documents import AzureBlobStore
 from core.storage.storage_account import BLOCK_BYTES
@@ -239,14 +239,14 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def send(client: httpx.AsyncClient, ticket: UploadTicket, body: bytes) -> int:
+async def send(client: httpx.AsyncClient, ticket: PresignedUpload, body: bytes) -> int:
     return (await client.put(ticket.url, content=body, headers=ticket.headers)).status_code
 
 
 async def test_a_ticket_stores_and_replaces_its_blob(
     store: AzureBlobStore, client: httpx.AsyncClient
 ) -> None:
-    ticket = await store.upload_ticket(PATH, 60)
+    ticket = await store.presign_upload(PATH, 60)
     assert await send(client, ticket, b"first") == 201
     first = await store.head(PATH)
     assert await send(client, ticket, b"second") == 201
@@ -261,7 +261,7 @@ async def test_a_ticket_holds_for_odd_names(
     store: AzureBlobStore, client: httpx.AsyncClient, name: str
 ) -> None:
     path = BlobPath(OWNER, name)
-    assert await send(client, await store.upload_ticket(path, 60), b"odd") == 201
+    assert await send(client, await store.presign_upload(path, 60), b"odd") == 201
     assert [blob.path for blob in await store.list_in(OWNER)] == [path]
 
 
@@ -270,7 +270,7 @@ async def test_a_ticket_is_for_writing_its_blob_alone(
 ) -> None:
     await store.put(PATH, write(b"mine"))
     await store.put(OTHER, write(b"other"))
-    ticket = await store.upload_ticket(PATH, 60)
+    ticket = await store.presign_upload(PATH, 60)
     address, signature = ticket.url.split("?")
     container = address.removesuffix(f"/{PATH}")
     other = f"{container}/{OTHER}?{signature}"
@@ -293,7 +293,7 @@ async def test_a_ticket_is_for_writing_its_blob_alone(
 
 
 async def test_a_ticket_ends(store: AzureBlobStore, client: httpx.AsyncClient) -> None:
-    ticket = await store.upload_ticket(PATH, 2)
+    ticket = await store.presign_upload(PATH, 2)
     assert await send(client, ticket, b"in time") == 201
     await asyncio.sleep(2.5)
     assert await send(client, ticket, b"too late") == 403
@@ -301,6 +301,6 @@ async def test_a_ticket_ends(store: AzureBlobStore, client: httpx.AsyncClient) -
 
 
 async def test_a_ticket_does_not_show_its_signature_in_logs(store: AzureBlobStore) -> None:
-    ticket = await store.upload_ticket(PATH, 60)
+    ticket = await store.presign_upload(PATH, 60)
     assert "sig=" in ticket.url
     assert "sig=" not in repr(ticket)
