@@ -25,7 +25,7 @@ async def measure_telemetry(stage: Stage, plan: Plan, folder: Path, advance: Adv
     with ExitStack() as stack:
         sink = stack.enter_context(_running_sink())
         exporting = {"ORC_TELEMETRY_EXPORTERS": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": sink}
-        products = {SILENT: {"ORC_TRACES": "false"}, TRACES: {}, SPANS: exporting}
+        products = {SILENT: {"ORC_STORE_TURN_TRACES": "false"}, TRACES: {}, SPANS: exporting}
         ports = {}
         for at, (name, settings) in enumerate(products.items()):
             system = new_system(folder / f"telling-{at}", stage.double_port)

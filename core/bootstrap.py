@@ -92,11 +92,7 @@ def _open_engines(
     *,
     analyser: bool,
 ) -> Engines:
-    extractor = Extractor(
-        seconds=settings.extraction_seconds,
-        memory_bytes=settings.extraction_memory_bytes,
-        processes=settings.extraction_processes,
-    )
+    extractor = Extractor()
     stack.push_async_callback(extractor.close)
     ocr = build_ocr(settings, backends.credentials)
     if ocr is not None:
@@ -134,7 +130,7 @@ def _assemble(
         stores,
         ingestion,
         lease_seconds=settings.ingestion_lease_seconds,
-        at_once=settings.ingestion_at_once,
+        at_once=settings.worker_concurrency,
         pace=REMOTE if backends.storage else LOCAL,
     )
     return Documents(
@@ -174,6 +170,6 @@ def _open_stores(
 
 
 def _scope_key(settings: CoreSettings) -> str:
-    if settings.scope_key is not None:
-        return settings.scope_key.get_secret_value()
+    if settings.scope_signing_key is not None:
+        return settings.scope_signing_key.get_secret_value()
     return load_or_create_key(settings.data_dir / "scope.key")

@@ -13,8 +13,9 @@ from orc.bootstrap import load_prompts
 from orc.conversations.models import ChatMessage
 from orc.events import Event, Token
 from orc.graphs.graph import compile_graph
-from orc.graphs.models import ConversationState, Deps, Policy
+from orc.graphs.models import ConversationState, Deps
 from orc.memory.models import Memory, Recalled
+from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 
 GRAPH = compile_graph()
@@ -89,7 +90,7 @@ class Turn:
             meter=Meter(max_calls=8),
             counter=WordCounter(),
             prompts=load_prompts(),
-            policy=Policy.model_validate({"tool_rounds": 3, **policy}),
+            policy=TurnSettings.model_validate({"max_tool_rounds": 3, **policy}),
             recall=self._recall,
             page_text=page_text,
             page_boxes=page_boxes,

@@ -14,9 +14,10 @@ from orc.conversations.models import Head, Message, NewTurn, Started, Turn, Turn
 from orc.conversations.ports import TurnLog
 from orc.memory.ports import MemoryStore
 from orc.memory.recall import Selection
-from orc.memory.service import MemoryKeeper, MemoryLimits
+from orc.memory.service import READ_SECONDS, MemoryKeeper
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summarizer import Condenser
+from orc.settings import MemorySettings
 
 OWNER = Owner("acme", "ada", "c-1")
 BEGUN = datetime(2025, 1, 1, tzinfo=UTC)
@@ -83,6 +84,7 @@ def keeper_of(
     store: MemoryStore | None = None,
     condenser: Condenser | None = None,
     counter: TokenCounter | None = None,
+    read_seconds: float = READ_SECONDS,
     **limits: Any,
 ) -> MemoryKeeper:
     counter = counter or WordCounter()
@@ -91,6 +93,7 @@ def keeper_of(
         log,
         Selection(800, counter),
         counter,
-        MemoryLimits.model_validate(limits),
+        MemorySettings.model_validate(limits),
         condenser,
+        read_seconds=read_seconds,
     )

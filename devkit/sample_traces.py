@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.models import Usage
+from orc.identity import LOCAL_ORGANIZATION
 from orc.traces.models import (
     CallTrace,
     GroundingTrace,
@@ -16,7 +17,7 @@ from orc.traces.models import (
     VerdictTrace,
 )
 
-ORGANIZATION = "acme"
+ORGANIZATION = LOCAL_ORGANIZATION
 NOON = datetime(2025, 3, 10, 12, tzinfo=UTC)
 
 

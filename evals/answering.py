@@ -41,7 +41,7 @@ def product(folder: Path, documents_at_once: int) -> Iterator[System]:
     """The product in a new data folder, with the offline model and without earlier turns in the prompts."""
     settings = {
         "MAX_DOCUMENTS_PER_REQUEST": str(documents_at_once),
-        "ORC_HISTORY_TURNS": "0",
+        "ORC_ADVANCED": '{"history_turns": 0}',
         "ORC_PAGE_ANALYSIS": "off",
     }
     with clean_surroundings(folder), running(folder / "product", **settings) as system:

@@ -76,11 +76,7 @@ async def indexed(documents: Mapping[str, Path]) -> AsyncIterator[Database]:
     """A database in which all documents can be searched, each under its file's name; gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         settings = CoreSettings(data_dir=Path(folder))
-        extractor = Extractor(
-            seconds=settings.extraction_seconds,
-            memory_bytes=settings.extraction_memory_bytes,
-            processes=settings.extraction_processes,
-        )
+        extractor = Extractor()
         database = Database(settings.database_path)
         try:
             await database.migrate(SCHEMA)

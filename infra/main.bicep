@@ -163,7 +163,7 @@ var shared = {
   // Where to, and no secret: only identities may write there.
   APPLICATIONINSIGHTS_CONNECTION_STRING: monitoring.outputs.connectionString
   // A message per lease comes up while a long job goes on: fewer of them, for a longer wait after a crash.
-  ORC_INGESTION_LEASE_SECONDS: '30'
+  ORC_ADVANCED: '{"ingestion_lease_seconds": 30}'
 }
 var retention = retentionDays == 0 ? {} : { ORC_RETENTION_DAYS: string(retentionDays) }
 

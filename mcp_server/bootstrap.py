@@ -34,6 +34,8 @@ from mcp_server.web.brave import BraveSearch
 from mcp_server.web.google import GoogleSearch
 from mcp_server.web.ports import WebSearch
 
+WEB_SEARCH_SECONDS = 8.0
+"""Time limit of a web search."""
 _PROMPTS = Path(__file__).parent / "prompts"
 _WEB_SEARCH_KEYS = {"google": "GOOGLE_SEARCH_KEY and GOOGLE_SEARCH_ENGINE", "brave": "BRAVE_SEARCH_KEY"}
 _PARTS_WITHOUT_MODEL = 1000
@@ -117,11 +119,11 @@ def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Ser
         ),
         documents_analyze=_build_analyze(settings, documents, outside.models.writer),
         searching=Searching(library, documents.retriever, analyses),
-        pages=Pages(library, analyses, characters=settings.page_characters),
+        pages=Pages(library, analyses),
         connections=Connections(
             library, analyses, has_model=settings.has_model and settings.page_analysis == "auto"
         ),
-        contents=Contents(library, analyses, characters=settings.content_characters),
+        contents=Contents(library, analyses),
         web=outside.web,
         tokens=documents.tokens,
         ping_stores=documents.stores.catalog.ping,
@@ -134,12 +136,12 @@ async def _open_web_search(settings: Settings) -> AsyncIterator[WebSearching | N
     if settings.web_search_engine is None:
         yield None
         return
-    async with httpx2.AsyncClient(timeout=settings.web_search_seconds) as client:
+    async with httpx2.AsyncClient(timeout=WEB_SEARCH_SECONDS) as client:
         yield WebSearching(_build_engine(settings, client))
 
 
 def _build_engine(settings: Settings, client: httpx2.AsyncClient) -> WebSearch:
-    seconds = settings.web_search_seconds
+    seconds = WEB_SEARCH_SECONDS
     if settings.web_search_engine == "brave":
         assert settings.brave_search_key
         return BraveSearch(client, settings.brave_search_url, key=settings.brave_search_key, seconds=seconds)
@@ -155,15 +157,14 @@ def _build_engine(settings: Settings, client: httpx2.AsyncClient) -> WebSearch:
 
 
 def _window(settings: Settings, models: ChatModels) -> int:
-    return settings.context_window or ModelCatalogue(settings.model_facts).window(models.names)
+    return settings.context_window or ModelCatalogue(settings.model_catalog).window(models.names)
 
 
 def _reading_limits(settings: Settings, window: int) -> ReadingLimits:
     room = room_for_text(window)
     return ReadingLimits(
-        whole=min(settings.inline_token_budget, room),
-        unindexed=min(settings.inline_limit_tokens, room),
-        passages=settings.retrieval_passages,
+        whole=min(settings.full_text_tokens, room),
+        unindexed=min(settings.unindexed_text_tokens, room),
     )
 
 
@@ -177,11 +178,7 @@ def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -
         prompt=read_prompt("documents_analyze"),
         counter=documents.counter,
         read_boxes=documents.stores.pages.boxes,
-        limits=Limits(
-            model_calls=settings.analyze_model_calls if settings.has_model else _PARTS_WITHOUT_MODEL,
-            part_tokens=settings.analyze_part_tokens,
-            largest_part_tokens=settings.analyze_largest_part_tokens,
-        ),
+        limits=Limits() if settings.has_model else Limits(model_calls=_PARTS_WITHOUT_MODEL),
     )
 
 

@@ -16,7 +16,6 @@ from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.infra.settings import DAY_SECONDS
 from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_models, describe
 from core.llm.model_catalog import ModelCatalogue
@@ -28,12 +27,12 @@ from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.graphs.graph import compile_graph
-from orc.graphs.models import Policy, Prompts
+from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.memory import sqlite as memory_sqlite
 from orc.memory.ports import MemoryStore, Remembering
 from orc.memory.recall import Selection
-from orc.memory.service import MemoryKeeper, MemoryLimits, NoMemory
+from orc.memory.service import MemoryKeeper, NoMemory
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summarizer import Condenser
 from orc.readiness import Check, check
@@ -42,7 +41,7 @@ from orc.tools.mcp_client import McpToolGateway
 from orc.traces import sqlite as traces_sqlite
 from orc.traces.ports import NoTraces, TraceStore
 from orc.traces.sqlite import SqliteTraceStore
-from orc.turns.runner import Parts, TurnLimits
+from orc.turns.runner import Parts
 from orc.turns.service import Orchestrator
 
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -118,12 +117,11 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
                 scope_tokens=documents.tokens,
                 graph=compile_graph(),
                 models=models,
-                catalogue=ModelCatalogue(settings.model_facts),
+                catalogue=ModelCatalogue(settings.model_catalog),
                 counter=documents.counter,
                 prompts=load_prompts(),
-                policy=_policy(settings),
-                limits=_limits(settings),
-                traces=traces if settings.traces else NoTraces(),
+                policy=settings,
+                traces=traces if settings.store_turn_traces else NoTraces(),
             )
         )
         orchestrator = Orchestrator(parts)
@@ -154,8 +152,9 @@ async def _open_turn_log(settings: Settings, backends: Backends) -> TurnLog:
         return SqliteTurnLog(backends.file)
     from orc.conversations.cosmos import CosmosTurnLog
 
-    retention = settings.retention_days and settings.retention_days * DAY_SECONDS
-    return CosmosTurnLog(backends.cosmos.container("conversations"), retention_seconds=retention)
+    return CosmosTurnLog(
+        backends.cosmos.container("conversations"), retention_seconds=settings.retention_seconds
+    )
 
 
 async def _open_traces(settings: Settings, backends: Backends) -> TraceStore:
@@ -165,8 +164,7 @@ async def _open_traces(settings: Settings, backends: Backends) -> TraceStore:
         return SqliteTraceStore(backends.file, retention=timedelta(days=days) if days else None)
     from orc.traces.cosmos import CosmosTraceStore
 
-    retention = days and days * DAY_SECONDS
-    return CosmosTraceStore(backends.cosmos.container("traces"), retention_seconds=retention)
+    return CosmosTraceStore(backends.cosmos.container("traces"), retention_seconds=settings.retention_seconds)
 
 
 async def _open_memory(
@@ -190,7 +188,7 @@ async def _open_memory(
         log,
         Selection(settings.memory_tokens, counter, nearness),
         counter,
-        MemoryLimits.model_validate(settings.model_dump(include=set(MemoryLimits.model_fields))),
+        settings,
         condenser,
     )
 
@@ -201,8 +199,9 @@ async def _open_memory_store(settings: Settings, backends: Backends) -> MemorySt
         return SqliteMemoryStore(backends.file)
     from orc.memory.cosmos import CosmosMemoryStore
 
-    retention = settings.retention_days and settings.retention_days * DAY_SECONDS
-    return CosmosMemoryStore(backends.cosmos.container("memory"), retention_seconds=retention)
+    return CosmosMemoryStore(
+        backends.cosmos.container("memory"), retention_seconds=settings.retention_seconds
+    )
 
 
 def load_prompts() -> Prompts:
@@ -219,19 +218,6 @@ def load_prompts() -> Prompts:
 
 def _with_marker(prompt: str) -> str:
     return prompt.format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
-
-
-def _limits(settings: Settings) -> TurnLimits:
-    return TurnLimits(
-        deadline_seconds=settings.turn_deadline_seconds,
-        lease_seconds=settings.turn_lease_seconds,
-        max_model_calls=settings.max_model_calls,
-        max_documents=settings.max_documents_per_request,
-    )
-
-
-def _policy(settings: Settings) -> Policy:
-    return Policy.model_validate(settings.model_dump(include=set(Policy.model_fields)))
 
 
 def _checks(

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from core.names import Owner
 
+LOCAL_ORGANIZATION = "local"
+LOCAL_USER = "me"
+"""The one caller of the `local` authentication mode."""
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:

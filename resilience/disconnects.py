@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 from collections import Counter
@@ -129,7 +130,7 @@ async def ground(store: Store) -> AsyncIterator[Ground]:
         model = scripted_model("--delay-ms", str(TOKEN_MS))
         model_url = await stack.enter_async_context(in_thread(model))
         chosen = await stack.enter_async_context(in_thread(store_settings(store)))
-        settings = {**chosen, "ORC_TURN_LEASE_SECONDS": str(LEASE_SECONDS)}
+        settings = {**chosen, "ORC_ADVANCED": json.dumps({"turn_lease_seconds": LEASE_SECONDS})}
         system = await stack.enter_async_context(in_thread(product(folder, model_url, **settings)))
         tools = await stack.enter_async_context(in_thread(tools_instance(system)))
         http = await stack.enter_async_context(open_client())

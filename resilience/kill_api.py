@@ -28,7 +28,7 @@ LANES = 2
 CLIENTS = 3
 LONGEST_LIFE_SECONDS = 0.8
 SERVING_SECONDS = 5.0
-LEASE_SECONDS = "1"
+ADVANCED = '{"turn_lease_seconds": 1}'
 
 SERVING = f"restarts that took longer than {SERVING_SECONDS:.0f} s"
 OUTLIVING = "processes that outlive their API"
@@ -69,7 +69,7 @@ class Lane:
         return interrupted
 
     def _instance(self) -> AbstractContextManager[Instance]:
-        return instance(self._system, self._command, ORC_TURN_LEASE_SECONDS=LEASE_SECONDS)
+        return instance(self._system, self._command, ORC_ADVANCED=ADVANCED)
 
     def _let_work(self, api: Instance, life: Life, pool: ThreadPoolExecutor) -> list[Future[None]]:
         """Put customers to work for a while; they go on until the API is gone."""
@@ -114,7 +114,7 @@ def _lives(process: psutil.Process) -> bool:
 def _lane(folder: Path, tally: Tally, seed: int, command: Sequence[str]) -> Iterator[Lane]:
     with (
         scripted_model("--delay-ms", "15", "--tokens", "8") as model_url,
-        product(folder, model_url, ORC_TURN_LEASE_SECONDS=LEASE_SECONDS) as system,
+        product(folder, model_url, ORC_ADVANCED=ADVANCED) as system,
     ):
         yield Lane(system, tally, random.Random(seed), command)
 

@@ -5,6 +5,7 @@ turn is fine; nothing stays pending, and nothing is stored twice.
 """
 
 import argparse
+import json
 import random
 import sys
 import time
@@ -38,7 +39,7 @@ TOOL_SECONDS = 3.0
 OVERRUN_SECONDS = 2.0
 SETTINGS = {
     "ORC_TURN_DEADLINE_SECONDS": str(DEADLINE_SECONDS),
-    "ORC_TOOL_TIMEOUT_SECONDS": str(TOOL_SECONDS),
+    "ORC_ADVANCED": json.dumps({"tool_timeout_seconds": TOOL_SECONDS}),
 }
 
 LATE = "turns that outlast their deadline"

@@ -67,7 +67,7 @@ def campaign(
         model_url = stack.enter_context(scripted_model())
         surroundings = {
             "PYTHONPATH": os.pathsep.join(places),
-            "ORC_MODEL_RETRIES": "1",
+            "ORC_ADVANCED": '{"model_retries": 1}',
             "ORC_TELEMETRY_EXPORTERS": "console",
         }
         system = stack.enter_context(product(folder, model_url, **{**canaries.settings, **surroundings}))

@@ -47,7 +47,7 @@ class Canaries:
 
 SECRET_SETTINGS = (
     "OPENAI_API_KEY",
-    "ORC_SCOPE_KEY",
+    "ORC_SCOPE_SIGNING_KEY",
     "AZURE_OPENAI_API_KEY",
     "AZURE_COSMOS_KEY",
     "AZURE_STORAGE_KEY",
@@ -164,7 +164,7 @@ class Play:
         for path in ("/ready", "/health", "/openapi.json", "/docs", "/conversations"):
             self._expect(200, self._get(path))
         self._run("doctor")
-        self._run("serve", ORC_PORT="none", ORC_SCOPE_KEY=f"short-{self._canaries.bearer[:20]}")
+        self._run("serve", ORC_PORT="none", ORC_SCOPE_SIGNING_KEY=f"short-{self._canaries.bearer[:20]}")
         self._run("serve", ORC_AUTH_MODE="jwt", ORC_JWT_ISSUER="https://issuer.invalid")
 
     def _ask(self, names: Sequence[str], *, extra: str = "", streaming: bool = False) -> httpx.Response:

@@ -1,6 +1,7 @@
 """The running product with a fault proxy on every way that turns take."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -27,10 +28,10 @@ from resilience.model import TOKEN
 
 LEASE_SECONDS = 3.0
 LIMITS = {
-    "ORC_TURN_LEASE_SECONDS": str(LEASE_SECONDS),
     "ORC_TURN_DEADLINE_SECONDS": "20",
-    "ORC_TOOL_TIMEOUT_SECONDS": "10",
-    "ORC_MODEL_TIMEOUT_SECONDS": "5",
+    "ORC_ADVANCED": json.dumps(
+        {"turn_lease_seconds": LEASE_SECONDS, "tool_timeout_seconds": 10, "model_timeout_seconds": 5}
+    ),
 }
 WITNESSED = 0.25
 PAGE = 100

@@ -6,23 +6,25 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
-from pydantic import AliasChoices, SecretStr
+from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 import mcp_server.settings
 import orc.settings
-from core.infra.settings import PREFIX, CoreSettings
+from core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE, INTERNAL
+from core.infra.settings import CoreSettings, variable_of
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 HEAD = (
     "# Configuration\n\n"
     "Written by `python -m scripts.describe_settings` from the settings; a test compares.\n\n"
-    "Settings are environment variables, or lines of a `.env` file. A value that cannot be used ends the "
-    "program with a message that names the variable. `orc doctor` says what is in use, whether it answers "
-    "and how fast, and what to do where it does not.\n\n"
-    "A service of Azure is in use when its address is set; without a key the process's own identity signs in "
-    "(a managed identity on Azure, `az login` at a desk). What is not set runs on this machine: SQLite, a "
-    "folder, the offline model.\n"
+    "Settings are environment variables, or lines of a `.env` file. If a value is invalid, the program exits "
+    "with a message that names the variable. `orc doctor` lists the services in use, whether and how fast "
+    "they answer, and what to do if they do not. Names of earlier releases are accepted for one release, "
+    "with a warning that names the new one.\n\n"
+    "An Azure service is used if its address is set. Without a key, the identity of the process signs in (a "
+    "managed identity on Azure, `az login` during development). Without an address Orc uses SQLite, a folder "
+    "and the offline model.\n"
 )
 PARTS = (
     ("All processes", CoreSettings, ()),
@@ -33,20 +35,41 @@ PARTS = (
 
 def describe() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *(_part(*part) for part in PARTS)])
+    return "\n".join([HEAD, *(_part(*part) for part in PARTS), _advanced()])
 
 
 def variables(kind: type[CoreSettings]) -> set[str]:
     """The environment variables that these settings read."""
-    return {name for field, info in kind.model_fields.items() for name in _names(field, info)}
+    return {variable_of(field, info.validation_alias) for field, info in _documented(kind).items()} | {
+        ADVANCED_VARIABLE
+    }
 
 
 def _part(title: str, kind: type[CoreSettings], elsewhere: Iterable[str]) -> str:
-    fields = {name: field for name, field in kind.model_fields.items() if name not in set(elsewhere)}
+    fields = {name: field for name, field in _documented(kind).items() if name not in set(elsewhere)}
     rows = [_row(name, field) for name, field in fields.items()]
     return "\n".join(
-        [f"## {title}\n", "| variable | value | default | what |", "| --- | --- | --- | --- |", *rows, ""]
+        [f"## {title}\n", "| variable | value | default | meaning |", "| --- | --- | --- | --- |", *rows, ""]
     )
+
+
+def _documented(kind: type[CoreSettings]) -> dict[str, FieldInfo]:
+    hidden = ADVANCED.keys() | INTERNAL
+    return {name: field for name, field in kind.model_fields.items() if name not in hidden}
+
+
+def _advanced() -> str:
+    """The one variable for limits that hardly anyone changes."""
+    fields = {name: field for _, kind, _ in PARTS for name, field in kind.model_fields.items()}
+    rows = [
+        f"| `{name}` | {_values(fields[name])} | {_default(fields[name])} | {fields[name].description} |"
+        for name in sorted(ADVANCED)
+    ]
+    text = (
+        f"## Advanced limits\n\n`{ADVANCED_VARIABLE}` is a JSON object, for example "
+        '`{"turn_lease_seconds": 30}`, with limits that normally stay as they are.\n'
+    )
+    return "\n".join([text, "| key | value | default | meaning |", "| --- | --- | --- | --- |", *rows, ""])
 
 
 def _row(name: str, field: FieldInfo) -> str:
@@ -55,14 +78,7 @@ def _row(name: str, field: FieldInfo) -> str:
 
 
 def _variables(name: str, field: FieldInfo) -> str:
-    return ", ".join(f"`{each}`" for each in _names(name, field))
-
-
-def _names(name: str, field: FieldInfo) -> list[str]:
-    alias = field.validation_alias
-    return (
-        [str(each) for each in alias.choices] if isinstance(alias, AliasChoices) else [PREFIX + name.upper()]
-    )
+    return f"`{variable_of(name, field.validation_alias)}`"
 
 
 def _values(field: FieldInfo) -> str:

@@ -13,7 +13,7 @@ import uvicorn
 from PIL import Image
 
 from devkit.browser import browsing, unpacked
-from devkit.sample_traces import ORGANIZATION, a_month, detailed
+from devkit.sample_traces import a_month, detailed
 from orc.api.app import create_app
 from orc.conversations.listing import utc_now
 from orc.settings import Settings
@@ -24,7 +24,7 @@ ROWS_TO_KEEP = 4
 
 @asynccontextmanager
 async def _served(folder: Path) -> AsyncIterator[str]:
-    app = create_app(Settings(data_dir=folder, local_organization=ORGANIZATION))
+    app = create_app(Settings(data_dir=folder))
     store, now = (await app.state.services.get()).traces, utc_now()
     for each in [*a_month(now - timedelta(minutes=1)), detailed(900, now)]:
         await store.save(each)

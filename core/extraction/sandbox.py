@@ -50,6 +50,13 @@ class Extraction(Record):
         return False
 
 
+EXTRACTION_SECONDS = 15.0
+EXTRACTION_MEMORY_BYTES = 1024 * 1024 * 1024
+"""Limits of the extraction of one file."""
+EXTRACTION_PROCESSES = 2
+"""Files that one process extracts at the same time."""
+
+
 class Collector:
     """The pages so far; at the end either `media_type` or `rejection` is set, if the child got that far."""
 
@@ -99,7 +106,12 @@ class Extractor:
     """Reads files, at most `processes` at a time, each within `seconds` and `memory_bytes`."""
 
     def __init__(
-        self, *, seconds: float, memory_bytes: int, processes: int, worker: Sequence[str] = _WORKER
+        self,
+        *,
+        seconds: float = EXTRACTION_SECONDS,
+        memory_bytes: int = EXTRACTION_MEMORY_BYTES,
+        processes: int = EXTRACTION_PROCESSES,
+        worker: Sequence[str] = _WORKER,
     ) -> None:
         """`worker` are the interpreter's arguments that start a child; only tests give others."""
         self._seconds = seconds

@@ -1,25 +1,42 @@
-"""Settings that both deployables share, read from the environment and from `.env`."""
+"""Settings that all processes share, read from the environment and from `.env`.
+
+A section is a frozen model with the settings of one subject. The settings of a process inherit from its
+sections, so that they can be passed on as any of them without a copy.
+"""
 
 import logging
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
+from dotenv import dotenv_values
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from core.errors import InvalidInput
+from core.infra.setting_names import (
+    ADVANCED,
+    ADVANCED_VARIABLE,
+    PREFIX,
+    RENAMED,
+    advanced_values,
+    deprecation_warnings,
+)
 from core.models import Record
 
 MIB = 1024 * 1024
-PREFIX = "ORC_"
 DAY_SECONDS = 24 * 3600
 
-RETIRED_SETTINGS = {"ORC_TOKEN_CACHE": "the file that token counts need is part of the package."}
-"""Settings of earlier releases that have no effect any more, and why."""
-
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class ModelFacts(Record):
@@ -31,220 +48,102 @@ class ModelFacts(Record):
     encoding: Literal["o200k_base", "other"] = "o200k_base"
 
 
-class CoreSettings(BaseSettings):
-    """Where state lives, which models answer, and the limits on documents."""
+class Section(BaseModel):
+    """Base of the sections."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", extra="ignore", populate_by_name=True
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class StorageSettings(Section):
+    """Where state is stored."""
+
+    data_dir: Path = Field(
+        default=Path(".orc"), description="folder of the database, the documents and the scope signing key"
     )
-
-    data_dir: Path = Field(default=Path(".orc"), description="database, documents and the scope key")
-    scope_key: SecretStr | None = Field(
+    scope_signing_key: SecretStr | None = Field(
         default=None,
         min_length=32,
-        description="secret shared by both processes; default: made in the data directory",
+        description="secret with which the API signs the scope of a tool call, the same in all processes;"
+        " default: generated in the data directory",
     )
-
     azure_cosmos_endpoint: str | None = Field(
         default=None,
         validation_alias=AliasChoices("AZURE_COSMOS_ENDPOINT"),
-        description="conversations, records and analyses in Cosmos DB; default: SQLite",
+        description="address of the Cosmos DB account for conversations, document records and analyses;"
+        " default: SQLite",
     )
     azure_cosmos_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("AZURE_COSMOS_KEY"),
-        description="default: the identity of this process",
+        description="key of the Cosmos DB account; default: the identity of the process",
     )
     azure_cosmos_database: str = Field(
         default="orc",
         min_length=1,
         validation_alias=AliasChoices("AZURE_COSMOS_DATABASE"),
-        description="its name in the account",
+        description="name of the database in the Cosmos DB account",
     )
     retention_days: int | None = Field(
         default=None,
         ge=1,
-        description="in Cosmos DB turns this old are removed, and everywhere traces; default: never",
+        description="days after which traces are deleted, and in Cosmos DB conversations too; default: never",
     )
     azure_storage_account_url: str | None = Field(
         default=None,
         validation_alias=AliasChoices("AZURE_STORAGE_ACCOUNT_URL"),
-        description="documents, their pages and the job queue in a storage account; default: a folder",
+        description="blob address of the storage account for documents, their pages and the job queue;"
+        " default: a folder",
     )
     azure_storage_queue_url: str | None = Field(
         default=None,
         validation_alias=AliasChoices("AZURE_STORAGE_QUEUE_URL"),
-        description="default: the account's, by its usual name",
+        description="queue address of the storage account; default: derived from the blob address",
     )
     azure_storage_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("AZURE_STORAGE_KEY"),
-        description="default: the identity of this process",
+        description="key of the storage account; default: the identity of the process",
     )
     azure_storage_container: str = Field(
         default="documents",
         pattern=r"^[a-z0-9](-?[a-z0-9]){2,62}$",
         validation_alias=AliasChoices("AZURE_STORAGE_CONTAINER"),
-        description="of the documents; what is made of them lies in one with `-derived` added",
+        description="blob container of the documents; extracted pages go to a second one, with `-derived`"
+        " added to its name",
     )
     azure_search_endpoint: str | None = Field(
         default=None,
         validation_alias=AliasChoices("AZURE_SEARCH_ENDPOINT"),
-        description="passages in Azure AI Search; default: SQLite",
+        description="address of the Azure AI Search service for passages; default: SQLite",
     )
     azure_search_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("AZURE_SEARCH_KEY"),
-        description="default: the identity of this process",
+        description="key of the Azure AI Search service; default: the identity of the process",
     )
     azure_search_index: str = Field(
         default="orc-passages",
         pattern=r"^[a-z0-9](-?[a-z0-9])*$",
         validation_alias=AliasChoices("AZURE_SEARCH_INDEX"),
-        description="its name in the service",
+        description="name of the index in Azure AI Search",
     )
     azure_search_semantic: bool = Field(
         default=True,
         validation_alias=AliasChoices("AZURE_SEARCH_SEMANTIC"),
-        description="rank the results by the service's semantic reranker",
+        description="use the semantic ranker of Azure AI Search",
     )
 
-    openai_api_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("OPENAI_API_KEY"), description="models of OpenAI answer"
-    )
-    openai_base_url: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("OPENAI_BASE_URL"),
-        description="a server that speaks OpenAI's API; it may ask for no key",
-    )
-    azure_openai_endpoint: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT"),
-        description="models of Azure OpenAI answer; the names below are those of deployments",
-    )
-    azure_openai_api_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_OPENAI_API_KEY"),
-        description="default: the identity of this process",
-    )
-    chat_model: str = Field(default="gpt-4o", description="model or deployment name")
-    models: Annotated[list[str], NoDecode] = Field(
-        default=[],
-        description="further models, with commas between, that a request or a kind of question may name",
-    )
-    model_facts: dict[str, ModelFacts] = Field(
-        default={},
-        description="what is to be known of models, as a JSON object by name: context_window in tokens,"
-        " input_usd and output_usd per million tokens; default: what is known of OpenAI's",
-    )
-    context_window: int | None = Field(
-        default=None, ge=4000, description="tokens that the models take; default: what is known of each"
-    )
-    planner_model: str | None = Field(default=None, description="default: the chat model")
-    critic_model: str | None = Field(default=None, description="default: the chat model")
-    summary_model: str | None = Field(default=None, description="default: the chat model")
-    embedding_model: str | None = Field(
-        default=None, description="embedding model or deployment; without it search is lexical"
-    )
-    model_timeout_seconds: float = Field(default=60.0, gt=0, description="how long a model may be silent")
-    model_retries: int = Field(
-        default=2, ge=0, description="of a request that failed before its answer began"
-    )
-
-    inline_token_budget: int = Field(
-        default=6000, description="whole documents up to this size go to the model"
-    )
-    inline_limit_tokens: int = Field(
-        default=32_000, description="what is read whole of documents that are not yet indexed"
-    )
-    retrieval_passages: int = Field(
-        default=8, ge=1, le=50, description="what is read of documents that are searched"
-    )
-    file_id_ttl_seconds: int = Field(
-        default=7 * DAY_SECONDS, ge=3600, le=30 * DAY_SECONDS, description="how long a file reference holds"
-    )
-    provider_files: Literal["auto", "files", "base64", "text"] = Field(
-        default="auto",
-        description="how PDFs that are read whole reach the model: by a file id of the provider, within the"
-        " request, or as the text of their pages; auto: by file id at OpenAI and Azure OpenAI, else text",
-    )
-    responses_api: bool = Field(default=False, description="use the provider's responses API for chat")
-
-    max_upload_bytes: int = Field(default=100 * MIB, description="per file")
-    extraction_seconds: float = Field(default=15.0, description="time one file's text may take")
-    extraction_memory_bytes: int = Field(default=1024 * MIB, description="memory one file's text may take")
-    extraction_processes: int = Field(default=2, ge=1, description="files that one process reads at a time")
-
-    ingestion_workers: int = Field(
-        default=1, ge=0, description="processes that `orc serve` starts to index and analyse documents"
-    )
-    ingestion_at_once: int = Field(default=2, ge=1, description="documents that one worker has in hand")
-    ingestion_lease_seconds: float = Field(
-        default=6.0, gt=0, description="after a crash of a worker its documents wait this long"
-    )
-    page_analysis: Literal["auto", "extractive", "off"] = Field(
-        default="auto", description="auto: by the model where one is configured; extractive: never by a model"
-    )
-    analysis_model: str | None = Field(default=None, description="default: the chat model")
-
-    ocr: Literal["auto", "off", "tesseract", "azure"] = Field(
-        default="auto",
-        description="what reads scanned pages; auto: Azure if set, else Tesseract if installed",
-    )
-    ocr_languages: str = Field(
-        default="eng",
-        pattern=r"^\w+(/\w+)?(\+\w+(/\w+)?)*$",
-        description="Tesseract's names of languages, like deu+eng; Azure finds them out itself",
-    )
-    ocr_seconds: float = Field(default=1800.0, gt=0, description="time the OCR of one file may take")
-    azure_document_intelligence_endpoint: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT"),
-        description="OCR by Azure",
-    )
-    azure_document_intelligence_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY"),
-        description="default: the identity of this process",
-    )
-
-    telemetry_exporters: Annotated[list[Literal["console", "otlp", "azure"]], NoDecode] = Field(
-        default=[],
-        description="where spans and metrics go, with commas between: console, otlp (OTEL_EXPORTER_OTLP_*"
-        " say where), azure (Application Insights); default: nowhere",
-    )
-    telemetry_content: bool = Field(
-        default=False, description="have spans hold what was asked and answered, too"
-    )
-    applicationinsights_connection_string: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("APPLICATIONINSIGHTS_CONNECTION_STRING"),
-        description="the resource that `azure` exports to",
-    )
-
-    @field_validator("models", "telemetry_exporters", mode="before")
-    @classmethod
-    def _separated_by_commas(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        return [part.strip() for part in value.split(",") if part.strip()]
-
-    @field_validator("scope_key", mode="after")
+    @field_validator("scope_signing_key", mode="after")
     @classmethod
     def _is_resolved(cls, key: SecretStr | None) -> SecretStr | None:
-        # What Azure leaves in the variable where it could not read the vault: anybody can guess it.
+        # Azure leaves the reference itself in the variable if it cannot read the vault: anyone can guess it.
         if key is not None and key.get_secret_value().startswith("@Microsoft.KeyVault("):
             raise ValueError("the reference to Key Vault was not resolved: check the identity's role")
         return key
 
     @property
-    def has_model(self) -> bool:
-        """Whether a model provider is configured; without one the offline model answers."""
-        return bool(self.openai_api_key or self.openai_base_url or self.azure_openai_endpoint)
-
-    @property
     def azure_storage_derived(self) -> str:
-        """The container of what is made of documents."""
+        """Name of the container for what is derived from documents."""
         return f"{self.azure_storage_container}-derived"
 
     @property
@@ -255,32 +154,231 @@ class CoreSettings(BaseSettings):
     def blobs_dir(self) -> Path:
         return self.data_dir / "blobs"
 
+    @property
+    def retention_seconds(self) -> int | None:
+        """How long turns are kept; None: forever."""
+        return self.retention_days and self.retention_days * DAY_SECONDS
+
+
+class WindowSettings(Section):
+    """How much text the models accept."""
+
+    context_window: int | None = Field(
+        default=None, ge=4000, description="tokens that the models accept; default: from the model catalog"
+    )
+
+
+class ModelSettings(WindowSettings):
+    """The model provider and the models of each task."""
+
+    openai_api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("OPENAI_API_KEY"),
+        description="key of OpenAI, or of the server in OPENAI_BASE_URL",
+    )
+    openai_base_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("OPENAI_BASE_URL"),
+        description="address of a server with OpenAI's API, which may need no key",
+    )
+    azure_openai_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT"),
+        description="address of an Azure OpenAI resource; model names are then names of its deployments",
+    )
+    azure_openai_api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_OPENAI_API_KEY"),
+        description="key of the Azure OpenAI resource; default: the identity of the process",
+    )
+    chat_model: str = Field(default="gpt-4o", description="model, or deployment, that writes the answers")
+    models: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="further models that a request or an intent may choose, separated by commas",
+    )
+    model_catalog: dict[str, ModelFacts] = Field(
+        default={},
+        description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
+        " and output_usd per million tokens; default: the facts that ship with Orc",
+    )
+    planner_model: str | None = Field(
+        default=None, description="model that plans a turn; default: the chat model"
+    )
+    critic_model: str | None = Field(
+        default=None, description="model that judges answers; default: the chat model"
+    )
+    summary_model: str | None = Field(
+        default=None, description="model that summarizes older turns; default: the chat model"
+    )
+    analysis_model: str | None = Field(
+        default=None, description="model that analyses pages; default: the chat model"
+    )
+    embedding_model: str | None = Field(
+        default=None, description="embedding model, or deployment; without one search is lexical only"
+    )
+    model_timeout_seconds: float = Field(
+        default=60.0, gt=0, description="longest silence of a model before its request fails"
+    )
+    model_retries: int = Field(
+        default=2, ge=0, description="retries of a model request that failed before its answer began"
+    )
+    provider_files: Literal["auto", "files", "base64", "text"] = Field(
+        default="auto",
+        description="how the model receives a PDF that it reads in full: uploaded to the provider (files),"
+        " inside the request (base64), or as extracted text; auto: files for OpenAI and Azure OpenAI,"
+        " otherwise text",
+    )
+    responses_api: bool = Field(
+        default=False, description="use the provider's Responses API instead of Chat Completions"
+    )
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _separated_models(cls, value: object) -> object:
+        return split_commas(value)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model provider is configured; without one the offline model answers."""
+        return bool(self.openai_api_key or self.openai_base_url or self.azure_openai_endpoint)
+
+
+class IngestionSettings(Section):
+    """Uploads, the worker and OCR."""
+
+    max_upload_bytes: int = Field(default=100 * MIB, description="largest size of an uploaded file, in bytes")
+    workers: int = Field(
+        default=1, ge=0, description="worker processes that `orc serve` starts to index and analyse documents"
+    )
+    worker_concurrency: int = Field(
+        default=2, ge=1, description="documents that one worker processes at the same time"
+    )
+    ingestion_lease_seconds: float = Field(
+        default=6.0, gt=0, description="time until the documents of a crashed worker are taken up again"
+    )
+    page_analysis: Literal["auto", "extractive", "off"] = Field(
+        default="auto",
+        description="how pages are analysed; auto: by the model if one is configured; extractive: never by a"
+        " model",
+    )
+    ocr: Literal["auto", "off", "tesseract", "azure"] = Field(
+        default="auto",
+        description="OCR engine for scanned pages; auto: Azure if configured, else Tesseract if installed",
+    )
+    ocr_languages: str = Field(
+        default="eng",
+        pattern=r"^\w+(/\w+)?(\+\w+(/\w+)?)*$",
+        description="Tesseract's language names, for example deu+eng; Azure detects languages itself",
+    )
+    azure_document_intelligence_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT"),
+        description="address of the Azure Document Intelligence resource for OCR",
+    )
+    azure_document_intelligence_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY"),
+        description="key of the Azure Document Intelligence resource; default: the identity of the process",
+    )
+
+
+class TelemetrySettings(Section):
+    """Export of spans and metrics."""
+
+    telemetry_exporters: Annotated[list[Literal["console", "otlp", "azure"]], NoDecode] = Field(
+        default=[],
+        description="where spans and metrics are exported, separated by commas: console, otlp (see the"
+        " standard OTEL_EXPORTER_OTLP_* variables), azure (Application Insights); default: not exported",
+    )
+    telemetry_content: bool = Field(default=False, description="include questions and answers in spans")
+    applicationinsights_connection_string: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("APPLICATIONINSIGHTS_CONNECTION_STRING"),
+        description="connection string of the Application Insights resource for the `azure` exporter",
+    )
+
+    @field_validator("telemetry_exporters", mode="before")
+    @classmethod
+    def _separated_exporters(cls, value: object) -> object:
+        return split_commas(value)
+
+
+class CoreSettings(StorageSettings, ModelSettings, IngestionSettings, TelemetrySettings, BaseSettings):
+    """The settings of every process."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", extra="ignore", populate_by_name=True, frozen=True
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, dotenv_settings, _OtherNames(settings_cls)
+
+
+class _OtherNames(EnvSettingsSource):
+    """Values under an old name, and those inside ORC_ADVANCED."""
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        given = set_variables()
+        values = {new: given[old] for old, new in RENAMED.items() if old in given}
+        advanced = {key: given[old] for key, old in ADVANCED.items() if old in given}
+        advanced |= advanced_values(given.get(ADVANCED_VARIABLE, ""))
+        fields = self.settings_cls.model_fields
+        for key in advanced.keys() & fields.keys():
+            values[variable_of(key, fields[key].validation_alias)] = advanced[key]
+        return {name.lower(): value for name, value in values.items()}
+
 
 Kind = TypeVar("Kind", bound=CoreSettings)
 
 
 def load_settings(kind: type[Kind]) -> Kind:
     """The settings of this process. Raises InvalidInput naming the variable that cannot be used."""
-    _warn_of_retired_settings()
     try:
-        return kind()
+        settings = kind()
     except ValidationError as exc:
         problems = [f"{_place(error['loc'])}: {error['msg']}" for error in exc.errors()]
         raise InvalidInput(f"Settings that cannot be used: {'; '.join(problems)}.") from exc
     except SettingsError as exc:
-        problem = re.sub(r'.*field "(\w+)".*', lambda found: _variable(found[1]), str(exc))
+        problem = re.sub(r'.*field "(\w+)".*', lambda found: variable_of(found[1]), str(exc))
         raise InvalidInput(f"Settings that cannot be used: {problem} is not JSON.") from exc
+    for warning in deprecated_settings():
+        log.warning("%s", warning)
+    return settings
 
 
-def _warn_of_retired_settings() -> None:
-    for name in RETIRED_SETTINGS.keys() & os.environ.keys():
-        logger.warning("%s is ignored: %s", name, RETIRED_SETTINGS[name])
+def deprecated_settings() -> list[str]:
+    """What to change in the environment or in `.env` before the next release."""
+    return deprecation_warnings(set_variables())
+
+
+def set_variables() -> dict[str, str]:
+    """The environment, over the lines of `.env`, by upper-case name."""
+    lines = {name: value or "" for name, value in dotenv_values(".env").items()}
+    return {name.upper(): value for name, value in {**lines, **os.environ}.items()}
+
+
+def variable_of(field: str, alias: object = None) -> str:
+    """The environment variable of a field."""
+    if isinstance(alias, AliasChoices):
+        return str(alias.choices[0])
+    return field if field.isupper() else PREFIX + field.upper()
+
+
+def split_commas(value: object) -> object:
+    """The parts of a text with commas; another value as it is."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _place(loc: tuple[str | int, ...]) -> str:
     """The variable, and where in its value."""
-    return ".".join([_variable(str(loc[0])), *map(str, loc[1:])])
-
-
-def _variable(field: str) -> str:
-    return field if field.isupper() else PREFIX + field.upper()
+    return ".".join([variable_of(str(loc[0])), *map(str, loc[1:])])

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from core.errors import InvalidInput, OrcError
 from core.extraction.pages import clean, count_letters
-from core.extraction.sandbox import Extraction
+from core.extraction.sandbox import EXTRACTION_MEMORY_BYTES, EXTRACTION_PROCESSES, Extraction
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.models import Page, Progress, Record
@@ -18,6 +18,8 @@ from core.ocr.ports import MEDIA_TYPES, Ocr, OcrPage
 from core.ocr.tesseract import Tesseract
 
 PROGRAM = "tesseract"
+OCR_SECONDS = 1800.0
+"""Time limit of the OCR of one file."""
 
 
 def build_ocr(settings: CoreSettings, credentials: Credentials) -> Ocr | None:
@@ -45,8 +47,8 @@ def _azure(settings: CoreSettings, credentials: Credentials) -> Ocr:
     return AzureDocumentIntelligence(
         endpoint.rstrip("/"),
         key.get_secret_value() if key else credentials,
-        seconds=settings.ocr_seconds,
-        memory_bytes=settings.extraction_memory_bytes,
+        seconds=OCR_SECONDS,
+        memory_bytes=EXTRACTION_MEMORY_BYTES,
     )
 
 
@@ -54,9 +56,9 @@ def _tesseract(settings: CoreSettings, program: Path) -> Ocr:
     return Tesseract(
         program,
         languages=settings.ocr_languages,
-        seconds=settings.ocr_seconds,
-        memory_bytes=settings.extraction_memory_bytes,
-        processes=settings.extraction_processes,
+        seconds=OCR_SECONDS,
+        memory_bytes=EXTRACTION_MEMORY_BYTES,
+        processes=EXTRACTION_PROCESSES,
     )
 
 

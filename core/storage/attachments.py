@@ -8,7 +8,7 @@ from typing import Literal
 
 from core.documents.ports import Attachment, BlobStore, Catalog, ProviderFiles
 from core.errors import OrcError
-from core.infra.settings import MIB, CoreSettings
+from core.infra.settings import DAY_SECONDS, MIB, CoreSettings
 from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
 from core.llm.provider import Endpoint, Provider
 from core.models import Document, FileRef
@@ -18,6 +18,8 @@ from core.storage.provider_files import PDF, OpenAIFiles, read_pdf
 
 SentAs = Literal["file", "base64", "text"]
 
+FILE_TTL_SECONDS = 7 * DAY_SECONDS
+"""How long a file reference is valid."""
 OPENAI_HOST = "api.openai.com"
 MOST_BYTES = {"file": 32 * MIB, "base64": 8 * MIB}
 """Of all files in one request: what providers take, and what is not too much to send with every question."""
@@ -34,12 +36,12 @@ def build_provider_files(
     catalog: Catalog,
     blobs: BlobStore,
     clock: Callable[[], datetime],
+    ttl_seconds: int = FILE_TTL_SECONDS,
 ) -> ProviderFiles:
     """What the settings ask for: text where no provider is set, or none that is known to take files."""
-    ttl = settings.file_id_ttl_seconds
     way = way_of(settings, provider.endpoint if provider else None)
     if provider is None or (way == "text" and settings.provider_files == "auto"):
-        return LocalProviderFiles(catalog, ttl_seconds=ttl, clock=clock)
+        return LocalProviderFiles(catalog, ttl_seconds=ttl_seconds, clock=clock)
     from openai import AsyncOpenAI
 
     client = AsyncOpenAI(
@@ -55,12 +57,14 @@ def build_provider_files(
         provider,
         catalog=catalog,
         blobs=blobs,
-        ttl_seconds=ttl,
+        ttl_seconds=ttl_seconds,
         clock=clock,
         deployment=_deployment(settings),
         locks=locks,
     )
-    local = LocalProviderFiles(catalog, ttl_seconds=ttl, clock=clock, locks=locks, replacing=stored.forget)
+    local = LocalProviderFiles(
+        catalog, ttl_seconds=ttl_seconds, clock=clock, locks=locks, replacing=stored.forget
+    )
     # Also where all goes as text by now: what was sent before has to be deleted all the same.
     return Attachments(way, stored, local, blobs)
 

@@ -25,7 +25,7 @@ var identitySettings = {
 var ownSettings = {
   ORC_AUTH_MODE: 'easyauth'
   ORC_DATA_DIR: '/tmp/orc'
-  ORC_SCOPE_KEY: '@Microsoft.KeyVault(SecretUri=${scopeKeyUri})'
+  ORC_SCOPE_SIGNING_KEY: '@Microsoft.KeyVault(SecretUri=${scopeKeyUri})'
 }
 
 resource plan 'Microsoft.Web/serverfarms@2023-12-01' = {

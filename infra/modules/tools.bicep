@@ -98,7 +98,7 @@ resource app 'Microsoft.App/containerApps@2024-03-01' = {
               { name: 'AZURE_CLIENT_ID', value: identityClientId }
               { name: 'APPLICATIONINSIGHTS_AUTHENTICATION_STRING', value: 'ClientId=${identityClientId};Authorization=AAD' }
               { name: 'ORC_MCP_PUBLIC_URL', value: 'https://${name}.${environment.properties.defaultDomain}/mcp' }
-              { name: 'ORC_SCOPE_KEY', secretRef: 'scope-key' }
+              { name: 'ORC_SCOPE_SIGNING_KEY', secretRef: 'scope-key' }
             ],
             empty(google) ? [] : googleSettings,
             empty(brave) ? [] : braveSettings

@@ -19,11 +19,16 @@ from mcp_server.tools.scope_filter import (
 NOT_READY = "not_ready"
 SUMMARY_FAILED = "summary_failed"
 
+MAX_CONTENT_CHARS = 8000
+"""documents_get_content returns summaries of longer documents."""
+
 
 class Contents:
     """Gives out summaries, and the text of documents of up to `characters`."""
 
-    def __init__(self, library: Library, analyses: AnalysisStore, *, characters: int) -> None:
+    def __init__(
+        self, library: Library, analyses: AnalysisStore, *, characters: int = MAX_CONTENT_CHARS
+    ) -> None:
         self._library = library
         self._analyses = analyses
         self._characters = characters

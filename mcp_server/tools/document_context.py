@@ -27,7 +27,7 @@ class ReadingLimits:
 
     whole: int
     unindexed: int
-    passages: int
+    passages: int = 8
 
 
 class Reading(Record):

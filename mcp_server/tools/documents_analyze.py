@@ -34,9 +34,9 @@ READING_SHARE = 0.75
 class Limits(Record):
     """What one answer may cost."""
 
-    model_calls: int
-    part_tokens: int
-    largest_part_tokens: int
+    model_calls: int = 40
+    part_tokens: int = 6000
+    largest_part_tokens: int = 12_000
 
 
 @dataclass

@@ -16,11 +16,16 @@ from mcp_server.tools.scope_filter import (
 
 NO_SUCH_PAGE = "There is no such page in this conversation."
 
+MAX_PAGE_CHARS = 20_000
+"""Text of one page that get_page returns."""
+
 
 class Pages:
     """Reads single pages in scope, up to so many characters."""
 
-    def __init__(self, library: Library, analyses: AnalysisStore, *, characters: int) -> None:
+    def __init__(
+        self, library: Library, analyses: AnalysisStore, *, characters: int = MAX_PAGE_CHARS
+    ) -> None:
         self._library = library
         self._analyses = analyses
         self._characters = characters

@@ -56,7 +56,7 @@ def create_app(settings: Settings, change: Change = unchanged) -> FastAPI:
     app.state.services = provider
     app.state.authenticator = build_authenticator(settings)
     app.state.admin_role = settings.admin_role
-    upload_bytes = settings.max_upload_bytes * settings.max_files_per_upload
+    upload_bytes = settings.max_upload_bytes * documents.MAX_FILES_PER_UPLOAD
     app.add_middleware(
         Door,
         prefixes=tuple(f"{PREFIX}/{part}" for part in ("orc", "chat", "conversations", "admin")),

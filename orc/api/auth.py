@@ -14,7 +14,7 @@ from fastapi import Request
 
 from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, UnsafeName
 from core.names import check_segment
-from orc.identity import Principal
+from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import AuthMode, Settings
 
 EASYAUTH_HEADER = "x-ms-client-principal"
@@ -50,9 +50,7 @@ class LocalUser:
 
     def __init__(self, settings: Settings) -> None:
         self._on_azure = settings.azure_instance_id is not None
-        self._principal = Principal(
-            settings.local_organization, settings.local_user, frozenset({settings.admin_role})
-        )
+        self._principal = Principal(LOCAL_ORGANIZATION, LOCAL_USER, frozenset({settings.admin_role}))
 
     async def identify(self, request: Request) -> Principal:
         if self._on_azure or not all(map(_is_loopback, _hosts_of(request))):

@@ -33,10 +33,10 @@ IdempotencyKey = Annotated[
 ]
 
 
-async def reply(log: EventLog, *, streaming: bool, ping_seconds: int) -> Response:
+async def reply(log: EventLog, *, streaming: bool) -> Response:
     """The turn's events from the first, or what it ended in."""
     if streaming:
-        return stream(log.follow(), ping_seconds=ping_seconds)
+        return stream(log.follow())
     return await _as_json(log)
 
 

@@ -8,15 +8,16 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from orc.events import Event
 
 Numbered = AsyncIterator[tuple[int, Event]]
+KEEPALIVE_SECONDS = 15
 HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
-def stream(events: Numbered, *, ping_seconds: int) -> EventSourceResponse:
+def stream(events: Numbered) -> EventSourceResponse:
     """The events as they happen, with a `: ping` comment while nothing does."""
     return EventSourceResponse(
         _encoded(events),
         headers=HEADERS,
-        ping=ping_seconds,
+        ping=KEEPALIVE_SECONDS,
         ping_message_factory=lambda: ServerSentEvent(comment="ping"),
         sep="\n",
     )

@@ -15,6 +15,7 @@ from core.documents.scope import Scope
 from core.errors import NotFound, OrcError
 from core.infra.log_redaction import keep_content_out
 from core.names import Owner
+from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings, child_environment, load
 
 app = typer.Typer(
@@ -117,7 +118,7 @@ def mcp(
 async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | None, seconds: int) -> str:
     from core.bootstrap import open_documents
 
-    owner = Owner(settings.local_organization, settings.local_user, str(conversation))
+    owner = Owner(LOCAL_ORGANIZATION, LOCAL_USER, str(conversation))
     async with open_documents(settings) as documents:
         library = documents.library
         chosen = await library.resolve(owner, names) if names else await library.list_documents(owner)

@@ -19,7 +19,7 @@ from core.names import Owner, name_for_upload
 from orc.bootstrap import Services, open_services
 from orc.cli.processes import free_port, tools_server
 from orc.events import Done, Failed, Reset, Token, TurnResult
-from orc.identity import Principal
+from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
 from orc.turns.requests import TurnRequest
 
@@ -44,7 +44,7 @@ async def ask_once(
                 "max_documents_per_request": max(len(files), settings.max_documents_per_request),
             }
         )
-        caller = Principal(settings.local_organization, settings.local_user)
+        caller = Principal(LOCAL_ORGANIZATION, LOCAL_USER)
         owner = caller.owner_of(str(uuid.uuid4()))
         async with tools_server(private) as tools_are_up, open_services(private) as services:
             documents, _ = await asyncio.gather(_read(services, owner, named, err), tools_are_up())

@@ -6,6 +6,7 @@ import platform
 from rich.console import Console
 from rich.table import Table
 
+from core.infra.settings import deprecated_settings
 from orc.bootstrap import open_services
 from orc.settings import Settings
 
@@ -42,4 +43,6 @@ async def examine(settings: Settings, console: Console) -> bool:
             advice,
         )
     console.print(table)
+    for warning in deprecated_settings():
+        console.print(f"[yellow]{warning}[/]")
     return all(state.allows_turns for state in states)

@@ -54,8 +54,7 @@ async def workers(settings: Settings) -> AsyncIterator[None]:
     environment = environment_of(settings)
     command = ["-m", "orc", "worker", "--until-stdin-ends"]
     tasks = [
-        asyncio.create_task(keep_running("a worker", command, environment))
-        for _ in range(settings.ingestion_workers)
+        asyncio.create_task(keep_running("a worker", command, environment)) for _ in range(settings.workers)
     ]
     try:
         yield

@@ -17,8 +17,9 @@ from core.models import FileRef, Record, RetrievalStep
 from orc.conversations.models import ChatMessage
 from orc.events import Critique, Event, RetrievalMode
 from orc.graphs.sources import PageText
-from orc.intents import MAX_STEPS, Intent, Retriever, Step
+from orc.intents import MAX_STEPS, Retriever, Step
 from orc.memory.models import Memory, Recalled
+from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 
 
@@ -135,25 +136,6 @@ class Prompts:
     revise: str
 
 
-class Policy(Record):
-    """What the settings say of how turns are answered. Tokens are counted for the prompts that they bound."""
-
-    tool_rounds: int = 4
-    history_turns: int = 12
-    history_tokens: int = 4000
-    planner_tokens: int = 3000
-    retrieval_tokens: int = 6000
-    memory_tokens: int = 800
-    context_window: int | None = None
-    planner_confidence: float = 0.5
-    planner_seconds: float = 15.0
-    lazy_retrieval: bool = False
-    critic: Literal["off", "auto", "always"] = "off"
-    critic_max_retries: int = 1
-    critic_seconds: float = 20.0
-    intents: dict[str, Intent] = {}
-
-
 @dataclass(frozen=True)
 class Deps:
     """All that nodes may use in one turn. Who is asking is inside `scope_token`, nowhere else.
@@ -168,7 +150,7 @@ class Deps:
     meter: Meter
     counter: TokenCounter
     prompts: Prompts
-    policy: Policy
+    policy: TurnSettings
     recall: Callable[[str, Memory], Awaitable[Recalled]]
     page_text: PageText
     page_boxes: ReadBoxes

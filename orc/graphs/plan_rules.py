@@ -15,8 +15,9 @@ from core.text.question_type import (
     speaks_of_documents,
 )
 from core.text.terms import words
-from orc.graphs.models import ConversationState, Policy, QueryPlan
+from orc.graphs.models import ConversationState, QueryPlan
 from orc.intents import Intent, Retriever, Step
+from orc.settings import TurnSettings
 
 FACTUAL, FAQ, RESEARCH, CONVERSATIONAL = "factual_lookup", "faq", "research", "conversational"
 
@@ -43,7 +44,7 @@ class Reach(NamedTuple):
     web: bool
 
 
-def kinds_of(policy: Policy) -> dict[str, Intent]:
+def kinds_of(policy: TurnSettings) -> dict[str, Intent]:
     """All kinds by name. What the settings leave open of a kind that there is anyway stays as it is."""
     kinds = dict(BUILT_IN)
     for name, configured in policy.intents.items():
@@ -53,7 +54,7 @@ def kinds_of(policy: Policy) -> dict[str, Intent]:
     return kinds
 
 
-def kind_by_keyword(question: str, policy: Policy) -> str | None:
+def kind_by_keyword(question: str, policy: TurnSettings) -> str | None:
     """The first kind of the settings of which the question has a keyword, as whole words."""
     asked = _spaced(question)
     for name, intent in policy.intents.items():
@@ -70,7 +71,9 @@ def usual_steps(kind: Intent, reach: Reach) -> list[Step]:
     return ["web_search" if to_the_web else "retrieve", "answer"]
 
 
-def retriever_for(steps: Sequence[Step], kind: Intent, state: ConversationState, policy: Policy) -> Retriever:
+def retriever_for(
+    steps: Sequence[Step], kind: Intent, state: ConversationState, policy: TurnSettings
+) -> Retriever:
     """How those steps look things up. A model chooses tools only where it may choose among all there are."""
     if state.blob_names:
         return "document_chat"
@@ -134,7 +137,7 @@ def told_by_wording(state: ConversationState) -> Decision | None:
     return Decision(CONVERSATIONAL, "none", _as_asked(state, ["answer"]))
 
 
-def obvious(state: ConversationState, reach: Reach, policy: Policy) -> Decision | None:
+def obvious(state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision | None:
     """What needs no model to plan; None where one has to say what is meant, or what to look into."""
     configured = kind_by_keyword(state.question, policy)
     if not any(reach):
@@ -150,7 +153,7 @@ def obvious(state: ConversationState, reach: Reach, policy: Policy) -> Decision 
     return None if state.history or reach.web else _about_documents(state, reach, policy)
 
 
-def instead(problem: str, state: ConversationState, reach: Reach, policy: Policy) -> Decision:
+def instead(problem: str, state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
     """What is done where a model was to plan and, as `problem` explains, did not."""
     kind = kind_by_keyword(state.question, policy) or (FACTUAL if reach.documents else CONVERSATIONAL)
     steps: list[Step] = ["retrieve", "answer"] if reach.documents else ["answer"]
@@ -160,7 +163,7 @@ def instead(problem: str, state: ConversationState, reach: Reach, policy: Policy
     return Decision(kind, retriever_for(steps, kinds_of(policy)[kind], state, policy), plan)
 
 
-def _about_documents(state: ConversationState, reach: Reach, policy: Policy) -> Decision:
+def _about_documents(state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
     """The first question of a conversation that has documents."""
     if is_statement(state.question):
         # Whether it also asks for something is for the model to tell that answers.
@@ -168,7 +171,7 @@ def _about_documents(state: ConversationState, reach: Reach, policy: Policy) -> 
     return _usual(_kind_by_wording(state.question), state, reach, policy)
 
 
-def _is_settled(decision: Decision, state: ConversationState, reach: Reach, policy: Policy) -> bool:
+def _is_settled(decision: Decision, state: ConversationState, reach: Reach, policy: TurnSettings) -> bool:
     """Whether the kind alone says enough: where code searches, the question has to stand alone."""
     if decision.retriever in ("none", "tools"):
         return True
@@ -184,7 +187,7 @@ def _is_about_documents(question: str) -> bool:
     return speaks_of_documents(question) or asks_for_listing(question) or asks_for_overview(question)
 
 
-def _usual(kind: str, state: ConversationState, reach: Reach, policy: Policy) -> Decision:
+def _usual(kind: str, state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
     brings = kinds_of(policy)[kind]
     steps: list[Step] = ["retrieve", "answer"] if state.blob_names else usual_steps(brings, reach)
     without_web = brings.retriever == "web" and not reach.web and not state.blob_names

@@ -9,8 +9,9 @@ from core.llm.model_catalog import REPLY
 from core.llm.token_budget import take_first_fitting, truncate
 from core.llm.tokens import TokenCounter
 from orc.conversations.models import ChatMessage
-from orc.graphs.models import ConversationState, Deps, Policy
+from orc.graphs.models import ConversationState, Deps
 from orc.memory.rendering import remembered
+from orc.settings import TurnSettings
 
 
 def conversation_prompt(
@@ -59,8 +60,8 @@ MOST_BYTES = 4
 
 
 def shrink_to_window(
-    policy: Policy, window: int, question: str, counter: TokenCounter, cap: int | None = None
-) -> Policy:
+    policy: TurnSettings, window: int, question: str, counter: TokenCounter, cap: int | None = None
+) -> TurnSettings:
     """The policy, its budgets smaller in proportion where a window of so many tokens takes no more.
 
     `cap` is the longest answer that may come. A question that leaves room for nothing else leaves at

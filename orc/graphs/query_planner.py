@@ -20,7 +20,7 @@ from core.llm.tokens import TokenCounter
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
-from orc.graphs.models import ConversationState, Deps, Policy, QueryPlan, RouteChoice
+from orc.graphs.models import ConversationState, Deps, QueryPlan, RouteChoice
 from orc.graphs.plan_rules import (
     Decision,
     Reach,
@@ -36,6 +36,7 @@ from orc.graphs.utils import available_tools, changes
 from orc.intents import MAX_STEPS, Intent, Step
 from orc.memory.client_history import cleaned
 from orc.memory.rendering import remembered
+from orc.settings import TurnSettings
 from orc.tools.ports import LISTING, SEARCH, SEARCH_PAGES, WEB_SEARCH
 
 STEPS: tuple[Step, ...] = get_args(Step)
@@ -44,6 +45,10 @@ SHORTENED = 400
 FORMS_KEPT = 32
 USER = "user: "
 """How the user's lines of the transcript begin."""
+
+
+ENOUGH_CONFIDENCE = 0.5
+"""A plan with less confidence searches the documents and the web."""
 
 
 class TurnPlan(BaseModel):
@@ -154,7 +159,7 @@ MOST_ADDED = 1000
 """Characters that may make a question stand alone; what is longer is something else than a question."""
 
 
-def checked(said: TurnPlan, state: ConversationState, reach: Reach, policy: Policy) -> Decision:
+def checked(said: TurnPlan, state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
     """The decision that a filled form stands for; ModelOutputInvalid where it makes no sense."""
     kinds, configured = kinds_of(policy), kind_by_keyword(state.question, policy)
     if said.intent not in kinds:
@@ -174,7 +179,7 @@ def checked(said: TurnPlan, state: ConversationState, reach: Reach, policy: Poli
         decided_by="model",
         fallback=" ".join(filter(None, (missing, unusable))) or None,
     )
-    plan = escalated(plan, reach, policy.planner_confidence)
+    plan = escalated(plan, reach, ENOUGH_CONFIDENCE)
     return Decision(configured or said.intent, retriever_for(plan.steps, kind, state, policy), plan)
 
 

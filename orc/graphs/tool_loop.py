@@ -37,7 +37,7 @@ async def answer_with_tools(
     talk = _Talk(state, deps, can_look=bool(choice))
     await talk.open_with(looked.calls)
     allowed = {tool["function"]["name"] for tool in choice}
-    for _ in range(deps.policy.tool_rounds):
+    for _ in range(deps.policy.max_tool_rounds):
         if deps.meter.calls_left <= 1:
             break
         (reply, speech), sizes = await asyncio.gather(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from core.errors import OrcError
 from core.llm.tokens import TokenCounter
-from core.models import Record
 from core.names import Owner
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.ports import TurnLog
@@ -16,6 +15,7 @@ from orc.memory.ports import MemoryStore
 from orc.memory.recall import Selection
 from orc.memory.summarizer import Condensed, Condenser
 from orc.memory.summary import bounded, point_of
+from orc.settings import MemorySettings
 
 RETRIED_TURNS = 8
 """A failed turn may be asked again, under its own number, for as long as it is one of the newest."""
@@ -58,16 +58,9 @@ TURNS_AT_ONCE = 50
 UNWRITTEN_TURNS = 8
 """So many turns without anything to note are left unwritten, to be looked at again."""
 RACES = 5
+READ_SECONDS = 1.0
+"""Time limit of reading the memory at the start of a turn."""
 UNREADABLE = "The memory of the conversation could not be read."
-
-
-class MemoryLimits(Record):
-    """What the latest turns take, which need no memory, and when older ones are condensed."""
-
-    history_turns: int = 12
-    history_tokens: int = 4000
-    summary_threshold_tokens: int = 2000
-    read_seconds: float = 1.0
 
 
 class NoMemory:
@@ -99,8 +92,10 @@ class MemoryKeeper:
         log: TurnLog,
         selection: Selection,
         counter: TokenCounter,
-        limits: MemoryLimits,
+        limits: MemorySettings,
         condenser: Condenser | None = None,
+        *,
+        read_seconds: float = READ_SECONDS,
     ) -> None:
         self._store = store
         self._log = log
@@ -108,10 +103,11 @@ class MemoryKeeper:
         self._counter = counter
         self._limits = limits
         self._condenser = condenser
+        self._read_seconds = read_seconds
 
     async def read(self, head: Head, told: int | None = None) -> Memory:
         try:
-            async with asyncio.timeout(self._limits.read_seconds):
+            async with asyncio.timeout(self._read_seconds):
                 stored = await self._store.read(head.owner)
         except (OrcError, TimeoutError) as exc:
             logger.warning("a turn goes without its memory: %s", type(exc).__name__)

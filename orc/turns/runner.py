@@ -16,19 +16,20 @@ from core.llm.chat_model import Meter
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import REPLY, ModelCatalogue
 from core.llm.tokens import TokenCounter
-from core.models import Document, Record
+from core.models import Document
 from core.names import Owner
 from orc.conversations.models import Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.events import Done, Event, Failed, Telemetry, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
-from orc.graphs.models import ConversationState, Deps, Policy, Prompts
+from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.plan_rules import kinds_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
 from orc.memory.models import Memory
 from orc.memory.ports import Remembering
 from orc.problems import problem_of
+from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 from orc.traces.models import TurnIds
 from orc.traces.ports import NoTraces, TraceSink
@@ -50,16 +51,6 @@ TRACE_SECONDS = 5.0
 """And how long the one that keeps traces."""
 
 
-class TurnLimits(Record):
-    """How long a turn may take and how much it may use."""
-
-    deadline_seconds: float
-    lease_seconds: float
-    max_model_calls: int
-    max_documents: int
-    commit_seconds: float = COMMIT_SECONDS
-
-
 @dataclass(frozen=True)
 class Parts:
     """What turns are made with; the same for every turn of a process."""
@@ -74,9 +65,9 @@ class Parts:
     catalogue: ModelCatalogue
     counter: TokenCounter
     prompts: Prompts
-    policy: Policy
-    limits: TurnLimits
+    policy: TurnSettings
     traces: TraceSink = field(default_factory=NoTraces)
+    commit_seconds: float = COMMIT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -111,7 +102,7 @@ class SessionRunner:
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
     ) -> None:
         """Answer the turn. Whatever happens, its log ends: nobody follows it for ever."""
-        meter = Meter(max_calls=self._parts.limits.max_model_calls)
+        meter = Meter(max_calls=self._parts.policy.max_model_calls)
         recorder = self._recorder(request, owner, begun.turn, log)
         session = Session(request, owner, begun, documents, recorder, meter)
         stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
@@ -148,17 +139,17 @@ class SessionRunner:
             await self._parts.memory.update(session.begun.head)
 
     async def _ending(self, session: Session) -> Event:
-        turn, limits = session.turn, self._parts.limits
-        deadline = asyncio.timeout(limits.deadline_seconds)
+        turn, policy = session.turn, self._parts.policy
+        deadline = asyncio.timeout(policy.turn_deadline_seconds)
         renew = partial(
             self._parts.log.renew,
             session.owner,
             turn.turn_id,
             turn.attempt,
-            lease_seconds=limits.lease_seconds,
+            lease_seconds=policy.turn_lease_seconds,
         )
         try:
-            async with held(renew, seconds=limits.lease_seconds):
+            async with held(renew, seconds=policy.turn_lease_seconds):
                 async with deadline:
                     result, outcome = await self._answer(session)
                 await self._commit(session, outcome)
@@ -167,7 +158,7 @@ class SessionRunner:
             error = exc
         except Exception as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
-                error = DeadlineExceeded(f"No answer within {limits.deadline_seconds:.0f} s.")
+                error = DeadlineExceeded(f"No answer within {policy.turn_deadline_seconds:.0f} s.")
             else:
                 logger.exception("turn %s failed", turn.turn_id)
                 error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
@@ -198,7 +189,7 @@ class SessionRunner:
     async def _commit(self, session: Session, outcome: TurnOutcome) -> None:
         """Store the answer. It has been made and may have been shown: a store that is down is waited for,
         past the deadline if need be."""
-        seconds = self._parts.limits.commit_seconds
+        seconds = self._parts.commit_seconds
         async for attempt in AsyncRetrying(
             retry=retry_if_exception_type(Unavailable),
             wait=wait_random(0.1, 0.5),
@@ -219,7 +210,7 @@ class SessionRunner:
 
     def _deps(self, session: Session, scope: Scope, emit: Callable[[Event], None]) -> Deps:
         parts, request = self._parts, session.request
-        seconds = int(parts.limits.deadline_seconds) + TOKEN_GRACE_SECONDS
+        seconds = int(parts.policy.turn_deadline_seconds) + TOKEN_GRACE_SECONDS
         return Deps(
             models=parts.models,
             tools=parts.tools,
@@ -235,7 +226,7 @@ class SessionRunner:
             page_boxes=parts.library.page_boxes,
             emit=emit,
             stream=request.stream,
-            ends_at=asyncio.get_running_loop().time() + parts.limits.deadline_seconds * IMPROVING,
+            ends_at=asyncio.get_running_loop().time() + parts.policy.turn_deadline_seconds * IMPROVING,
             asked_model=request.model,
             tools_off=frozenset(name for name, on in request.tools.items() if not on),
         )

@@ -78,7 +78,7 @@ class Orchestrator:
         return turn if turn.request_hash == request.content_hash else None
 
     async def _named_documents(self, request: TurnRequest, owner: Owner) -> list[Document]:
-        limit = self._parts.limits.max_documents
+        limit = self._parts.policy.max_documents_per_request
         if len(request.blob_names) > limit:
             raise InvalidInput(f"At most {limit} documents can be asked at once.", field="blob_names")
         if request.blob_names and request.tools.get(DOCUMENT_CHAT) is False:
@@ -99,7 +99,7 @@ class Orchestrator:
         return await self._parts.log.begin(
             owner,
             new,
-            lease_seconds=self._parts.limits.lease_seconds,
+            lease_seconds=self._parts.policy.turn_lease_seconds,
             create=request.creates or request.conversation_id is None or bool(documents),
             history_limit=self._parts.policy.history_turns,
         )

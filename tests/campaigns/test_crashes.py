@@ -119,7 +119,11 @@ def live_and_die(folder: Path) -> tuple[int, int]:
     interrupted = 0
     double = OpenAIDouble()
     with serving(double) as base_url:
-        settings = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "none", "ORC_TURN_LEASE_SECONDS": "1"}
+        settings = {
+            "OPENAI_BASE_URL": base_url,
+            "OPENAI_API_KEY": "none",
+            "ORC_ADVANCED": '{"turn_lease_seconds": 1}',
+        }
         with running(folder, **settings) as system:
             witness = Witness(system, double)
             with system.client() as client:
@@ -147,7 +151,8 @@ def test_a_killed_api_loses_no_answer_and_accepts_every_open_question_again(tmp_
 def breakable(tmp_path_factory: pytest.TempPathFactory, model_settings: dict[str, str]) -> Iterator[System]:
     """An Orc that these tests may break, of a user at their own desk."""
     folder = tmp_path_factory.mktemp("breakable")
-    with running(folder, **model_settings, ORC_TURN_LEASE_SECONDS="1") as system:
+    settings = {**model_settings, "ORC_ADVANCED": '{"turn_lease_seconds": 1, "model_retries": 0}'}
+    with running(folder, **settings) as system:
         yield system
 
 

@@ -3,6 +3,7 @@
 A campaign has 500 turns over 2,000 pages; the suite has 120 turns over 200 pages.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,8 +129,11 @@ def window() -> Window:
 @pytest.fixture(scope="module")
 def system(window: Window, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     with serving(OpenAIDouble(answer, window=window)) as base_url:
-        settings = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "none", "ORC_MODEL_RETRIES": "0"}
-        settings |= {"ORC_CONTEXT_WINDOW": str(WINDOW)}
+        settings = {
+            "OPENAI_BASE_URL": base_url,
+            "OPENAI_API_KEY": "none",
+            "ORC_ADVANCED": json.dumps({"model_retries": 0, "context_window": WINDOW}),
+        }
         with running(tmp_path_factory.mktemp("long"), **settings) as started:
             yield started
 

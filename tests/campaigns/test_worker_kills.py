@@ -76,7 +76,7 @@ def workers_on(data_dir: Path) -> Iterator[Workers]:
     environment = {
         **os.environ,
         "ORC_DATA_DIR": str(data_dir),
-        "ORC_INGESTION_LEASE_SECONDS": LEASE_SECONDS,
+        "ORC_ADVANCED": f'{{"ingestion_lease_seconds": {LEASE_SECONDS}}}',
         "ORC_PAGE_ANALYSIS": "off",
     }
     command = [sys.executable, "-c", FORKING]

@@ -24,7 +24,7 @@ from core.storage.storage_account import queue_address
 from devkit.azure.targets import Target
 from devkit.shared_data import ROOT
 from devkit.system import upload
-from orc.settings import Settings
+from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from tests.functions.worker import Worker, WorkerError
 
 TIMER = json.dumps({"IsPastDue": False, "Schedule": {}, "ScheduleStatus": None})
@@ -57,8 +57,7 @@ def conversation(client: httpx.Client, tmp_path: Path) -> str:
 
 
 def path_in(conversation: str, file: str = "log.txt") -> BlobPath:
-    settings = Settings()
-    return BlobPath(Owner(settings.local_organization, settings.local_user, conversation), file)
+    return BlobPath(Owner(LOCAL_ORGANIZATION, LOCAL_USER, conversation), file)
 
 
 def notice(path: BlobPath, kind: JobKind = JobKind.INGEST) -> str:

@@ -25,7 +25,11 @@ def served_double() -> Iterator[tuple[OpenAIDouble, str]]:
 @pytest.fixture(scope="session")
 def model_settings(served_double: tuple[OpenAIDouble, str]) -> dict[str, str]:
     """Settings under which Orc asks the double."""
-    return {"OPENAI_BASE_URL": served_double[1], "OPENAI_API_KEY": "none", "ORC_MODEL_RETRIES": "0"}
+    return {
+        "OPENAI_BASE_URL": served_double[1],
+        "OPENAI_API_KEY": "none",
+        "ORC_ADVANCED": '{"model_retries": 0}',
+    }
 
 
 @pytest.fixture(scope="session")

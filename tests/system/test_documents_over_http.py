@@ -21,7 +21,7 @@ SHORT = "The night watch has 7 members."
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """An Orc without workers: nothing is indexed unless a test does it."""
-    with running(tmp_path_factory.mktemp("idle"), ORC_INGESTION_WORKERS="0") as system:
+    with running(tmp_path_factory.mktemp("idle"), ORC_WORKERS="0") as system:
         yield system
 
 

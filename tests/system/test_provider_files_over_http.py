@@ -26,7 +26,7 @@ def system(
         **model_settings,
         "ORC_PROVIDER_FILES": "files",
         "ORC_RESPONSES_API": str(request.param == "responses"),
-        "ORC_MAX_DOCUMENTS_PER_REQUEST": "4",
+        "MAX_DOCUMENTS_PER_REQUEST": "4",
     }
     with running(tmp_path_factory.mktemp("files"), **settings) as system:
         yield system

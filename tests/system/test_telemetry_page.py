@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from devkit.browser import Page, Program, browsing, unpacked
-from devkit.sample_traces import ORGANIZATION, a_month, detailed
+from devkit.sample_traces import a_month, detailed
 from orc.api.app import create_app
 from orc.conversations.listing import utc_now
 from orc.settings import Settings
@@ -29,7 +29,7 @@ def program() -> Iterator[Program]:
 @pytest.fixture
 async def address(tmp_path: Path) -> AsyncIterator[str]:
     """The page over a month of turns; the latest one's names are markup."""
-    app = create_app(Settings(data_dir=tmp_path, local_organization=ORGANIZATION))
+    app = create_app(Settings(data_dir=tmp_path))
     store = (await app.state.services.get()).traces
     # A moment ago, and yet on the day that is today: the page shows days up to its own.
     now = utc_now()

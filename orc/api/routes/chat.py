@@ -96,6 +96,6 @@ def _conversation_of(body: ChatRequest, services: Services, caller: Principal, c
 
 async def _answered(turn: TurnRequest, services: Services, caller: Principal, *, streaming: bool) -> Response:
     log = await services.orchestrator.start(turn.model_copy(update={"stream": streaming}), caller)
-    response = await reply(log, streaming=streaming, ping_seconds=services.settings.ping_seconds)
+    response = await reply(log, streaming=streaming)
     response.headers[SESSION_HEADER] = str(turn.conversation_id)
     return response

@@ -22,6 +22,8 @@ from orc.bootstrap import Services
 from orc.events import FieldProblem
 from orc.problems import problem, status_of
 
+MAX_FILES_PER_UPLOAD = 20
+
 router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
 
 TICKET_SECONDS = 15 * 60
@@ -48,8 +50,8 @@ async def upload(
     201 as soon as one file was stored; `errors` says which were not, and why. If none was, the
     response is the problem document of the first, with every file's reason in `errors`.
     """
-    if len(file) > (limit := services.settings.max_files_per_upload):
-        raise InvalidInput(f"At most {limit} files can be uploaded at once.", field="file")
+    if len(file) > MAX_FILES_PER_UPLOAD:
+        raise InvalidInput(f"At most {MAX_FILES_PER_UPLOAD} files can be uploaded at once.", field="file")
     stored: list[Document] = []
     refused: list[tuple[str, OrcError]] = []
     for item in file:
@@ -115,7 +117,7 @@ async def document_events(
     """
     document = await services.library.find(owner, document_id)
     events = follow_document(services.library, document, trace)
-    return stream(events, ping_seconds=services.settings.ping_seconds)
+    return stream(events)
 
 
 @router.delete("/documents/{document_id}", status_code=204, responses=responses(404))

@@ -29,7 +29,7 @@ async def ask(
     """Ask a question, of documents or just so."""
     streaming = prefers_stream(request.headers.get("accept", ""))
     log = await services.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
-    return await reply(log, streaming=streaming, ping_seconds=services.settings.ping_seconds)
+    return await reply(log, streaming=streaming)
 
 
 @router.post("/orc/stream", response_model=TurnResult, responses=TURN_RESPONSES)
@@ -42,7 +42,7 @@ async def ask_streaming(
 ) -> Response:
     """Ask a question and always get the stream."""
     log = await services.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
-    return await reply(log, streaming=True, ping_seconds=services.settings.ping_seconds)
+    return await reply(log, streaming=True)
 
 
 @router.get(
@@ -59,7 +59,7 @@ async def resume(
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
     log = await services.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
-    return stream(log.follow(last_event_id), ping_seconds=services.settings.ping_seconds)
+    return stream(log.follow(last_event_id))
 
 
 def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:

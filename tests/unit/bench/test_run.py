@@ -106,11 +106,11 @@ def test_a_part_that_fails_keeps_what_it_had_measured(run: Run, reports: list[Re
 def test_settings_of_the_machine_stay_out_and_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ORC_HISTORY_TURNS", "0")
+    monkeypatch.setenv("ORC_CRITIC", "always")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     before = dict(os.environ)
     with clean_surroundings(tmp_path):
-        assert "ORC_HISTORY_TURNS" not in os.environ
+        assert "ORC_CRITIC" not in os.environ
         assert "PYTHONDONTWRITEBYTECODE" not in os.environ
         assert Path.cwd() == tmp_path
     assert dict(os.environ) == before

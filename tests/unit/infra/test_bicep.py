@@ -139,7 +139,7 @@ def test_settings_that_are_given_exist() -> None:
         re.findall(r"\b((?:ORC|AZURE|APPLICATIONINSIGHTS|MCP|MAX)_\w+): ", MAIN.read_text() + source("api"))
     )
     given |= set(re.findall(r"name: '([A-Z_]+)', (?:value|secretRef)", source("tools")))
-    assert {"AZURE_COSMOS_ENDPOINT", "ORC_SCOPE_KEY", "ORC_MCP_PUBLIC_URL"} <= given
+    assert {"AZURE_COSMOS_ENDPOINT", "ORC_SCOPE_SIGNING_KEY", "ORC_MCP_PUBLIC_URL"} <= given
     assert {name for name in given - known if not OF_THE_HOST.match(name)} == set()
 
 

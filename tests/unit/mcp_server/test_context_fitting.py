@@ -71,7 +71,7 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
         found = await chat.answer(
             Scope.over(ANN, documents), QUESTION, ["guide.txt"], [], Silent(), stream=False
         )
-    assert room_for_text(window) < documents[0].tokens <= settings.inline_token_budget
+    assert room_for_text(window) < documents[0].tokens <= settings.full_text_tokens
     assert found.answer.startswith("The quay opens at seven.")
     assert found.metadata.left_out == 0
 

@@ -36,7 +36,7 @@ def writer() -> tuple[ChatModel, ScriptedModel]:
 
 @pytest.fixture
 async def server(writer: tuple[ChatModel, ScriptedModel], tmp_path: Path) -> AsyncIterator[MCPServer[None]]:
-    settings = Settings(data_dir=tmp_path, inline_limit_tokens=6000)
+    settings = Settings(data_dir=tmp_path, unindexed_text_tokens=6000)
     async with open_documents(settings) as opened:
         for name, text in (("quay.txt", QUAY), ("long.txt", LONG)):
             source = tmp_path / "source.txt"

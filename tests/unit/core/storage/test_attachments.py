@@ -39,8 +39,10 @@ def files(kept: KeptFiles, provider: Provider, make_settings: MakeSettings) -> P
 
 
 def files_by(way: str, kept: KeptFiles, provider: Provider, make_settings: MakeSettings) -> ProviderFiles:
-    settings = make_settings(provider_files=way, file_id_ttl_seconds=TTL)
-    return build_provider_files(settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock)
+    settings = make_settings(provider_files=way)
+    return build_provider_files(
+        settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock, ttl_seconds=TTL
+    )
 
 
 AZURE = {"azure_openai_endpoint": "https://team.openai.azure.com"}

@@ -26,6 +26,7 @@ ADAPTERS: dict[str, dict[str, type]] = {
     "storage": {"blobs": AzureBlobStore, "pages": BlobPageStore, "queue": StorageJobQueue},
     "search": {"index": AzurePassageIndex, "vectors": AzureVectorIndex},
 }
+AZURE = ("ai_search", "blob", "cosmos", "queue")
 PORTS = ("catalog", "analyses", "blobs", "pages", "queue", "index", "vectors")
 
 
@@ -40,11 +41,13 @@ async def stores_with(folder: Path, *services: str) -> Stores:
 async def test_a_port_has_the_adapter_of_its_service(tmp_path: Path, services: tuple[str, ...]) -> None:
     stores = await stores_with(tmp_path, *services)
     expected = {port: kind for service in services for port, kind in ADAPTERS[service].items()}
-    found = {port: type(getattr(stores, port)) for port in PORTS}
-    assert {port: kind for port, kind in found.items() if ".azure." in kind.__module__} == expected
+    adapters = {port: getattr(stores, port) for port in PORTS}
+    adapters["analyses"] = stores.analyses._store  # type: ignore[attr-defined]
+    found = {port: type(adapter) for port, adapter in adapters.items()}
+    assert {port: kind for port, kind in found.items() if kind.__module__.split(".")[2] in AZURE} == expected
 
 
-async def test_where_services_keep_everything_there_is_no_database(tmp_path: Path) -> None:
+async def test_without_local_adapters_no_database_is_created(tmp_path: Path) -> None:
     await stores_with(tmp_path, *SERVICES)
     assert not (tmp_path / "orc.db").exists()
     await stores_with(tmp_path, "cosmos", "search")

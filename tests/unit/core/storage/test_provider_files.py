@@ -194,8 +194,10 @@ async def test_a_deletion_never_fails_for_the_provider(
     status: int, kept: KeptFiles, provider: Provider, double: OpenAIDouble, make_settings: MakeSettings
 ) -> None:
     await kept.database.migrate(sqlite_pages.SCHEMA, sqlite_queue.SCHEMA, sqlite_analyses.SCHEMA)
-    settings = make_settings(provider_files="files", file_id_ttl_seconds=TTL)
-    files = build_provider_files(settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock)
+    settings = make_settings(provider_files="files")
+    files = build_provider_files(
+        settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock, ttl_seconds=TTL
+    )
     stores = Stores(
         blobs=kept.blobs,
         catalog=kept.catalog,

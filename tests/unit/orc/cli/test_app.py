@@ -95,6 +95,15 @@ def test_the_doctor_says_that_the_tools_server_is_not_there_and_what_to_do(
     assert "http://127.0.0.1:1/mcp" in result.stdout
 
 
+def test_the_doctor_lists_deprecated_settings(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
+    monkeypatch.setenv("ORC_TRACES", "true")
+    monkeypatch.setenv("ORC_OCR_SECONDS", "9")
+    shown = " ".join(orc("doctor").stdout.split())
+    assert "ORC_TRACES is deprecated: set ORC_STORE_TURN_TRACES instead." in shown
+    assert "ORC_OCR_SECONDS no longer has an effect" in shown
+
+
 def test_two_files_of_one_name_are_refused_by_name(data_dir: Path, tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()

@@ -7,22 +7,21 @@ import pytest
 from core.errors import InvalidInput
 from devkit.fakes import models_of, scripted
 from devkit.graph_turns import says
-from orc.graphs.models import Policy
 from orc.graphs.plan_rules import check_intents, kind_by_keyword, kinds_of
 from orc.intents import Intent
-from orc.settings import load
+from orc.settings import TurnSettings, load
 
 MODEL, _ = scripted(says("x"))
 
 
 def test_the_settings_add_kinds_and_change_what_they_name_of_those_that_there_are() -> None:
-    policy = Policy.model_validate(
+    policy = TurnSettings.model_validate(
         {"intents": {"research": {"max_output_tokens": 900}, "legal": {"model": "m"}}}
     )
     kinds = kinds_of(policy)
     assert list(kinds) == ["factual_lookup", "faq", "research", "conversational", "legal"]
     assert (kinds["research"].max_output_tokens, kinds["research"].retriever) == (900, "tools")
-    assert kinds["research"].description == kinds_of(Policy())["research"].description
+    assert kinds["research"].description == kinds_of(TurnSettings())["research"].description
     assert kinds["legal"] == Intent(model="m")
 
 
@@ -40,7 +39,7 @@ def test_the_settings_add_kinds_and_change_what_they_name_of_those_that_there_ar
 )
 def test_a_keyword_counts_as_whole_words_and_the_first_kind_wins(question: str, kind: str | None) -> None:
     intents = {"tax": {"keywords": ["tax"]}, "legal": {"keywords": ["notice period", "契約"]}}
-    assert kind_by_keyword(question, Policy.model_validate({"intents": intents})) == kind
+    assert kind_by_keyword(question, TurnSettings.model_validate({"intents": intents})) == kind
 
 
 @pytest.mark.parametrize(

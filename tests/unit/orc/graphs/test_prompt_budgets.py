@@ -14,8 +14,8 @@ from core.llm.prompt_size import message_tokens, sections_of, tools_tokens
 from core.llm.tokens import TiktokenCounter, load_encoding
 from devkit.doubles.openai_window import Window
 from devkit.fakes import WordCounter
-from orc.graphs.models import Policy
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS, LEAST, shrink_to_window
+from orc.settings import TurnSettings
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=80)
 SEARCH: dict[str, Any] = {
@@ -84,14 +84,14 @@ def test_each_text_is_counted_where_it_belongs(counter: TiktokenCounter) -> None
 
 
 def test_a_roomy_window_leaves_the_policy_as_it_is() -> None:
-    assert shrink_to_window(policy := Policy(), 128_000, "word " * 9000, WordCounter()) is policy
+    assert shrink_to_window(policy := TurnSettings(), 128_000, "word " * 9000, WordCounter()) is policy
 
 
 @given(st.integers(4000, 63_999), st.integers(1, 8000), st.integers(1, 4000))
 def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
     window: int, words: int, cap: int
 ) -> None:
-    policy = shrink_to_window(Policy(), window, "word " * words, WordCounter(), cap)
+    policy = shrink_to_window(TurnSettings(), window, "word " * words, WordCounter(), cap)
     parts = (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens)
     assert sum(parts) <= window - words - cap - INSTRUCTIONS_AND_TOOLS or LEAST in parts
     assert sum(parts) <= 4000 + 800 + 6000
@@ -99,17 +99,19 @@ def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
 
 @pytest.mark.parametrize("name", ["retrieval_tokens", "history_tokens", "memory_tokens", "planner_tokens"])
 def test_budgets_of_the_settings_keep_to_a_roomy_window_too(name: str) -> None:
-    policy = shrink_to_window(Policy.model_validate({name: 100_000}), 64_000, "Why?", WordCounter())
+    policy = shrink_to_window(TurnSettings.model_validate({name: 100_000}), 64_000, "Why?", WordCounter())
     parts = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
     assert max(parts, policy.planner_tokens) <= 64_000 - INSTRUCTIONS_AND_TOOLS - REPLY
 
 
 def test_what_the_settings_switch_off_stays_off() -> None:
-    policy = Policy(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
+    policy = TurnSettings(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
     assert shrink_to_window(policy, 4000, "word " * 9000, WordCounter()) == policy
 
 
 def test_what_gives_way_gives_way_in_proportion() -> None:
     free = 5400
-    policy = shrink_to_window(Policy(), free + INSTRUCTIONS_AND_TOOLS + REPLY + 1, "word", WordCounter())
+    policy = shrink_to_window(
+        TurnSettings(), free + INSTRUCTIONS_AND_TOOLS + REPLY + 1, "word", WordCounter()
+    )
     assert (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens) == (2000, 400, 3000)

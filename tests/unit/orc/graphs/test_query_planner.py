@@ -20,11 +20,12 @@ from devkit.fakes import FakeTools, Script, WordCounter, models_of, scripted
 from devkit.graph_turns import HISTORY, LIST_TOOL, SEARCH_TOOL, Turn, document_chat_result, ref, says
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
-from orc.graphs.models import ConversationState, Policy
+from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import Reach, kinds_of
 from orc.graphs.query_planner import form_for, plan_query, planning_prompt, prompt_tokens
 from orc.memory.models import Note, NoteKind, Recalled
 from orc.offline import build_offline_model
+from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 
 WEB_TOOL = ToolSchema(name="web_search", description="searches", input_schema={"type": "object"})
@@ -452,7 +453,7 @@ def model_named(name: str) -> ChatModel:
     return model
 
 
-KINDS = kinds_of(Policy())
+KINDS = kinds_of(TurnSettings())
 FORM = form_for(tuple(KINDS))
 EVERYTHING = Reach(documents=True, web=True)
 NOTE = Note(kind=NoteKind.FACT, text="My project is called Halberd.", first_seen=1, last_seen=1)
@@ -467,7 +468,7 @@ def prompt(
 ) -> list[BaseMessage]:
     turn = Turn(FakeTools(), says("x"))
     counter = WordCounter() if words else TiktokenCounter()
-    deps = replace(turn.deps, counter=counter, policy=Policy(planner_tokens=tokens))
+    deps = replace(turn.deps, counter=counter, policy=TurnSettings(planner_tokens=tokens))
     recalled = Recalled(notes=[NOTE] * notes)
     state = ConversationState(question=question, conversation_id="c", history=history, recalled=recalled)
     return planning_prompt(state, EVERYTHING, KINDS, deps)
@@ -551,7 +552,7 @@ def test_a_message_cannot_speak_in_the_name_of_another() -> None:
     ],
 )
 def test_the_prompt_says_what_can_be_looked_into_and_which_kinds_there_are(reach: Reach, told: str) -> None:
-    kinds = kinds_of(Policy.model_validate({"intents": {"legal": {"description": "about\ncontracts"}}}))
+    kinds = kinds_of(TurnSettings.model_validate({"intents": {"legal": {"description": "about\ncontracts"}}}))
     state = ConversationState(question="Why?", conversation_id="c")
     system, _ = planning_prompt(state, reach, kinds, Turn(FakeTools()).deps)
     assert f"Can be looked into: {told}\n" in system.text

@@ -294,7 +294,7 @@ async def test_a_tool_that_is_switched_off_is_called_by_nobody(off: str, steps: 
         return AIMessage("", tool_calls=[{"name": off, "args": {"query": "x"}, "id": "1"}])
 
     results = {"semantic_search": NO_PASSAGES, "search_pages": FOUND_PAGES, "web_search": NO_RESULTS}
-    turn = Turn(FakeTools(EVERYTHING, **results), insist, tools_off=frozenset({off}), tool_rounds=2)
+    turn = Turn(FakeTools(EVERYTHING, **results), insist, tools_off=frozenset({off}), max_tool_rounds=2)
     state = await dispatch(turn, "search", *steps)
     assert off not in called(turn)
     assert f"{off} is not available." in state.retrieval_reason or off == "web_search"

@@ -135,7 +135,7 @@ async def test_the_prompt_of_a_loop_never_grows_past_its_budgets(words: list[int
         return {"passages": [found(len(turn.tools.calls) * 10 + n, size) for n, size in enumerate(words)]}
 
     tools = FakeTools([SEARCH_TOOL], semantic_search=search)
-    turn = Turn(tools, script, retrieval_tokens=tokens, intents=MODEL_CHOOSES, tool_rounds=4)
+    turn = Turn(tools, script, retrieval_tokens=tokens, intents=MODEL_CHOOSES, max_tool_rounds=4)
     state = await turn.run(has_documents=True)
     for messages, _options in turn.model.calls[:-1]:
         asked = max(n for n, message in enumerate(messages) if isinstance(message, HumanMessage))
@@ -156,7 +156,7 @@ async def test_an_answer_cites_what_is_still_shown_and_nothing_that_made_room() 
         return {"passages": [passage("secret-id", 5, "The fee is 10.") if turns == 1 else found(turns, 250)]}
 
     tools = FakeTools([SEARCH_TOOL], semantic_search=search)
-    turn = Turn(tools, script, retrieval_tokens=500, intents=MODEL_CHOOSES, tool_rounds=4)
+    turn = Turn(tools, script, retrieval_tokens=500, intents=MODEL_CHOOSES, max_tool_rounds=4)
     state = await turn.run(has_documents=True)
     assert "[citation withheld: no such source]" in (state.answer or "")
     assert 1 not in [source.number for source in state.sources]

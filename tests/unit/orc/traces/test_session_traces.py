@@ -121,7 +121,7 @@ async def test_a_turn_can_be_looked_up_by_the_trace_id_of_its_response(tmp_path:
 
 
 async def test_no_traces_are_kept_where_the_settings_say_so(tmp_path: Path) -> None:
-    async with talking(tmp_path, traces=False) as client:
+    async with talking(tmp_path, store_turn_traces=False) as client:
         assert (await client.post("/orc", json=QUESTION)).status_code == 200
     async with talking(tmp_path) as client:
         assert (await client.get(TELEMETRY)).json()["turns"] == []

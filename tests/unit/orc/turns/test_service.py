@@ -24,20 +24,27 @@ from orc.conversations.models import Turn, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.events import Done, Failed
 from orc.graphs.graph import TurnGraph, compile_graph
-from orc.graphs.models import ConversationState, Deps, Policy
+from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
 from orc.memory.service import NoMemory
+from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.runner import Parts, TurnLimits
+from orc.turns.runner import COMMIT_SECONDS, Parts
 from orc.turns.service import Orchestrator
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 OWNER = CALLER.owner_of(CONVERSATION)
-LIMITS = TurnLimits(deadline_seconds=5, lease_seconds=5, max_model_calls=8, max_documents=3)
+POLICY = TurnSettings(
+    max_tool_rounds=2,
+    turn_deadline_seconds=5,
+    turn_lease_seconds=5,
+    max_model_calls=8,
+    max_documents_per_request=3,
+)
 
 
 class Shelf:
@@ -112,7 +119,7 @@ class SlowTools(FakeTools):
 class SeenGraph:
     """A graph that only notes what a turn would have been given."""
 
-    policy: Policy
+    policy: TurnSettings
 
     async def ainvoke(self, state: ConversationState, config: Any, *, context: Deps) -> dict[str, Any]:
         self.policy = context.policy
@@ -134,7 +141,13 @@ def tools() -> SlowTools:
     return SlowTools()
 
 
-def orchestrator(log: Log, tools: FakeTools, shelf: Shelf | None = None, **limits: float) -> Orchestrator:
+def orchestrator(
+    log: Log,
+    tools: FakeTools,
+    shelf: Shelf | None = None,
+    commit_seconds: float = COMMIT_SECONDS,
+    **limits: float,
+) -> Orchestrator:
     model, _ = scripted(lambda _messages, _options: AIMessage("Hello."))
     parts = Parts(
         log=log,
@@ -147,8 +160,8 @@ def orchestrator(log: Log, tools: FakeTools, shelf: Shelf | None = None, **limit
         catalogue=ModelCatalogue(),
         counter=WordCounter(),
         prompts=load_prompts(),
-        policy=Policy(tool_rounds=2),
-        limits=LIMITS.model_copy(update=limits),
+        policy=POLICY.model_copy(update=limits),
+        commit_seconds=commit_seconds,
     )
     return Orchestrator(parts)
 
@@ -203,7 +216,7 @@ async def test_an_answer_that_was_made_in_time_may_be_stored_after_the_deadline(
     log: Log, tools: SlowTools
 ) -> None:
     log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
-    events = await orchestrator(log, tools, deadline_seconds=0.3).start(asking("a.pdf"), CALLER)
+    events = await orchestrator(log, tools, turn_deadline_seconds=0.3).start(asking("a.pdf"), CALLER)
     await asyncio.sleep(0.5)
     log.commit_error = None
     assert isinstance(await ending(events), Done)
@@ -232,7 +245,7 @@ async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
     tools.schemas = [ToolSchema(name="search_pages", description="", input_schema={})]
     tools.results["search_pages"] = {"pages": [{**place, **told}], "steps": []}
     parts = orchestrator(log, tools, shelf := Pages())._parts
-    lazy = Orchestrator(replace(parts, policy=Policy(lazy_retrieval=True)))
+    lazy = Orchestrator(replace(parts, policy=TurnSettings(lazy_retrieval=True)))
     assert isinstance(await ending(await lazy.start(asking(), CALLER)), Done)
     assert shelf.asked == [1]
 
@@ -284,7 +297,7 @@ async def test_a_failure_that_cannot_be_stored_still_ends_the_stream(
 async def test_a_turn_past_its_deadline_fails_and_is_stored_as_such(log: Log, tools: SlowTools) -> None:
     tools.may_answer.clear()
     failed = await ending(
-        await orchestrator(log, tools, deadline_seconds=0.05).start(asking("a.pdf"), CALLER)
+        await orchestrator(log, tools, turn_deadline_seconds=0.05).start(asking("a.pdf"), CALLER)
     )
     assert isinstance(failed, Failed)
     assert failed.problem.status == 504
@@ -345,7 +358,7 @@ async def test_budgets_leave_room_for_the_longest_answer_in_the_smallest_window(
         base,
         models=replace(base.models, critic=critic),
         catalogue=ModelCatalogue({"small": ModelFacts(context_window=20_000)}),
-        policy=Policy.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
+        policy=TurnSettings.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
         graph=cast(TurnGraph, graph := SeenGraph()),
     )
     await (await Orchestrator(parts).start(asking(), CALLER)).last()
