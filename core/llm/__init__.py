@@ -1,1 +1,1 @@
-"""Models: the chat model factory, the offline model and token counts."""
+"""Model providers: chat, embeddings, token counts and token budgets."""

@@ -1,11 +1,14 @@
-"""One chat model as the rest of the code uses it: text, text as it comes, a filled form, or tool calls."""
+"""The one chat model interface: whole text, streamed text, structured output, or text with tool calls."""
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
@@ -13,20 +16,18 @@ from core.errors import BudgetExceeded, OrcError
 from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.telemetry.model_calls import Call, Model
 from core.llm.errors import ContentFiltered, ModelOutputInvalid, ReplyCut, model_down
-from core.llm.provider_replies import answering_model, reasons_in, said_in, whole, why_it_ends
 from core.llm.tokens import TokenCounter
 from core.models import Record, Usage
 
-Form = TypeVar("Form", bound=BaseModel)
+Output = TypeVar("Output", bound=BaseModel)
 Prompt = Sequence[BaseMessage]
 
 TOO_LONG = frozenset({"length", "max_output_tokens", "incomplete"})
-"""Why an answer ends that is not whole, as chat completions and responses say it."""
+"""Finish reasons of an answer that was cut, in the words of both of the provider's APIs."""
 
 
 class ModelCall(Record):
-    """One call of a model: for which role, what it cost, when it began (in seconds of
-    `time.perf_counter`), and how long it took."""
+    """One call of a model. `started` is in seconds of `time.perf_counter`."""
 
     role: str
     model: str
@@ -36,9 +37,10 @@ class ModelCall(Record):
 
 
 class Meter:
-    """The model calls and tokens of one turn. Every call is counted before it is made.
+    """Counts the model calls and tokens of one turn, and limits the calls.
 
-    `by_tools` is what tools have used in other processes: it costs, and counts against no limit here.
+    Every call is counted before it is made. `by_tools` is the usage of tools in other processes; it does not
+    count against the limit.
     """
 
     def __init__(self, max_calls: int) -> None:
@@ -49,39 +51,38 @@ class Meter:
 
     @property
     def total(self) -> Usage:
-        """What the turn has used in all."""
+        """The usage of the whole turn, tools included."""
         return self.usage + self.by_tools
 
     @property
     def calls_left(self) -> int:
-        """How many calls may still be made."""
+        """How many more calls may be made."""
         return self.max_calls - self.usage.model_calls
 
     def begin_call(self) -> None:
-        """Count one call; BudgetExceeded where that would be one too many."""
+        """Counts a call; raises BudgetExceeded if it exceeds the limit."""
         if self.calls_left <= 0:
             raise BudgetExceeded(f"This turn has used all its {self.max_calls} model calls.")
         self.usage += Usage(model_calls=1)
 
     def add(self, call: ModelCall) -> None:
-        """Add what a call has cost in tokens."""
+        """Adds a finished call and its tokens."""
         self.usage += call.usage
         self.calls.append(call)
 
 
 class ChatModel:
-    """Wraps one LangChain chat model; its failures come out as OrcError. `name` is for people.
+    """Wraps a LangChain chat model; its failures are raised as OrcError.
 
-    `role` is what it is used for, as the meter notes it. `max_tokens` bounds an answer's length: one that
-    reaches it raises ReplyCut, a stream after its last delta.
+    `name` and `role` are recorded with each call. `file_model` answers prompts that contain files, if the
+    provider needs another API for those. `breaker` is shared by all users of a provider. `provider` is the
+    provider's name for OpenTelemetry; spans contain prompts and answers only with `records_content`.
+    With `reports_finish_reason` an answer without a finish reason counts as cut.
 
-    `reads_files` answers prompts with files in them, where that takes another API of the provider's.
-    `breaker` is shared by all that ask the same provider; a stream concerns it until its first chunk.
-    `provider` is its name to OpenTelemetry, whose spans hold prompts and answers with `tells_content` only.
-
-    Every method raises BudgetExceeded before a call that `meter` does not allow, DependencyDown where
-    the model does not answer, and ContextTooLong or ContentFiltered where it refuses to. Streams are
-    generators: close them (`contextlib.aclosing`) and the provider's connection is closed with them.
+    Every method raises BudgetExceeded before a call that `meter` does not allow, DependencyDown if the
+    model does not answer, ContextTooLong or ContentFiltered if it refuses to, and ReplyCut for an answer
+    longer than `max_tokens` (a stream: after its last delta). Streams are generators: close them
+    (`contextlib.aclosing`) to close the provider's connection.
     """
 
     def __init__(
@@ -91,29 +92,29 @@ class ChatModel:
         *,
         name: str,
         role: str = "writer",
-        reads_files: BaseChatModel | None = None,
+        file_model: BaseChatModel | None = None,
         translate: Translate = lambda _: None,
         breaker: CircuitBreaker | None = None,
-        says_why_it_ends: bool = False,
+        reports_finish_reason: bool = False,
         provider: str = "orc",
-        tells_content: bool = False,
+        records_content: bool = False,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
         self.role = role
         self._model = model
-        self._reads_files = reads_files
+        self._file_model = file_model
         self._counter = counter
         self._translate = translate
         self._breaker = breaker
-        self._says_why_it_ends = says_why_it_ends
-        self._telemetry = Model(name, provider=provider, role=role, content=tells_content)
+        self._reports_finish_reason = reports_finish_reason
+        self._telemetry = Model(name, provider=provider, role=role, content=records_content)
         self._close = close
-        self._forms: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
+        self._bound: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
     async def complete(self, messages: Prompt, *, meter: Meter, max_tokens: int | None = None) -> str:
         """The whole answer; never empty."""
-        message = await self._invoke(self._reader_of(messages), messages, meter, **_capped(max_tokens))
+        message = await self._invoke(self._model_for(messages), messages, meter, **_limit(max_tokens))
         self._refuse_cut([message])
         if not message.text:
             raise empty_reply()
@@ -122,19 +123,19 @@ class ChatModel:
     async def stream(
         self, messages: Prompt, *, meter: Meter, max_tokens: int | None = None
     ) -> AsyncGenerator[str, None]:
-        """The answer's text as it comes; at least one delta."""
-        said = False
-        async with aclosing(self._chunks(messages, meter, **_capped(max_tokens))) as chunks:
+        """Streams the answer's text; at least one delta."""
+        is_empty = True
+        async with aclosing(self._chunks(messages, meter, **_limit(max_tokens))) as chunks:
             async for chunk in chunks:
                 if text := chunk.text:
-                    said = True
+                    is_empty = False
                     yield str(text)
-        if not said:
+        if is_empty:
             raise empty_reply()
 
-    async def structured(self, messages: Prompt, schema: type[Form], *, meter: Meter) -> Form:
-        """The model's answer as a `schema`; ModelOutputInvalid where it does not fit."""
-        message = await self._invoke(self._filling(schema), messages, meter)
+    async def structured(self, messages: Prompt, schema: type[Output], *, meter: Meter) -> Output:
+        """The model's answer as a `schema`. Raises ModelOutputInvalid if it is not one."""
+        message = await self._invoke(self._bound_to(schema), messages, meter)
         try:
             if message.tool_calls:
                 return schema.model_validate(message.tool_calls[0]["args"])
@@ -150,25 +151,27 @@ class ChatModel:
         meter: Meter,
         max_tokens: int | None = None,
     ) -> AsyncGenerator[str | AIMessage, None]:
-        """Text as it comes and last the whole message, which may hold tool calls.
+        """Streams text, then yields the whole message, which may have tool calls.
 
-        `tools` are in OpenAI's function format. A call whose arguments are not a JSON object is in
-        the message's `invalid_tool_calls`.
+        `tools` are in OpenAI's function format. A call whose arguments are not a JSON object is in the
+        message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        options = _capped(max_tokens) | ({"tools": list(tools)} if tools else {})  # none may be empty
+        options = _limit(max_tokens) | (
+            {"tools": list(tools)} if tools else {}
+        )  # providers refuse an empty list
         async with aclosing(self._chunks(messages, meter, **options)) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
                 if text := chunk.text:
                     yield str(text)
-        message = whole(parts)
+        message = merge_chunks(parts)
         if not (message.text or message.tool_calls or message.invalid_tool_calls):
             raise empty_reply()
         yield message
 
     async def aclose(self) -> None:
-        """Close the connections that were opened for this model."""
+        """Closes the connections that were opened for this model."""
         if self._close is not None:
             await self._close()
 
@@ -180,7 +183,7 @@ class ChatModel:
             async with self._attempt():
                 message = await model.ainvoke(list(messages), **options)
             _refuse_filtered(message)
-            self._note(call, meter, self._usage(messages, [message]), [message])
+            self._record(call, meter, self._usage(messages, [message]), [message])
         return message
 
     async def _chunks(
@@ -190,7 +193,7 @@ class ChatModel:
         received: list[AIMessageChunk] = []
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             try:
-                stream = self._reader_of(messages).astream(list(messages), **options)
+                stream = self._model_for(messages).astream(list(messages), **options)
                 async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
                     async with self._attempt():
                         chunk = await anext(chunks, None)
@@ -203,42 +206,43 @@ class ChatModel:
                             chunk = await anext(chunks, None)
             finally:
                 if received:
-                    self._note(call, meter, self._usage(messages, received), received)
+                    self._record(call, meter, self._usage(messages, received), received)
         self._refuse_cut(received)
 
-    def _reader_of(self, messages: Prompt) -> BaseChatModel:
-        if self._reads_files is None or all(isinstance(message.content, str) for message in messages):
+    def _model_for(self, messages: Prompt) -> BaseChatModel:
+        if self._file_model is None or all(isinstance(message.content, str) for message in messages):
             return self._model
-        return self._reads_files
+        return self._file_model
 
     def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
-        """Raise DependencyDown for an answer that is not whole: its end is missing, or over the limit."""
-        reasons = reasons_in(messages)
+        """Raises ReplyCut for an answer that broke off or reached its limit."""
+        reasons = finish_reasons(messages)
         at_limit = bool(TOO_LONG.intersection(reasons))
-        if at_limit or (self._says_why_it_ends and not reasons):
+        if at_limit or (self._reports_finish_reason and not reasons):
             raise ReplyCut(at_limit=at_limit)
 
-    def _filling(self, schema: type[Form]) -> Runnable[Any, AIMessage]:
+    def _bound_to(self, schema: type[Output]) -> Runnable[Any, AIMessage]:
         # A forced tool call: every provider has it, and it costs a third of with_structured_output.
-        if schema not in self._forms:
-            self._forms[schema] = self._model.bind_tools([schema], tool_choice=schema.__name__)
-        return self._forms[schema]
+        if schema not in self._bound:
+            self._bound[schema] = self._model.bind_tools([schema], tool_choice=schema.__name__)
+        return self._bound[schema]
 
-    def _note(self, call: Call, meter: Meter, usage: Usage, received: Sequence[AIMessage]) -> None:
+    def _record(self, call: Call, meter: Meter, usage: Usage, received: Sequence[AIMessage]) -> None:
         duration = round(call.seconds * 1000, 1)
         meter.add(
             ModelCall(role=self.role, model=self.name, usage=usage, started=call.began, duration_ms=duration)
         )
         call.used(usage)
         if call.recorded:
-            call.answered(said_in(received), model=answering_model(received), reasons=reasons_in(received))
+            call.answered(reply_text(received), model=model_name(received), reasons=finish_reasons(received))
 
     def _usage(self, messages: Prompt, received: Sequence[AIMessage]) -> Usage:
-        if told := [message.usage_metadata for message in received if message.usage_metadata]:
-            return Usage(input_tokens=told[-1]["input_tokens"], output_tokens=told[-1]["output_tokens"])
-        given = sum(self._counter.count(message.text) for message in messages)
-        said = self._counter.count(said_in(received))
-        return Usage(input_tokens=given, output_tokens=said, estimated=True)
+        if reported := [message.usage_metadata for message in received if message.usage_metadata]:
+            last = reported[-1]
+            return Usage(input_tokens=last["input_tokens"], output_tokens=last["output_tokens"])
+        prompt = sum(self._counter.count(message.text) for message in messages)
+        reply = self._counter.count(reply_text(received))
+        return Usage(input_tokens=prompt, output_tokens=reply, estimated=True)
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[None]:
@@ -253,21 +257,77 @@ class ChatModel:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except Exception as exc:  # what the provider's library raises is known to `translate` alone
+        except Exception as exc:  # only `translate` knows the provider's exceptions
             if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
                 raise
             raise ours from exc
 
 
-def _capped(max_tokens: int | None) -> dict[str, Any]:
+def _limit(max_tokens: int | None) -> dict[str, Any]:
     return {} if max_tokens is None else {"max_tokens": max_tokens}
 
 
 def empty_reply() -> OrcError:
-    """For an answer that says nothing."""
+    """The error for an answer without text."""
     return model_down("The model gave an empty answer. Try again.", "model_reply_empty")
 
 
 def _refuse_filtered(message: AIMessage) -> None:
-    if why_it_ends(message) == "content_filter":
+    if finish_reason(message) == "content_filter":
         raise ContentFiltered
+
+
+def finish_reason(message: AIMessage) -> str | None:
+    """Why the answer ends, in the words of either of the provider's APIs; None if it goes on."""
+    metadata = message.response_metadata
+    if (reason := metadata.get("finish_reason")) or metadata.get("status") != "incomplete":
+        return cast("str | None", reason or metadata.get("status"))
+    return cast(str, (metadata.get("incomplete_details") or {}).get("reason", "incomplete"))
+
+
+def finish_reasons(messages: Sequence[AIMessage]) -> list[str]:
+    """The finish reasons that the parts of an answer have."""
+    return [reason for message in messages if (reason := finish_reason(message))]
+
+
+def model_name(messages: Sequence[AIMessage]) -> str | None:
+    """The provider's name for the model that answered."""
+    names = (message.response_metadata.get("model_name") for message in reversed(messages))
+    return next((str(name) for name in names if name), None)
+
+
+def reply_text(messages: Sequence[AIMessage]) -> str:
+    """The text of an answer, with the arguments of its tool calls."""
+    return "".join(message.text + _arguments(message) for message in messages)
+
+
+def _arguments(message: AIMessage) -> str:
+    if isinstance(message, AIMessageChunk):
+        return "".join(call["args"] or "" for call in message.tool_call_chunks)
+    return json.dumps([call["args"] for call in message.tool_calls]) if message.tool_calls else ""
+
+
+def merge_chunks(chunks: list[AIMessageChunk]) -> AIMessage:
+    """The chunks as one message. LangChain repairs invalid arguments of streamed calls; this does not."""
+    merged = add_ai_message_chunks(chunks[0], *chunks[1:])
+    # As text: the blocks of the responses API refer to items of an earlier answer, which is not stored.
+    message = AIMessage(
+        str(merged.text), usage_metadata=merged.usage_metadata, response_metadata=merged.response_metadata
+    )
+    for call in merged.tool_call_chunks:
+        _add_call(message, call)
+    return message
+
+
+def _add_call(message: AIMessage, call: ToolCallChunk) -> None:
+    try:
+        arguments = json.loads(call["args"] or "{}")
+    except json.JSONDecodeError:
+        arguments = None
+    name, number = call["name"] or "", call["id"]
+    if isinstance(arguments, dict) and name:
+        message.tool_calls.append(tool_call(name=name, args=arguments, id=number))
+    else:
+        message.invalid_tool_calls.append(
+            invalid_tool_call(name=name, args=call["args"], id=number, error="not a JSON object")
+        )

@@ -1,4 +1,4 @@
-"""Texts to vectors by an OpenAI-compatible provider; without one, there is no embedder at all."""
+"""Embeds texts with an OpenAI-compatible provider; without a provider there is no embedder."""
 
 import asyncio
 import math
@@ -11,6 +11,7 @@ from core.infra.settings import CoreSettings
 from core.infra.telemetry.model_calls import Model
 from core.llm.errors import ModelOutputInvalid
 from core.llm.provider import Provider, open_provider
+from core.llm.token_budget import truncate
 from core.llm.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 BATCH_TEXTS = 128
 BATCH_TOKENS = 100_000
 TEXT_TOKENS = 4_000
-"""Half of what the models take: their older encoding makes up to twice as many tokens as we count."""
+"""Half of what the models accept: their older encoding has up to twice as many tokens as we count."""
 CONCURRENCY = 4
 
 
@@ -30,10 +31,10 @@ def build_embedder(
     *,
     credentials: Credentials | None = None,
 ) -> "OpenAIEmbedder | None":
-    """The embedder where a provider is set and an embedding model is named, else None.
+    """The embedder, or None unless the settings name a provider and an embedding model.
 
-    Connects to nothing, but imports the provider's library (0.8 s) where it is needed. A given `provider`
-    stays the caller's to close; otherwise `OpenAIEmbedder.aclose` closes the embedder's own.
+    Connects to nothing, but imports the provider's library (0.8 s). The caller closes a given `provider`;
+    otherwise `OpenAIEmbedder.aclose` closes the embedder's own.
     """
     if not settings.embedding_model:
         return None
@@ -51,10 +52,10 @@ def build_embedder(
 
 
 class OpenAIEmbedder:
-    """Implements the Embedder port. `name` is the model's: vectors of different names do not compare.
+    """Implements the Embedder port. `name` is the model's: vectors of different models are not comparable.
 
-    Also raises ContextTooLong and ContentFiltered. Passages of all documents together have a few
-    requests at a time; a question never waits for them.
+    Also raises ContextTooLong and ContentFiltered. The passages of all documents share a few concurrent
+    requests; a question never waits for them.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class OpenAIEmbedder:
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each text, in order; of a text too long for the model, of its beginning."""
+        """One vector per text, in order. Only the beginning of a text that is too long is embedded."""
         batches = await asyncio.to_thread(lambda: list(self._batches(texts)))
         requests = [asyncio.create_task(self._embed_in_turn(batch)) for batch in batches]
         try:
@@ -93,7 +94,7 @@ class OpenAIEmbedder:
         return vector
 
     async def aclose(self) -> None:
-        """Close the connections that were opened for this embedder."""
+        """Closes the connections that were opened for this embedder."""
         if self._close is not None:
             await self._close()
 
@@ -123,13 +124,11 @@ class OpenAIEmbedder:
             yield batch
 
     def _fit(self, text: str) -> str:
-        while (tokens := self._counter.count(text)) > TEXT_TOKENS:
-            text = text[: min(len(text) - 1, len(text) * TEXT_TOKENS // tokens)]
-        return text
+        return truncate(text, TEXT_TOKENS, self._counter)
 
 
 def _are_vectors(vectors: list[list[float]]) -> bool:
-    # A sum is finite only if all of its numbers are, and is made in a hundredth of the time.
+    # A sum is finite only if all of its numbers are, and takes a hundredth of the time.
     lengths = {len(vector) for vector in vectors}
     return len(lengths) == 1 and 0 not in lengths and all(math.isfinite(sum(vector)) for vector in vectors)
 

@@ -1,14 +1,14 @@
-"""What can go wrong with a model, beyond its being down: branches of the tree in core/errors.py.
+"""Errors of models, as branches of the tree in core/errors.py.
 
 InvalidInput
-├── ContextTooLong          question, history and sources do not fit the model
+├── ContextTooLong          question, history and sources do not fit into the context window
 └── ContentFiltered         the provider's filter refused the question or the answer
 DependencyDown
-├── ModelOutputInvalid      the model answered, but not in the form that was asked for
-├── ReplyCut                the answer broke off, or reached the length that it was allowed
-└── ModelMisconfigured      no request can work until a setting is changed
-    ├── FilesNotStored      the provider has no place for files
-    └── FilesNotRead        the model takes no files
+├── ModelOutputInvalid      the answer is not the structured output that was asked for
+├── ReplyCut                the answer broke off, or reached its length limit
+└── ModelMisconfigured      every request fails until a setting is changed
+    ├── FilesNotStored      the provider has no Files API
+    └── FilesNotRead        the model accepts no files
 """
 
 from core.errors import DependencyDown, InvalidInput
@@ -17,7 +17,7 @@ MODEL = "model"
 
 
 class ContextTooLong(InvalidInput):
-    """More tokens than the model takes."""
+    """The prompt has more tokens than the context window."""
 
     code = "context_too_long"
 
@@ -35,7 +35,7 @@ class ContentFiltered(InvalidInput):
 
 
 class ModelOutputInvalid(DependencyDown):
-    """A reply that is not what was asked for. Asking again may help."""
+    """The answer is not what was asked for. A retry may help."""
 
     code = "model_output_invalid"
 
@@ -44,7 +44,7 @@ class ModelOutputInvalid(DependencyDown):
 
 
 class ReplyCut(DependencyDown):
-    """An answer without its end. `at_limit`: it grew as long as it may, rather than broke off."""
+    """An answer without its end. `at_limit`: it reached its length limit; otherwise it broke off."""
 
     code = "model_reply_cut"
 
@@ -54,7 +54,7 @@ class ReplyCut(DependencyDown):
 
 
 class ModelMisconfigured(DependencyDown):
-    """The provider will refuse every request until somebody changes the setting that `message` names."""
+    """The provider refuses every request until the setting that `message` names is changed."""
 
     code = "model_misconfigured"
     retryable = False
@@ -64,7 +64,7 @@ class ModelMisconfigured(DependencyDown):
 
 
 class FilesNotStored(ModelMisconfigured):
-    """The provider has no Files API. Never leaves `core.llm`: documents are then sent in other ways."""
+    """The provider has no Files API. Not seen by callers: documents are then sent as text."""
 
     code = "model_stores_no_files"
 
@@ -73,7 +73,7 @@ class FilesNotStored(ModelMisconfigured):
 
 
 class FilesNotRead(ModelMisconfigured):
-    """The model takes text alone; the same request without files may work."""
+    """The model accepts text only; the same request without files may work."""
 
     code = "model_reads_no_files"
 
@@ -82,12 +82,12 @@ class FilesNotRead(ModelMisconfigured):
 
 
 def model_down(message: str, code: str | None = None) -> DependencyDown:
-    """The model did not answer; trying again may help."""
+    """The error for a model that does not answer; a retry may help."""
     return DependencyDown(message, dependency=MODEL, code=code)
 
 
 def key_refused() -> ModelMisconfigured:
-    """The provider does not know who asks, or does not let them."""
+    """The error for a key or identity that the provider does not accept."""
     return ModelMisconfigured(
         "The model provider refused our key or identity: check OPENAI_API_KEY, AZURE_OPENAI_API_KEY or the"
         " role `Cognitive Services OpenAI User`.",

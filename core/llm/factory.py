@@ -1,4 +1,4 @@
-"""Builds the chat models that the settings ask for."""
+"""Builds the chat models that the settings name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,10 +24,10 @@ BuildOffline = Callable[[TokenCounter], BaseChatModel]
 
 @dataclass(frozen=True, slots=True)
 class ChatModels:
-    """The models of one process, over one provider. Close it once, when the process ends.
+    """The models of one process, over one provider. Closed once, when the process ends.
 
-    `others` write too, where a request or a kind of question names them. `opened` is the provider that
-    was opened for these models and for nobody else.
+    `others` are writers that a request or an intent can name. `opened` is the provider, if it was opened for
+    these models only.
     """
 
     planner: ChatModel
@@ -39,11 +39,11 @@ class ChatModels:
 
     @property
     def names(self) -> list[str]:
-        """The models that may write, the usual one first."""
+        """The models that may write, the default first."""
         return list(dict.fromkeys([self.writer.name, *self.others]))
 
     def named(self, name: str | None) -> ChatModel:
-        """The model of this name that may write; None: the usual one. InvalidInput for any other name."""
+        """The writer with this name; None: the default. Raises InvalidInput for any other name."""
         if name is None or name == self.writer.name:
             return self.writer
         if name not in self.others:
@@ -51,7 +51,7 @@ class ChatModels:
         return self.others[name]
 
     async def aclose(self) -> None:
-        """Close the connections that were opened for the models."""
+        """Closes the connections that were opened for the models."""
         if self.opened is not None:
             await self.opened.aclose()
 
@@ -108,7 +108,7 @@ def build_chat_model(
             counter,
             name="extractive",
             role=role,
-            tells_content=settings.telemetry_content,
+            records_content=settings.telemetry_content,
         )
     from core.llm.openai_errors import translate
 
@@ -118,19 +118,19 @@ def build_chat_model(
         counter,
         name=name,
         role=role,
-        # Azure takes files through its responses API alone.
-        reads_files=_build_openai(shared, name, responses=True) if shared.endpoint.is_azure else None,
+        # Azure accepts files only through its responses API.
+        file_model=_build_openai(shared, name, responses=True) if shared.endpoint.is_azure else None,
         translate=translate,
         breaker=shared.chat,
-        says_why_it_ends=True,
+        reports_finish_reason=True,
         provider=shared.endpoint.telemetry_name,
-        tells_content=settings.telemetry_content,
+        records_content=settings.telemetry_content,
         close=None if provider else shared.aclose,
     )
 
 
 def describe(settings: CoreSettings) -> str:
-    """Which models answer and where, for people; holds no secrets."""
+    """Which models answer, and at which host. Contains no secrets."""
     endpoint = endpoint_of(settings)
     if endpoint is None:
         return "offline extractive model (no OPENAI_API_KEY, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT)"
@@ -151,7 +151,7 @@ def _model_name(settings: CoreSettings, role: Role) -> str:
 def _build_openai(provider: Provider, name: str, *, responses: bool) -> "ChatOpenAI":
     from langchain_openai import ChatOpenAI
 
-    # Unless told not to, the responses API keeps what it was asked and what it answered for 30 days.
+    # By default the responses API stores prompts and answers for 30 days.
     api: dict[str, Any] = {"use_responses_api": True, "store": False} if responses else {}
     return ChatOpenAI(
         model=name,

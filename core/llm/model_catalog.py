@@ -1,4 +1,4 @@
-"""What is known of each model: how much it reads, how it counts, and what it costs."""
+"""What is known about each model: its context window and its prices."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ _FILE = Path(__file__).parent / "models.toml"
 _MILLION = 1_000_000
 
 REPLY = 1500
-"""Tokens that are left free for an answer without a cap of its own."""
+"""Tokens reserved for an answer that has no length limit."""
 
 
 _FACTS: TypeAdapter[dict[str, ModelFacts]] = TypeAdapter(dict[str, ModelFacts])
@@ -22,13 +22,13 @@ UNKNOWN = ModelFacts()
 
 
 class ModelCatalogue:
-    """Facts by a model's name. `own` are those of the settings, for deployments whose names tell nothing."""
+    """Facts by model name. `own` are those of the settings, for deployments with names of their own."""
 
     def __init__(self, own: Mapping[str, ModelFacts] | None = None) -> None:
         self._own = dict(own or {})
 
     def facts(self, name: str) -> ModelFacts:
-        """What is known of the model; a usual window and no price where nothing is."""
+        """The facts of a model; an unknown one has the default window and no price."""
         if name in self._own:
             return self._own[name]
         known = _shipped()
@@ -40,7 +40,7 @@ class ModelCatalogue:
         return min(self.facts(name).context_window for name in names)
 
     def cost_usd(self, name: str, usage: Usage) -> float | None:
-        """An estimate of what these tokens cost, without any discount; None where a price is not known."""
+        """An estimate of the cost of these tokens, without discounts; None if a price is not known."""
         facts = self.facts(name)
         if facts.input_usd is None or facts.output_usd is None:
             return None
@@ -49,7 +49,7 @@ class ModelCatalogue:
 
 
 def _begins(name: str, beginning: str) -> bool:
-    """Whether the name is that model's, with a date or the like after it: `gpt-4o-2024-08-06`."""
+    """Whether `name` is the model `beginning`, possibly with a suffix: `gpt-4o-2024-08-06`."""
     return name.startswith(beginning) and not name.removeprefix(beginning)[:1].isalnum()
 
 

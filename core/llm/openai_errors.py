@@ -1,4 +1,4 @@
-"""Failures of OpenAI-compatible providers, in our words. Importing this imports openai (0.8 s)."""
+"""Translates exceptions of OpenAI-compatible providers into our errors. Imports openai (0.8 s)."""
 
 import re
 
@@ -19,7 +19,7 @@ from core.llm.errors import (
 )
 
 MALFORMED = (KeyError, IndexError, TypeError, ValueError)
-"""What langchain-openai raises for a reply without choices, that is not JSON, or that says it failed."""
+"""What langchain-openai raises for a reply without choices, one that is not JSON, or an error reply."""
 NO_FILES_API = (404, 405, 501)
 TOO_LARGE = 413
 _CONTENT_TYPE = re.compile(r"\.content\[\d+\]\.type$")
@@ -27,7 +27,7 @@ _CODE = re.compile(r"context_length_exceeded|content_filter|insufficient_quota|r
 
 
 def translate(exc: Exception) -> OrcError | None:
-    """The error of ours that `exc` amounts to, or None if it is none of the provider's."""
+    """Our error for `exc`, or None if the exception is not the provider's."""
     if isinstance(exc, ContextOverflowError):
         return ContextTooLong()
     if isinstance(exc, openai.APIError):
@@ -70,7 +70,7 @@ def translate_about_files(exc: Exception) -> OrcError | None:
 
 
 def _code_in(exc: Exception) -> str | None:
-    """The code in a failure that langchain-openai made a text of."""
+    """The error code in the message of an exception of langchain-openai."""
     found = _CODE.search(str(exc))
     return found[0] if found else None
 

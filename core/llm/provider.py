@@ -1,4 +1,4 @@
-"""The provider of models as a process reaches it: one address, one way to prove who we are, one pool."""
+"""The connection of a process to its model provider: address, credentials, and one connection pool."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ REFUSED = frozenset({401, 403})
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"
 CONNECT_SECONDS = 5.0
 NO_KEY = "none"
-"""Sent to a server of one's own that asks for no key: the client insists on having one."""
+"""Sent to a server that needs no key, because the client requires one."""
 
 Key = Callable[[], Awaitable[str]]
-"""What the provider's library asks before every request. A function, for tokens do not live long; given
-one that is async, it builds no client for blocking calls (0.13 s)."""
+"""Called by the provider's library before every request, because tokens expire. Async, so that the library
+builds no client for blocking calls (0.13 s)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a provider answers, and the key that it asks for; none: this process's identity at Azure."""
+    """A provider's address and key; without a key, the identity of this process at Azure is used."""
 
     url: str
     key: SecretStr | None
@@ -42,16 +42,15 @@ class Endpoint:
 
     @property
     def telemetry_name(self) -> str:
-        """What OpenTelemetry's conventions call it."""
+        """Its name in OpenTelemetry's conventions."""
         return "azure.ai.openai" if self.is_azure else "openai"
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenAI-compatible provider. One per process: whatever asks it shares connections and breakers.
+    """An OpenAI-compatible provider. One per process: its users share connections and circuit breakers.
 
-    Chat, embeddings and files have a breaker each: limits are counted apart, and where one is refused the
-    others may go on.
+    Chat, embeddings and files have a breaker each, because providers limit them separately.
     """
 
     endpoint: Endpoint
@@ -63,7 +62,7 @@ class Provider:
     files: CircuitBreaker
 
     async def ping(self) -> None:
-        """Raise DependencyDown unless the provider answers and takes our key. Costs nothing."""
+        """Raises DependencyDown unless the provider answers and accepts our key. Uses no tokens."""
         from httpx2 import HTTPError
 
         headers = {"authorization": f"Bearer {await self.key()}"}
@@ -77,12 +76,12 @@ class Provider:
             raise model_down("The model failed to answer. Try again shortly.")
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self.http.aclose()
 
 
 def endpoint_of(settings: CoreSettings) -> Endpoint | None:
-    """The provider that the settings name, if any."""
+    """The endpoint that the settings name, if any."""
     if settings.azure_openai_endpoint:
         url = f"{settings.azure_openai_endpoint.rstrip('/')}/openai/v1/"
         return Endpoint(url, settings.azure_openai_api_key, is_azure=True)
@@ -93,10 +92,10 @@ def endpoint_of(settings: CoreSettings) -> Endpoint | None:
 
 
 def open_provider(settings: CoreSettings, credentials: Credentials | None = None) -> Provider | None:
-    """The provider that the settings name; None where the offline model answers. The caller closes it.
+    """The provider that the settings name, or None. The caller closes it.
 
-    Connects to nothing, but imports the provider's library (0.8 s). Raises ModelMisconfigured where
-    there is neither a key nor `credentials`.
+    Connects to nothing, but imports the provider's library (0.8 s). Raises ModelMisconfigured without a key
+    and without `credentials`.
     """
     endpoint = endpoint_of(settings)
     if endpoint is None:
@@ -131,7 +130,7 @@ def _key(endpoint: Endpoint, credentials: Credentials | None) -> Key:
 
 
 def _entra_token(credentials: Credentials) -> Key:
-    """Tokens of this process's identity, kept until shortly before they expire."""
+    """Access tokens of this process's identity, cached until shortly before they expire."""
     from azure.identity.aio import get_bearer_token_provider
 
     from core.infra.azure import error_translator
@@ -142,7 +141,7 @@ def _entra_token(credentials: Credentials) -> Key:
     async def token() -> str:
         try:
             return await bearer()
-        except Exception as exc:  # what azure-identity raises is known to `translate` alone
+        except Exception as exc:  # only `translate` knows the exceptions of azure-identity
             if isinstance(exc, OrcError) or (ours := translate(exc)) is None:
                 raise
             raise ours from exc
@@ -159,7 +158,7 @@ def _open_http(settings: CoreSettings) -> "AsyncClient":
             try:
                 return await super().send(request, **options)
             except AttributeError as exc:
-                # How anyio reports, on uvloop, a connection that was reset as soon as it was accepted.
-                raise ConnectError("the connection was reset as it was made", request=request) from exc
+                # On uvloop anyio raises this for a connection that is reset right after it was accepted.
+                raise ConnectError("the connection was reset", request=request) from exc
 
     return Client(timeout=Timeout(settings.model_timeout_seconds, connect=CONNECT_SECONDS))

@@ -1,16 +1,33 @@
-"""Counts tokens as OpenAI's models do (o200k_base), from a file that ships with the package."""
+"""Counts tokens as OpenAI's models do: of texts (o200k_base), of messages, and of whole prompts."""
 
+import asyncio
 import base64
 import gzip
+import json
 import threading
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from core.llm.messages import MemoryMessage
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
+
 RANKS_FILE = "o200k_base.tiktoken.gz"
 CACHED_COUNTS = 20_000
+
+PER_MESSAGE = 3
+PER_ROLE = 1
+BEFORE_THE_REPLY = 3
+_PER_FUNCTION, _AFTER_FUNCTIONS = 7, 12
+_PER_PROPERTY_LIST, _PER_PROPERTY = 3, 3
+_PER_ENUM, _PER_ENUM_ITEM = -3, 3
+"""Tokens that the chat format adds, as OpenAI published for its models (cookbook, "How to count tokens with
+tiktoken")."""
 
 _LETTERS_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
 _LETTERS_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
@@ -87,3 +104,79 @@ def _parse_encoding(ranks: bytes) -> "Encoding":
     pairs = (line.split() for line in ranks.splitlines() if line)
     mergeable = {base64.b64decode(token): int(rank) for token, rank in pairs}
     return Encoding("o200k_base", pat_str=SPLIT_PATTERN, mergeable_ranks=mergeable, special_tokens={})
+
+
+async def measure_sections(
+    messages: Sequence[BaseMessage],
+    question: str,
+    counter: TokenCounter,
+    tools: Sequence[dict[str, Any]] = (),
+) -> dict[str, int]:
+    """`section_tokens` in a thread: counting a long prompt takes milliseconds, while a model call runs."""
+    return await asyncio.to_thread(section_tokens, messages, question, counter, tools)
+
+
+def section_tokens(
+    messages: Sequence[BaseMessage],
+    question: str,
+    counter: TokenCounter,
+    tools: Sequence[dict[str, Any]] = (),
+) -> dict[str, int]:
+    """The tokens of each part of a prompt, and their `total`.
+
+    `retrieval` is what follows the question, in its message or in later ones.
+    """
+    asked = max(at for at, message in enumerate(messages) if isinstance(message, HumanMessage))
+    sizes = dict.fromkeys(("system", "memory", "history", "question", "retrieval"), 0)
+    for at, message in enumerate(messages):
+        tokens = message_tokens(message, counter)
+        if isinstance(message, SystemMessage):
+            sizes["system"] += tokens
+        elif isinstance(message, MemoryMessage):
+            sizes["memory"] += tokens
+        elif at == asked:
+            sizes["question"] += (own := min(tokens, counter.count(question)))
+            sizes["retrieval"] += tokens - own
+        else:
+            sizes["history" if at < asked else "retrieval"] += tokens
+    sizes["tools"] = tools_tokens(tools, counter)
+    sizes["system"] += BEFORE_THE_REPLY
+    return {**sizes, "total": sum(sizes.values())}
+
+
+def message_tokens(message: BaseMessage, counter: TokenCounter) -> int:
+    """Tokens of one message, including its tool calls and what the chat format adds."""
+    texts = [str(message.text)]
+    if isinstance(message, AIMessage):
+        for call in message.tool_calls:
+            texts += [call["name"], json.dumps(call["args"], ensure_ascii=False)]
+    frame = PER_MESSAGE + PER_ROLE + (PER_MESSAGE if isinstance(message, ToolMessage) else 0)
+    return frame + sum(counter.count(text) for text in texts)
+
+
+def tools_tokens(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> int:
+    """Tokens of tool definitions in OpenAI's function format."""
+    if not tools:
+        return 0
+    return _AFTER_FUNCTIONS + sum(_function_tokens(tool["function"], counter) for tool in tools)
+
+
+def _function_tokens(function: Mapping[str, Any], counter: TokenCounter) -> int:
+    count = _PER_FUNCTION + counter.count(f"{function['name']}:{_sentence(function.get('description', ''))}")
+    properties: Mapping[str, Any] = function.get("parameters", {}).get("properties", {})
+    if properties:
+        count += _PER_PROPERTY_LIST
+    return count + sum(_property_tokens(name, schema, counter) for name, schema in properties.items())
+
+
+def _property_tokens(name: str, schema: Mapping[str, Any], counter: TokenCounter) -> int:
+    kind, description = schema.get("type", ""), _sentence(schema.get("description", ""))
+    count = _PER_PROPERTY + counter.count(f"{name}:{kind}:{description}")
+    if "enum" in schema:
+        count += _PER_ENUM
+        count += sum(_PER_ENUM_ITEM + counter.count(str(item)) for item in schema["enum"])
+    return count
+
+
+def _sentence(text: str) -> str:
+    return text.removesuffix(".")

@@ -20,8 +20,7 @@ from core.grounding.sources import fence, label, withdrawn
 from core.llm.chat_model import ChatModel, Meter, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.messages import QuestionMessage
-from core.llm.prompt_size import measured
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, measure_sections
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
@@ -209,7 +208,7 @@ class DocumentChat:
         messages = self._messages(work, reading, files)
         writer = CitationWriter(reading.sources, work.question)
         _, work.sizes = await asyncio.gather(
-            _write(messages, writer, work), measured(messages, work.question, self._counter)
+            _write(messages, writer, work), measure_sections(messages, work.question, self._counter)
         )
         return reading, writer
 

@@ -12,7 +12,7 @@ from core.grounding.citations import with_rectangles
 from core.grounding.sources import withdrawn
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ReplyCut
-from core.llm.prompt_size import measured
+from core.llm.tokens import measure_sections
 from orc.events import Citations
 from orc.graphs.answer_stream import Speech, checked
 from orc.graphs.context_builder import context_event
@@ -30,7 +30,7 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     speech = Speech(deps.emit, state.sources, f"{state.question}\n{state.query}")
     writer, cap = writer_of(state, deps)
     messages = _prompt(state, deps)
-    budget = state.context_budget | await measured(messages, state.question, deps.counter)
+    budget = state.context_budget | await measure_sections(messages, state.question, deps.counter)
     deps.emit(context_event(state, budget, deps))
     await _speak(messages, speech, writer, cap, deps)
     answer = speech.end()

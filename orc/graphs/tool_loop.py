@@ -10,7 +10,7 @@ from langchain_core.messages.tool import tool_call
 
 from core.errors import OrcError
 from core.llm.errors import ReplyCut
-from core.llm.prompt_size import measured, message_tokens
+from core.llm.tokens import measure_sections, message_tokens
 from orc.events import Reset
 from orc.graphs.answer_stream import Speech, checked
 from orc.graphs.models import ConversationState, Deps, ToolResult
@@ -42,7 +42,7 @@ async def answer_with_tools(
             break
         (reply, speech), sizes = await asyncio.gather(
             _ask_model(talk, choice, state, deps),
-            measured(talk.messages(), state.question, deps.counter, choice),
+            measure_sections(talk.messages(), state.question, deps.counter, choice),
         )
         if not reply.tool_calls and not reply.invalid_tool_calls:
             said = checked(speech, talk.material.results, state)

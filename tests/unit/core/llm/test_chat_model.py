@@ -313,7 +313,7 @@ async def _settled(double: OpenAIDouble) -> int:
 
 async def test_an_answer_that_breaks_off_is_an_error_not_an_answer() -> None:
     model = ScriptedModel(script=lambda _messages, _options: AIMessage("The beta quay has"), calls=[])
-    cut = ChatModel(model, WordCounter(), name="scripted", says_why_it_ends=True)
+    cut = ChatModel(model, WordCounter(), name="scripted", reports_finish_reason=True)
     with pytest.raises(ReplyCut) as raised:
         await collect(cut.stream([HumanMessage("?")], meter=Meter(max_calls=1)))
     assert raised.value.code == "model_reply_cut"

@@ -470,7 +470,7 @@ async def test_an_answer_that_reaches_its_cap_is_kept_and_labelled(stream: bool)
 async def test_an_answer_that_breaks_off_under_a_cap_is_a_failure_all_the_same() -> None:
     turn = capped(AIMessage("The fee"))
     writer = turn.deps.models.writer
-    broken = ChatModel(turn.model, WordCounter(), name=writer.name, says_why_it_ends=True)
+    broken = ChatModel(turn.model, WordCounter(), name=writer.name, reports_finish_reason=True)
     turn.deps = replace(turn.deps, models=models_of(broken))
     with pytest.raises(DependencyDown, match="broke off"):
         await asked(turn)

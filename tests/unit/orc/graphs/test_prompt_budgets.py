@@ -10,8 +10,7 @@ from langchain_core.messages.utils import convert_to_openai_messages
 
 from core.llm.messages import MemoryMessage
 from core.llm.model_catalog import REPLY
-from core.llm.prompt_size import message_tokens, sections_of, tools_tokens
-from core.llm.tokens import TiktokenCounter, load_encoding
+from core.llm.tokens import TiktokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
 from devkit.doubles.openai_window import Window
 from devkit.fakes import WordCounter
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS, LEAST, shrink_to_window
@@ -58,7 +57,7 @@ def test_the_parts_add_up_to_what_the_model_counts(
     counter: TiktokenCounter, system: str, said: list[str], question: str, found: str
 ) -> None:
     messages = conversation(system, found, said, question, found)
-    sizes = sections_of(messages, question, counter, [SEARCH])
+    sizes = section_tokens(messages, question, counter, [SEARCH])
     body = {"messages": convert_to_openai_messages(messages), "tools": [SEARCH]}
     counted = Window(1, load_encoding()).size_of(body)
     assert sum(tokens for name, tokens in sizes.items() if name != "total") == sizes["total"]
@@ -75,7 +74,7 @@ def test_each_text_is_counted_where_it_belongs(counter: TiktokenCounter) -> None
         AIMessage("Hello to you."),
         HumanMessage(f"{question}\n\nWhat the tools found:\n{source}"),
     ]
-    sizes = sections_of(messages, question, counter)
+    sizes = section_tokens(messages, question, counter)
     assert sizes["question"] == counter.count(question)
     assert sizes["memory"] == message_tokens(messages[1], counter)
     assert sizes["history"] == sum(message_tokens(message, counter) for message in messages[2:4])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from core.grounding.sources import read_fenced
-from core.llm.prompt_size import message_tokens
+from core.llm.tokens import message_tokens
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
 from orc.graphs.models import Deps, ToolResult

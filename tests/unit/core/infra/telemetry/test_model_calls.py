@@ -24,7 +24,7 @@ REPLY = AIMessage(
 )
 
 
-def chat_model(reply: AIMessage | Exception, *, tells_content: bool = False) -> ChatModel:
+def chat_model(reply: AIMessage | Exception, *, records_content: bool = False) -> ChatModel:
     def answer(_messages: object, _options: object) -> AIMessage:
         if isinstance(reply, Exception):
             raise reply
@@ -37,7 +37,7 @@ def chat_model(reply: AIMessage | Exception, *, tells_content: bool = False) -> 
         name="gpt-4o",
         role="critic",
         provider="openai",
-        tells_content=tells_content,
+        records_content=records_content,
         translate=lambda exc: DependencyDown(str(exc), dependency="model"),
     )
 
@@ -84,22 +84,22 @@ async def test_a_streams_span_ends_with_the_stream_and_is_nobody_elses_parent(re
     assert told["gen_ai.response.time_to_first_chunk"]
 
 
-@pytest.mark.parametrize("tells_content", [False, True])
+@pytest.mark.parametrize("records_content", [False, True])
 async def test_what_was_said_is_told_only_where_the_settings_say_so(
-    recorded: Recorded, tells_content: bool
+    recorded: Recorded, records_content: bool
 ) -> None:
-    model = chat_model(REPLY, tells_content=tells_content)
+    model = chat_model(REPLY, records_content=records_content)
     with span("turn"):
         await collect(model.stream(ASKED, meter=meter()))
     told = recorded.span("chat gpt-4o").to_json()
-    assert ("Where is the quokka?" in told) is tells_content
-    assert ("The quokka sleeps." in told) is tells_content
+    assert ("Where is the quokka?" in told) is records_content
+    assert ("The quokka sleeps." in told) is records_content
 
 
 async def test_content_is_bounded(recorded: Recorded) -> None:
     long = [HumanMessage("quokka " * 10_000)] * 30
     with span("turn"):
-        await chat_model(REPLY, tells_content=True).complete(long, meter=meter())
+        await chat_model(REPLY, records_content=True).complete(long, meter=meter())
     assert len(str(recorded.attributes("chat gpt-4o")["gen_ai.input.messages"])) < 200_000
 
 
