@@ -1,0 +1,94 @@
+"""What every file format must do: be recognised, give its text, and refuse what is not of this format."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
+from core.extraction.sandbox import Extraction, Extractor
+from core.extraction.sniffing import Format, named_format
+from devkit.shared_data import ROOT
+from tests.contract.format_samples import DOCUMENTS, IMAGES, OTHER_SENTENCES, SENTENCE
+
+ALL = DOCUMENTS | IMAGES
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+PROGRAM = b"\x7fELF" + bytes(range(256)) * 8
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def extractor() -> AsyncIterator[Extractor]:
+    extractor = Extractor(seconds=60, memory_bytes=2**30, processes=1)
+    yield extractor
+    await extractor.close()
+
+
+async def read(extractor: Extractor, folder: Path, name: str, content: bytes) -> Extraction:
+    source = folder / "upload"
+    source.write_bytes(content)
+    return await extractor.extract(source, name)
+
+
+def supported_formats_message() -> str:
+    with pytest.raises(UnsupportedDocument) as refused:
+        named_format("a.unknown")
+    return refused.value.message.lower()
+
+
+async def test_every_format_has_a_sample() -> None:
+    assert {named_format(f"a{extension}") for extension in ALL} == set(Format)
+
+
+@pytest.mark.parametrize("extension", ALL)
+async def test_a_format_is_named_to_users(extension: str) -> None:
+    """By one of its extensions or by its name, in the error message and in docs/limits.md."""
+    names = {e.removeprefix(".") for e in ALL if named_format(f"a{e}") is named_format(f"a{extension}")}
+    names.add(named_format(f"a{extension}").name.lower())
+    documented = (ROOT / "docs" / "limits.md").read_text().lower()
+    assert names & set(re.findall(r"\w+", supported_formats_message()))
+    assert names & set(re.findall(r"\w+", documented)) or (extension in IMAGES and "images" in documented)
+
+
+@pytest.mark.parametrize("extension", DOCUMENTS)
+async def test_the_text_of_a_document_is_extracted(
+    extension: str, extractor: Extractor, tmp_path: Path
+) -> None:
+    extraction = await read(extractor, tmp_path, f"a{extension}", DOCUMENTS[extension])
+    assert extraction.media_type == named_format(f"a{extension}").value
+    assert OTHER_SENTENCES.get(extension, SENTENCE) in "\n".join(page.text for page in extraction.pages)
+    assert extraction.has_text
+
+
+@pytest.mark.parametrize("extension", IMAGES)
+async def test_an_image_is_a_page_without_text(extension: str, extractor: Extractor, tmp_path: Path) -> None:
+    extraction = await read(extractor, tmp_path, f"a{extension}", IMAGES[extension])
+    assert len(extraction.pages) == extraction.pages_without_text == 1
+
+
+@pytest.mark.parametrize("extension", ALL)
+async def test_an_empty_file_is_refused(extension: str, extractor: Extractor, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableDocument) as refused:
+        await read(extractor, tmp_path, f"a{extension}", b"")
+    assert refused.value.code == "empty"
+
+
+@pytest.mark.parametrize("extension", ALL)
+async def test_a_program_with_this_extension_is_refused(
+    extension: str, extractor: Extractor, tmp_path: Path
+) -> None:
+    with pytest.raises(DocumentRejected):
+        await read(extractor, tmp_path, f"a{extension}", PROGRAM)
+
+
+@pytest.mark.parametrize("extension", DOCUMENTS)
+async def test_a_truncated_file_gives_text_or_is_refused(
+    extension: str, extractor: Extractor, tmp_path: Path
+) -> None:
+    content = DOCUMENTS[extension]
+    try:
+        extraction = await read(extractor, tmp_path, f"a{extension}", content[: len(content) // 2])
+    except DocumentRejected:
+        return
+    assert extraction.pages
