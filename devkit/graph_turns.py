@@ -113,3 +113,8 @@ class Turn:
     @property
     def streamed(self) -> str:
         return "".join(event.text for event in self.of(Token))
+
+
+def reasons(state: ConversationState) -> list[tuple[str, str]]:
+    """The tool and the reason code of each lookup step."""
+    return [(step.tool, step.reason_code) for step in state.lookup_steps]

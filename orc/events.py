@@ -1,4 +1,4 @@
-"""What leaves a turn while it runs: typed events, and the result that ends it. JSON and SSE render these."""
+"""The typed events of a turn and the result that ends it. JSON and SSE responses render these."""
 
 from typing import Any, ClassVar, Literal
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from core.grounding.models import Citation
 from core.mcp_contract import FileStatus
 from core.models import FileRef, RetrievalStep, Usage
-from orc.intents import Retriever, Step
+from orc.intents import MAX_STEPS, Retriever, Step
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
 CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
@@ -25,7 +25,7 @@ class Event(BaseModel):
 
 
 class Route(Event):
-    """What kind of question it is, and what that brings with it: the model, its cap, and how to look."""
+    """The intent of the question, the model and the retriever that it selects, and the cap on the answer."""
 
     kind = "route"
     intent: str
@@ -35,23 +35,33 @@ class Route(Event):
 
 
 class Plan(Event):
-    """What is done, and who decided it.
+    """The steps of the turn and what decided them.
 
-    `fallback`: why the plan is not the model's, where one was asked. `escalation`: why more is looked up
-    than was planned.
+    `fallback`: why the plan is not the one that a model made. `escalation`: why more is looked up than was
+    planned.
     """
 
     kind = "plan"
     rewritten_query: str
-    steps: list[Step]
+    steps: list[Step] = Field(max_length=MAX_STEPS)
     confidence: float = Field(ge=0, le=1)
     decided_by: Literal["rules", "model", "fallback"] = "rules"
     fallback: str | None = None
     escalation: str | None = None
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether a step looks something up."""
+        return any(step != "answer" for step in self.steps)
+
+    @property
+    def names_web(self) -> bool:
+        """Whether a step searches the web."""
+        return not {"web_search", "both"}.isdisjoint(self.steps)
+
 
 class Context(Event):
-    """What the answer is written from, in tokens where sizes are given."""
+    """The context of the answer: tokens by part of the prompt, and what was taken from memory and history."""
 
     kind = "context"
     budget: dict[str, int] = {}
@@ -60,7 +70,7 @@ class Context(Event):
 
 
 class Tool(Event):
-    """A tool's work. Identifiers never appear here. `code` is the kind of failure, for programs."""
+    """The progress of a tool call, without identifiers. `code` is the error code of a failure."""
 
     kind = "tool"
     name: str
@@ -80,7 +90,7 @@ class Token(Event):
 
 
 class Reset(Event):
-    """What was streamed so far is withdrawn."""
+    """The text that was streamed so far is withdrawn."""
 
     kind = "reset"
     reason: str
@@ -94,11 +104,11 @@ class Citations(Event):
 
 
 class Critique(Event):
-    """The verdict on one attempt at the answer: that of the code checks, or of the model after them.
+    """The verdict on one attempt at the answer, by the code checks or by the model after them.
 
-    The action is what becomes of the answer: it is given as accepted, given as unverified, revised with
-    what was found, or revised after more is looked up. `failure`: why the model that should have judged
-    did not, or why there is no revised answer though one was asked for.
+    The action says how the turn goes on: the answer is accepted, labelled unverified, revised from the same
+    sources, or revised after more is looked up. `failure`: why the critic's model gave no verdict, or why
+    there is no revised answer.
     """
 
     kind = "critique"
@@ -120,7 +130,7 @@ class Telemetry(Event):
 
 
 class TurnMetadata(BaseModel):
-    """How the answer came about."""
+    """How the answer was made."""
 
     trace_id: str
     route: dict[str, JsonValue] = {}

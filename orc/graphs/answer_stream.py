@@ -1,14 +1,16 @@
-"""A model's own words on their way to the user: a citation that no code has checked cannot pass."""
+"""The stream of a model's words to the user: every citation in it is checked by code."""
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from core.grounding.citations import CitationWriter, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
+from core.llm.errors import ReplyCut
 from core.text.question_type import asks_for_listing, is_statement
 from core.text.strip_stream import Trimmed
 from orc.events import Event, Token
@@ -18,12 +20,11 @@ from orc.tools.ports import LISTING
 _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 
 
-class Speech:
-    """Emits text as it comes, with its markers turned into checked citations of `sources`.
+class AnswerStream:
+    """Emits text as it comes, with its markers replaced by checked citations of `sources`.
 
-    Whatever else could be taken for a checked citation is defused. `text` is all that was said, without the
-    space around it. `cut`: the
-    limit in tokens that the model reached before it had said all. Numbers of the `question` are no claims.
+    Text that imitates a checked citation is defused. Numbers of the `question` are no claims. `text` is all
+    text so far, without surrounding space. `cut` is the cap in tokens, if the model reached it.
     """
 
     def __init__(
@@ -38,23 +39,27 @@ class Speech:
 
     @property
     def writer(self) -> CitationWriter:
-        """What was cited, and what the checks found."""
+        """The citations and the results of the checks."""
         return self._writer
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything was said, or is held back."""
-        return self._has_begun
-
-    def say(self, delta: str) -> None:
-        """Pass on more of the model's text."""
+    def write(self, delta: str) -> None:
+        """Emit more of the model's text."""
         self._has_begun = self._has_begun or bool(delta.strip())
         self._pass_on(self._writer.feed(delta))
 
-    def end(self) -> str:
-        """Pass on what was held back; the whole text."""
+    def finish(self) -> None:
+        """Emit the text that was held back."""
         self._pass_on(self._writer.finish())
-        return self.text
+
+    @contextmanager
+    def accept_cut(self, cap: int | None) -> Iterator[None]:
+        """Keep the text of a reply that ends at its cap; any other end before its time is an error."""
+        try:
+            yield
+        except ReplyCut as exc:
+            if cap is None or not exc.at_limit or not self._has_begun:
+                raise
+            self.cut = cap
 
     def _pass_on(self, text: str) -> None:
         if text := self._trimmed.feed(text):
@@ -62,27 +67,32 @@ class Speech:
             self._emit(Token(text=text))
 
 
-def checked(speech: Speech, results: Sequence[ToolResult], state: ConversationState) -> dict[str, Any]:
-    """What the state keeps of the checks, unless the answer is talk, or tells only which documents there are.
+def answer_fields(
+    stream: AnswerStream, results: Sequence[ToolResult], state: ConversationState
+) -> dict[str, Any]:
+    """The fields of the attempt after its answer was streamed; DependencyDown if the answer is empty.
 
-    Of talk that was cut it is kept that it was. DependencyDown where nothing was said that could be shown.
+    Talk, and a list of the documents, has no grounding, unless it was cut.
     """
-    if not speech.text:
+    if not stream.text:
         raise empty_reply()
-    if _is_talk(speech.text, results, state):
-        return (
-            {} if speech.cut is None else {"grounding": mark_truncated(Grounding(grounded=False), speech.cut)}
-        )
-    grounding = speech.writer.grounding
+    if _needs_no_sources(stream.text, results, state):
+        grounding = None if stream.cut is None else mark_truncated(Grounding(grounded=False), stream.cut)
+        return {"answer": stream.text, "grounding": grounding}
+    checked = stream.writer.grounding
     return {
-        "citations": speech.writer.citations,
-        "grounding": grounding if speech.cut is None else mark_truncated(grounding, speech.cut),
+        "answer": stream.text,
+        "citations": stream.writer.citations,
+        "grounding": checked if stream.cut is None else mark_truncated(checked, stream.cut),
     }
 
 
-def _is_talk(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:
-    """Whether nothing was to be looked up; or whether no more than was done is called for, and the answer has
-    no figure from elsewhere: of a list of documents, or of what the user tells."""
+def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:
+    """Whether the answer is talk or only lists the documents.
+
+    It is if no lookup was planned; or if the question asks for the list or is a statement, and every figure
+    of the answer comes from the list or from the user.
+    """
     if any(result.name != LISTING for result in results):
         return False
     if state.plan is None or not state.plan.looks_up:

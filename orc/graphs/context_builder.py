@@ -1,20 +1,26 @@
-"""recall_context: what of the conversation's older turns bears on the question."""
+"""recall_context and build_context: the context of the answer, from memory and from what tools found."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
+from core.grounding.sources import Source
+from core.llm.tokens import measure_sections
 from core.mcp_contract import DocumentChatResult
 from orc.events import Context
-from orc.graphs.models import ConversationState, Deps
-from orc.graphs.prompts import told_history
+from orc.graphs.mcp_executor import TOOLS_SERVER
+from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.prompts import answer_prompt, history_in_prompt, lookup_round, round_tokens
+from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes
 from orc.memory.models import Recalled
 from orc.tools.ports import DOCUMENT_CHAT
 
 
 async def recall_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Choose from the memory; nothing is asked of anybody where there is none, or it was not read."""
+    """Select what the memory holds on the question. An empty memory, or one that was not read, costs
+    nothing."""
     memory = state.memory
     if not (memory.notes or memory.summary):
         return changes(recalled=Recalled(reason=memory.unread))
@@ -22,45 +28,84 @@ async def recall_context(state: ConversationState, runtime: Runtime[Deps]) -> di
 
 
 async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Take over what the tools found; document_chat's files replace the conversation's references.
-
-    Says how large the prompt of an answer was that a tool, or a model with tools, has given; of one that
-    is still to be written, write_answer says it.
-    """
-    update: dict[str, Any] = {}
-    for result in state.tool_results:
-        if result.name == DOCUMENT_CHAT and result.error is None:
-            update = _from_document_chat(state, DocumentChatResult.model_validate(result.content))
-    if state.answer is not None or "answer" in update:
-        budget = update.get("context_budget", state.context_budget)
-        runtime.context.emit(context_event(state, budget, runtime.context))
+    """Number and fence what the tools found, within the token budget, and emit the `context` event."""
+    deps = runtime.context
+    if state.document_reply is not None:
+        update = _from_document_chat(state.document_reply)
+    else:
+        update = await _from_lookups(state, deps)
+        built = state.model_copy(update=update)
+        sizes = await measure_sections(answer_prompt(built, deps), state.question, deps.counter, built.tools)
+        update["context_budget"] = built.context_budget | sizes
+    deps.emit(_context_event(state, update["context_budget"], deps))
     return changes(**update)
 
 
-def context_event(state: ConversationState, budget: dict[str, int], deps: Deps) -> Context:
-    """What the answer is made of, in tokens by part of its prompt, and what of the memory was told.
+def _from_document_chat(reply: DocumentChatResult) -> dict[str, Any]:
+    """The tools server built the context; its file references replace those of the conversation."""
+    return {
+        "uploaded_file_refs": reply.files,
+        "last_mcp_tool_used": DOCUMENT_CHAT,
+        "retrieval_mode": reply.metadata.mode,
+        "retrieval_steps": reply.metadata.retrieval,
+        "context_budget": reply.metadata.prompt,
+    }
 
-    document_chat reads no history: the question that it is given stands alone.
-    """
-    told = [] if state.blob_names else told_history(state, deps)
+
+async def _from_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
+    results = [lookup.result for lookup in state.lookups]
+    if not results:
+        return {}
+    if not state.earlier:
+        return await _first_context(state, results, deps)
+    if all(result.error for result in results):
+        return {"tool_results": [*state.tool_results, *results]}
+    return await _wider_context(state, results, deps)
+
+
+async def _first_context(
+    state: ConversationState, results: Sequence[ToolResult], deps: Deps
+) -> dict[str, Any]:
+    context, room = ToolContext(deps), deps.policy.retrieval_tokens
+    if state.tools:
+        room -= round_tokens(lookup_round(state.lookups), deps.counter)
+    await context.add(results, room)
+    update = context.state_update(state)
+    if names := [result.name for result in results if result.name != TOOLS_SERVER]:
+        update["last_mcp_tool_used"] = names[-1]
+    if state.references:
+        update["context_budget"] = {"summaries": context.tokens, **state.context_budget}
+    return update
+
+
+async def _wider_context(
+    state: ConversationState, results: Sequence[ToolResult], deps: Deps
+) -> dict[str, Any]:
+    """New results beside sources of the earlier attempt: these keep their numbers and up to half of the
+    budget, cited ones first."""
+    budget = deps.policy.retrieval_tokens
+    context = ToolContext(deps, previous=_cited_first(state))
+    await context.add(results, budget - min(context.previous_tokens, budget // 2))
+    context.keep_previous(budget - context.tokens)
+    shown = {(source.document_id, source.page) for source in context.shown}
+    unread = [page for page in state.references if (page.document_id, page.page) not in shown]
+    return {
+        **context.state_update(state),
+        "references": unread,
+        "last_mcp_tool_used": results[-1].name,
+    }
+
+
+def _cited_first(state: ConversationState) -> list[Source]:
+    cited = {(citation.document_id, citation.page) for citation in state.earlier[-1].citations}
+    return sorted(state.attempt.sources, key=lambda source: (source.document_id, source.page) not in cited)
+
+
+def _context_event(state: ConversationState, budget: dict[str, int], deps: Deps) -> Context:
+    """document_chat reads no history, because the question that it gets is understandable alone."""
+    history = [] if state.blob_names else history_in_prompt(state, deps)
     return Context(
         budget=budget,
         summary_selection=state.recalled.selection,
-        history_turns=sum(message.role == "user" for message in told),
+        history_turns=sum(message.role == "user" for message in history),
     )
-
-
-def _from_document_chat(state: ConversationState, found: DocumentChatResult) -> dict[str, Any]:
-    return {
-        "context_docs": [*state.context_docs, found.answer],
-        "uploaded_file_refs": found.files,
-        "answer": found.answer,
-        "citations": found.citations,
-        "grounding": found.metadata.grounding,
-        "retrieval_mode": found.metadata.mode,
-        "retrieval_reason": found.metadata.reason,
-        "retrieval_steps": found.metadata.retrieval,
-        "files": found.metadata.files,
-        "left_out": found.metadata.left_out,
-        "context_budget": found.metadata.prompt,
-    }

@@ -1,4 +1,8 @@
-"""What was not looked into for an answer that says that nothing was found: it counts only without gaps."""
+"""critique: the verdict of the code checks and of the critic's model, and the action that follows from it.
+
+An answer is accepted only if the code checks accept it and the model, if it was asked, agrees. A critic that
+fails accepts nothing: the answer is given, labelled unverified.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,17 +13,136 @@ from core.errors import OrcError
 from core.grounding.models import Grounding
 from core.models import Record
 from orc.events import CriticAction, Critique
-from orc.graphs.critic_model import LONGEST_QUERY, Judgement, judge, seconds_left
+from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, Judgement, judge, seconds_left
 from orc.graphs.models import ConversationState, Deps
-from orc.graphs.revision import is_worse, passes, put_back, withdraw
+from orc.graphs.revision import is_worse, passes_checks, restore_earlier, start_revision
 from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
-from orc.tools.ports import DOCUMENT_CHAT, LISTING, WEB_SEARCH
+from orc.tools.ports import LISTING, WEB_SEARCH
+
+UNREAD = "Some of the pages that were found have not been read in full."
+WORSE = "The revised answer was worse by the code checks, so the earlier one is given."
 
 
-def as_looked_into(checks: Grounding, state: ConversationState) -> Grounding:
-    """The checks of the answer; where it finds nothing and not all was looked into, they accept it no more,
-    and say why."""
+class Verdict(Record):
+    """A verdict with the query for the next attempt, if the critic asks for more."""
+
+    critique: Critique
+    query: str = ""
+
+
+async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
+    """Judge the attempt. Talk has no grounding and is not judged."""
+    deps, attempt = runtime.context, state.attempt
+    if attempt.grounding is not None:
+        grounding = with_coverage_gaps(attempt.grounding, state)
+        attempt = attempt.model_copy(update={"grounding": grounding})
+        state = state.model_copy(update={"attempt": attempt})
+    if why := _why_rejected(state):
+        return restore_earlier(state, deps, why)
+    if attempt.grounding is None:
+        return {}
+    verdict = await _verdict(state, attempt.grounding, deps)
+    deps.emit(verdict.critique)
+    judged = attempt.model_copy(update={"verdict": verdict.critique})
+    if verdict.critique.action in ("revise", "retrieve"):
+        return start_revision(state, deps, judged, verdict.query)
+    return changes(attempt=judged)
+
+
+def _why_rejected(state: ConversationState) -> str | None:
+    """The reason why the earlier answer is given instead of the revision; None if there is no such reason."""
+    if not state.earlier:
+        return None
+    if state.attempt.failure is not None:
+        return f"The answer could not be revised: {state.attempt.failure}"
+    revised, earlier = state.attempt.grounding, state.earlier[-1].grounding
+    return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
+
+
+async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> Verdict:
+    if state.references and not checks.grounded:
+        # An answer from summaries alone does not show that nothing is there.
+        why = _why_last_attempt(state, deps)
+        issues = [*checks.issues, UNREAD, *filter(None, [why])]
+        checks = checks.model_copy(update={"not_found": False, "issues": issues})
+        if why is None:
+            return _by_code(state, checks, "retrieve")
+    if not _asks_model(state, checks, deps):
+        return _by_code(state, checks, "accept" if passes_checks(checks) else "label_unverified")
+    try:
+        judgement = await judge(state, deps)
+    except OrcError as exc:
+        return _unjudged(state, checks, f"The critic could not judge the answer: {exc.message}")
+    return _by_model(state, checks, judgement, deps)
+
+
+def _asks_model(state: ConversationState, checks: Grounding, deps: Deps) -> bool:
+    """Whether the setting asks for a model's verdict. An answer without results of tools gets none."""
+    if deps.policy.critic == "off" or not (state.tool_results or state.document_reply):
+        return False
+    return deps.policy.critic == "always" or not passes_checks(checks)
+
+
+def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Verdict:
+    return Verdict(
+        critique=Critique(
+            grounded=checks.grounded,
+            coverage=checks.coverage,
+            issues=checks.issues,
+            action=action,
+            attempt=state.attempt.number,
+        )
+    )
+
+
+def _unjudged(state: ConversationState, checks: Grounding, failure: str) -> Verdict:
+    verdict = _by_code(state, checks, "label_unverified").critique
+    return Verdict(critique=verdict.model_copy(update={"by": "model", "failure": failure}))
+
+
+def _by_model(state: ConversationState, checks: Grounding, judgement: Judgement, deps: Deps) -> Verdict:
+    """Both verdicts combined: the model can add objections to those of the code checks, never remove one."""
+    action, issues = _action(state, checks, judgement, deps)
+    verdict = Critique(
+        grounded=checks.grounded and judgement.grounded,
+        coverage=min(checks.coverage, judgement.coverage),
+        issues=list(dict.fromkeys([*checks.issues, *judgement.short_issues, *issues])),
+        action=action,
+        attempt=state.attempt.number,
+        by="model",
+    )
+    return Verdict(critique=verdict, query=judgement.query.strip()[:MAX_QUERY_CHARACTERS])
+
+
+def _action(
+    state: ConversationState, checks: Grounding, judgement: Judgement, deps: Deps
+) -> tuple[CriticAction, list[str]]:
+    if judgement.action == "accept":
+        agreed = passes_checks(checks) and judgement.grounded
+        return ("accept" if agreed else "label_unverified"), []
+    if (why := _why_last_attempt(state, deps)) is not None:
+        return "label_unverified", [why]
+    return judgement.action, []
+
+
+def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:
+    """The reason why there is no further attempt; None if there can be one."""
+    policy = deps.policy
+    if state.attempt.number > policy.critic_max_retries:
+        return f"No further attempt was made: CRITIC_MAX_RETRIES is {policy.critic_max_retries}."
+    calls = 0 if state.blob_names else 1
+    if policy.critic != "off":
+        calls += 1
+    if deps.meter.calls_left < calls:
+        return "No further attempt was made: the turn has too few model calls left."
+    if seconds_left(deps) <= 0:
+        return "No further attempt was made: the turn has no time left."
+    return None
+
+
+def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding:
+    """The checks; a "not found" answer counts only if every accessible source was searched."""
     if not checks.not_found or not (gaps := list(dict.fromkeys(_gaps(state)))):
         return checks
     return checks.model_copy(
@@ -31,152 +154,22 @@ def _gaps(state: ConversationState) -> Iterator[str]:
     for file in state.files:
         if file.status == "failed":
             yield f"{file.blob_name} could not be read: {file.reason or 'its text is not ready.'}"
-    if state.left_out:
-        yield f"{state.left_out} of the passages or pages did not fit into the model's window."
+    if state.document_reply and (left_out := state.document_reply.metadata.left_out):
+        yield f"{left_out} of the passages or pages did not fit into the model's window."
     if not state.blob_names:
         yield from _gaps_of_tools(state)
 
 
 def _gaps_of_tools(state: ConversationState) -> Iterator[str]:
-    """What is told of documents where there are some, and of the web where there are none."""
-    beside = {LISTING, DOCUMENT_CHAT, WEB_SEARCH} if state.has_documents else {LISTING, DOCUMENT_CHAT}
-    results = [result for result in state.tool_results if result.name not in beside]
-    found = [result for result in results if not result.error and result.content != TOO_LONG]
-    if not found:
+    """The gaps in what tools searched: the documents, or the web if there are no documents."""
+    ignored = {LISTING, WEB_SEARCH} if state.has_documents else {LISTING}
+    results = [result for result in state.tool_results if result.name not in ignored]
+    searched = [result for result in results if not result.error and result.content != TOO_LONG]
+    if not searched:
         where = "in the documents" if state.has_documents else "anywhere"
-        yield f"Nothing could be looked up {where}, so that nothing was found there says nothing."
-    for result in found:
+        yield f"Nothing could be looked up {where}, so an answer that nothing was found proves nothing."
+    for result in searched:
         documents = result.content.get("documents")
         for document in documents if isinstance(documents, list) else []:
             if isinstance(document, dict) and document.get("searched") is False:
                 yield f"{document.get('filename')} was not searched: {document.get('reason')}"
-
-
-UNREAD = "Some of the pages that were found have not been read in full."
-WORSE = "The revised answer was worse by the code checks, so the earlier one is given."
-
-
-class Verdict(Record):
-    """What is to become of an answer. `query`: what the next attempt should look for."""
-
-    critique: Critique
-    query: str = ""
-
-
-async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Judge the answer. Talk that no document was asked about has nothing to be judged by."""
-    deps = runtime.context
-    if state.grounding is not None:
-        state = state.model_copy(update={"grounding": as_looked_into(state.grounding, state)})
-    if state.earlier is not None and (why := _why_it_falls(state, state.earlier.grounding)):
-        return _return_to_earlier(state, deps, why)
-    if state.grounding is None:
-        return {}
-    verdict = await _verdict(state, state.grounding, deps)
-    deps.emit(verdict.critique)
-    update = changes(verdicts=[*state.verdicts, verdict.critique], grounding=state.grounding)
-    if verdict.critique.action in ("revise", "retrieve"):
-        update |= withdraw(state, deps, verdict.critique, verdict.query)
-    return update
-
-
-def _why_it_falls(state: ConversationState, earlier: Grounding) -> str | None:
-    """Why the revision is not given; None where it is."""
-    if state.revision_failure is not None:
-        return f"The answer could not be revised: {state.revision_failure}"
-    return WORSE if state.grounding is None or is_worse(state.grounding, earlier) else None
-
-
-def _return_to_earlier(state: ConversationState, deps: Deps, why: str) -> dict[str, Any]:
-    assert state.earlier is not None
-    update = put_back(state.earlier, deps)
-    before = state.verdicts[-1]
-    verdict = Critique(
-        grounded=before.grounded,
-        coverage=before.coverage,
-        issues=[*before.issues, why],
-        action="label_unverified",
-        attempt=state.attempt,
-        failure=why if state.revision_failure is not None else None,
-    )
-    deps.emit(verdict)
-    return changes(verdicts=[*state.verdicts, verdict]) | update
-
-
-async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> Verdict:
-    if state.references and not checks.grounded:
-        # That nothing was found says little while summaries are all that was looked at.
-        why = _why_no_more(state, deps)
-        issues = [*checks.issues, UNREAD, *filter(None, [why])]
-        checks = checks.model_copy(update={"not_found": False, "issues": issues})
-        if why is None:
-            return _by_code(state, checks, "retrieve")
-    if not _asks_model(state, checks, deps):
-        return _by_code(state, checks, "accept" if passes(checks) else "label_unverified")
-    try:
-        judgement = await judge(state, deps)
-    except OrcError as exc:
-        return _unjudged(state, checks, f"The critic could not judge the answer: {exc.message}")
-    return _by_model(state, checks, judgement, deps)
-
-
-def _asks_model(state: ConversationState, checks: Grounding, deps: Deps) -> bool:
-    """Whether the setting has a model judge this answer, which must speak of what tools found."""
-    if not state.tool_results or deps.policy.critic == "off":
-        return False
-    return deps.policy.critic == "always" or not passes(checks)
-
-
-def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Verdict:
-    return Verdict(
-        critique=Critique(
-            grounded=checks.grounded,
-            coverage=checks.coverage,
-            issues=checks.issues,
-            action=action,
-            attempt=state.attempt,
-        )
-    )
-
-
-def _unjudged(state: ConversationState, checks: Grounding, failure: str) -> Verdict:
-    verdict = _by_code(state, checks, "label_unverified").critique
-    return Verdict(critique=verdict.model_copy(update={"by": "model", "failure": failure}))
-
-
-def _by_model(state: ConversationState, checks: Grounding, judgement: Judgement, deps: Deps) -> Verdict:
-    """Both together: the model can find more fault than the code checks, never less."""
-    action, issues = _action(state, checks, judgement, deps)
-    verdict = Critique(
-        grounded=checks.grounded and judgement.grounded,
-        coverage=min(checks.coverage, judgement.coverage),
-        issues=list(dict.fromkeys([*checks.issues, *judgement.told, *issues])),
-        action=action,
-        attempt=state.attempt,
-        by="model",
-    )
-    return Verdict(critique=verdict, query=judgement.query.strip()[:LONGEST_QUERY])
-
-
-def _action(
-    state: ConversationState, checks: Grounding, judgement: Judgement, deps: Deps
-) -> tuple[CriticAction, list[str]]:
-    if judgement.action == "accept":
-        agreed = passes(checks) and judgement.grounded
-        return ("accept" if agreed else "label_unverified"), []
-    if (why := _why_no_more(state, deps)) is not None:
-        return "label_unverified", [why]
-    return judgement.action, []
-
-
-def _why_no_more(state: ConversationState, deps: Deps) -> str | None:
-    """Why there is no further attempt; None where there can be one."""
-    policy, meter = deps.policy, deps.meter
-    if state.attempt > policy.critic_max_retries:
-        return f"No further attempt was made: CRITIC_MAX_RETRIES is {policy.critic_max_retries}."
-    needed = int(not state.blob_names) + int(policy.critic != "off")
-    if meter.calls_left < needed:
-        return "No further attempt was made: the turn has too few model calls left."
-    if seconds_left(deps) <= 0:
-        return "No further attempt was made: the turn has no time left."
-    return None

@@ -1,4 +1,4 @@
-"""The model critic: what it is shown of an answer, the form that it fills, and how long it is waited for."""
+"""The critic's model: its prompt, its structured output and its time limit."""
 
 import asyncio
 import logging
@@ -22,24 +22,24 @@ from orc.graphs.models import ConversationState, Deps
 logger = logging.getLogger(__name__)
 
 MAX_ISSUES = 8
-LONGEST_ISSUE = 300
-LONGEST_QUERY = 500
+MAX_ISSUE_CHARACTERS = 300
+MAX_QUERY_CHARACTERS = 500
 SHRINK = 0.8
 
 
 class Judgement(BaseModel):
     """A critic's verdict on an answer."""
 
-    grounded: bool = Field(description="whether the sources bear out every statement of the answer")
-    coverage: float = Field(ge=0, le=1, description="share of its statements that the sources bear out")
+    grounded: bool = Field(description="whether the sources support every statement of the answer")
+    coverage: float = Field(ge=0, le=1, description="share of its statements that the sources support")
     issues: list[str] = Field(description="what is wrong or missing, a sentence each; empty if nothing is")
-    action: Literal["accept", "revise", "retrieve"] = Field(description="what is to become of the answer")
-    query: str = Field(default="", description="what to look for, where the action is retrieve")
+    action: Literal["accept", "revise", "retrieve"] = Field(description="what happens to the answer")
+    query: str = Field(default="", description="what to look for, if the action is retrieve")
 
     @property
-    def told(self) -> list[str]:
-        """Its issues, no more and no longer than is of use."""
-        return [" ".join(issue.split())[:LONGEST_ISSUE] for issue in self.issues if issue.strip()][
+    def short_issues(self) -> list[str]:
+        """The issues, limited in number and length."""
+        return [" ".join(issue.split())[:MAX_ISSUE_CHARACTERS] for issue in self.issues if issue.strip()][
             :MAX_ISSUES
         ]
 
@@ -51,7 +51,7 @@ class CritiqueMessage(QuestionMessage):
 
 
 async def judge(state: ConversationState, deps: Deps) -> Judgement:
-    """What the critic's model makes of the answer. Whatever goes wrong is an OrcError."""
+    """The verdict of the critic's model. Every failure is an OrcError."""
     seconds = min(deps.policy.critic_seconds, seconds_left(deps))
     if seconds <= 0:
         raise DeadlineExceeded("the turn has no time left for it.")
@@ -64,13 +64,13 @@ async def judge(state: ConversationState, deps: Deps) -> Judgement:
     except TimeoutError as exc:
         raise DeadlineExceeded(f"it did not answer within {seconds:.3g} s.") from exc
     except Exception as exc:
-        # The answer has been made, and may have been shown: no fault in judging it may cost it.
+        # The answer exists and may have been shown: an error of the critic must not lose it.
         logger.exception("critic.failed")
         raise OrcError("it failed unexpectedly.") from exc
 
 
 def seconds_left(deps: Deps) -> float:
-    """How long the turn may go on to improve its answer."""
+    """The time left for improving the answer."""
     return math.inf if deps.ends_at is None else deps.ends_at - asyncio.get_running_loop().time()
 
 
@@ -78,7 +78,7 @@ async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     sources = await _sources(state, deps)
     plain = without_markers(state.answer or "")
     answer = escape(plain)
-    if deps.counter.count(answer) > _longest_judged(state, deps):
+    if deps.counter.count(answer) > _max_answer_tokens(state, deps):
         raise OrcError("the answer is too long for it.")
     shown = fence(sources) if sources else "(The answer cites no source.)"
     asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
@@ -88,20 +88,20 @@ async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     ]
 
 
-def _longest_judged(state: ConversationState, deps: Deps) -> int:
-    """Tokens of an answer for which the window has room: what an answer may have, and the critic, which is
-    told nothing of the conversation, saves on that."""
+def _max_answer_tokens(state: ConversationState, deps: Deps) -> int:
+    """The longest answer in tokens that the critic's prompt can hold: the cap of answers and the history
+    budget, since the critic reads no history."""
     cap = state.route.max_output_tokens if state.route else None
     return max(cap or 0, REPLY) + deps.policy.history_tokens
 
 
 async def _sources(state: ConversationState, deps: Deps) -> list[Source]:
-    """What the answer could cite, what it does cite first; of document_chat, the pages that it cites."""
+    """The sources of the answer, cited ones first; for an answer of document_chat the pages that it cites."""
     tokens = deps.policy.retrieval_tokens
-    if not state.sources:
-        return await _cited_pages(state.citations, deps, tokens)
-    cited = {(citation.document_id, citation.page) for citation in state.citations}
-    cited_first = sorted(state.sources, key=lambda s: (s.document_id, s.page) not in cited)
+    if not state.attempt.sources:
+        return await _cited_pages(state.attempt.citations, deps, tokens)
+    cited = {(citation.document_id, citation.page) for citation in state.attempt.citations}
+    cited_first = sorted(state.attempt.sources, key=lambda s: (s.document_id, s.page) not in cited)
     return take_first_fitting(cited_first, tokens, lambda source: deps.counter.count(fence([source])))
 
 
@@ -121,7 +121,7 @@ async def _cited_pages(citations: Sequence[Citation], deps: Deps, tokens: int) -
 def _page_as_source(
     number: int, citations: Sequence[Citation], text: str, tokens: int, counter: TokenCounter
 ) -> Source:
-    """A cited page, or as much of it around its quotes as the tokens allow."""
+    """A cited page, or the part of it around its quotes that fits into the tokens."""
     quoted = [citation for citation in citations if citation.verified] or citations
     first, last = min(c.start for c in quoted), max(c.end for c in quoted)
     start, shown, length = 0, text, len(text)

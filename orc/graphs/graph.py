@@ -1,4 +1,4 @@
-"""The graph of a turn: nodes and edges, nothing else."""
+"""The graph of a turn: nodes, edges and the routers between them."""
 
 from typing import Any, Literal
 
@@ -12,48 +12,52 @@ from orc.graphs.critic import critique
 from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.query_planner import plan_query
-from orc.graphs.revision import in_attempt
+from orc.graphs.revision import end_revision
 
 RECURSION_LIMIT = 40
-"""Above what six attempts at an answer take; a bug in a route ends here, and not never."""
+"""More steps than six attempts at an answer need; a router with a bug ends the turn here."""
 
 TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
 
 
 def compile_graph() -> TurnGraph:
-    """The compiled graph; made once per process, since it holds no state of a turn."""
+    """Compile the graph; once per process, since it holds no state of a turn.
+
+    `end_revision` handles the errors of the nodes that make an attempt: it raises those of the first attempt
+    and goes on to critique after those of a revision.
+    """
     graph = StateGraph(ConversationState, context_schema=Deps)
     graph.add_node("recall_context", traced(recall_context))
     graph.add_node("plan_query", traced(plan_query))
-    graph.add_node("call_tools", traced(in_attempt(call_tools)))
-    graph.add_node("build_context", traced(in_attempt(build_context)))
-    graph.add_node("write_answer", traced(in_attempt(write_answer)))
+    graph.add_node("call_tools", traced(call_tools), error_handler=end_revision)
+    graph.add_node("build_context", traced(build_context), error_handler=end_revision)
+    graph.add_node("write_answer", traced(write_answer), error_handler=end_revision)
     graph.add_node("critique", traced(critique))
     graph.add_node("return_state", traced(return_state))
 
     graph.add_edge(START, "recall_context")
     graph.add_edge("recall_context", "plan_query")
-    graph.add_conditional_edges("plan_query", route_decision, ["call_tools", "build_context"])
+    graph.add_conditional_edges("plan_query", after_plan, ["call_tools", "build_context"])
     graph.add_edge("call_tools", "build_context")
     graph.add_edge("build_context", "write_answer")
     graph.add_edge("write_answer", "critique")
-    graph.add_conditional_edges("critique", after_critique, ["return_state", "write_answer", "call_tools"])
+    graph.add_conditional_edges("critique", after_critique, ["return_state", "build_context", "call_tools"])
     graph.add_edge("return_state", END)
     return graph.compile()
 
 
-def route_decision(state: ConversationState) -> Literal["call_tools", "build_context"]:
-    """To the tools whenever something is to be looked up."""
+def after_plan(state: ConversationState) -> Literal["call_tools", "build_context"]:
+    """Call tools if documents are named or the plan looks something up."""
     assert state.plan is not None
     return "call_tools" if state.blob_names or state.plan.looks_up else "build_context"
 
 
-def after_critique(state: ConversationState) -> Literal["return_state", "write_answer", "call_tools"]:
-    """Out, or once more: with what was found before, or with more.
+def after_critique(state: ConversationState) -> Literal["return_state", "build_context", "call_tools"]:
+    """Return the answer, or make the attempt that the critic asked for.
 
-    What document_chat has answered, document_chat revises: it alone has read the documents.
+    document_chat revises its own answers, because only the tools server has read the documents.
     """
-    verdict = state.verdicts[-1] if state.verdicts else None
-    if verdict is None or verdict.action in ("accept", "label_unverified"):
+    revision = state.attempt.revision
+    if revision is None or state.answer is not None:
         return "return_state"
-    return "call_tools" if verdict.action == "retrieve" or state.blob_names else "write_answer"
+    return "call_tools" if revision.read_more or state.blob_names else "build_context"

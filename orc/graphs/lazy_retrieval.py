@@ -1,25 +1,62 @@
-"""Lazy retrieval: pages by their summaries and best sentences first, in full where a critic asks for more."""
+"""Lazy retrieval: pages as summaries and best sentences first, in full if a critic asks for more."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from core.errors import OrcError
-from orc.graphs.models import Deps, PageReference, ToolResult
-from orc.graphs.retrieval import Call, LookedUp, call_tool
+from orc.graphs.models import Deps, Lookup, LookupStep, PageReference, ToolResult
+from orc.graphs.retrieval import RetrievalOutcome, call_tool, failed_step
 from orc.tools.ports import GET_PAGE, SEARCH_PAGES
 
 Texts = dict[tuple[str, int], str]
-"""Whole pages by document id and number."""
+"""Full pages by document id and number."""
 
-TOLD_OF_A_PAGE = ("document_id", "page_id", "page_number", "blob_name")
+PLACE = ("document_id", "page_id", "page_number", "blob_name")
 
 
-def as_summaries(result: ToolResult, texts: Texts) -> ToolResult:
-    """What search_pages found as `pages` with summary and topics, and `passages` that can be cited.
+async def summarized(
+    outcome: RetrievalOutcome, deps: Deps
+) -> tuple[RetrievalOutcome, list[PageReference], int]:
+    """The outcome with pages as summaries, references to those pages, and the tokens of their full text."""
+    references = _references_in(outcome.lookups)
+    try:
+        texts = await _texts_of(references, deps)
+    except OrcError as exc:
+        failed = Lookup(name=SEARCH_PAGES, result=ToolResult(name=SEARCH_PAGES, error=exc.message))
+        steps = [*outcome.steps, failed_step(SEARCH_PAGES, exc.message)]
+        return outcome.model_copy(update={"lookups": [failed], "steps": steps}), [], 0
+    lookups = [
+        lookup.model_copy(update={"result": _as_summaries(lookup.result, texts)})
+        for lookup in outcome.lookups
+    ]
+    if not references:
+        return outcome.model_copy(update={"lookups": lookups}), [], 0
+    tokens = sum(map(deps.counter.count, texts.values()))
+    step = LookupStep(tool=SEARCH_PAGES, reason_code="summaries_only", hits=len(references), tokens=tokens)
+    steps = [*outcome.steps, step]
+    return outcome.model_copy(update={"lookups": lookups, "steps": steps}), references, tokens
 
-    Those are the sentences that match best, or where there are none, a page found by its meaning alone,
-    the passage of it that was found. Any other result is left as it is.
+
+async def read_in_full(references: Sequence[PageReference], deps: Deps) -> RetrievalOutcome:
+    """Read the pages: one lookup for all that could be read, in their order, and one for each failure."""
+    read = await asyncio.gather(*(_read(page, deps) for page in references))
+    pages = [page for result in read for page in result.content.get("pages", [])]
+    failures = [Lookup(name=GET_PAGE, result=result) for result in read if result.error]
+    errors = dict.fromkeys(str(lookup.result.error) for lookup in failures)
+    steps = [failed_step(GET_PAGE, error) for error in errors]
+    if not pages:
+        return RetrievalOutcome(lookups=failures, steps=steps)
+    whole = Lookup(name=GET_PAGE, result=ToolResult(name=GET_PAGE, content={"pages": pages}))
+    done = LookupStep(tool=GET_PAGE, reason_code="read_in_full", hits=len(pages))
+    return RetrievalOutcome(lookups=[whole, *failures], steps=[done, *steps], enough=True)
+
+
+def _as_summaries(result: ToolResult, texts: Texts) -> ToolResult:
+    """The result of search_pages as `pages` with summary and topics, and `passages` that can be cited.
+
+    The passages are the sentences that match best. A page that was found by its meaning alone has none: then
+    it is the passage that was found.
     """
     if result.name != SEARCH_PAGES or result.error:
         return result
@@ -29,34 +66,19 @@ def as_summaries(result: ToolResult, texts: Texts) -> ToolResult:
     return result.model_copy(update={"content": {**result.content, "passages": passages, "pages": pages}})
 
 
-def references_in(results: Sequence[ToolResult]) -> list[PageReference]:
+def _references_in(lookups: Sequence[Lookup]) -> list[PageReference]:
     """The pages that search_pages found, best first."""
     return [
         PageReference(document_id=page["document_id"], page=page["page_number"])
-        for result in results
-        if result.name == SEARCH_PAGES
-        for page in result.content.get("pages", [])
+        for lookup in lookups
+        if lookup.name == SEARCH_PAGES
+        for page in lookup.result.content.get("pages", [])
     ]
 
 
-async def texts_of(references: Sequence[PageReference], deps: Deps) -> Texts:
-    """The whole text of each page."""
+async def _texts_of(references: Sequence[PageReference], deps: Deps) -> Texts:
     texts = await asyncio.gather(*(deps.page_text(page.document_id, page.page) for page in references))
     return {(page.document_id, page.page): text for page, text in zip(references, texts, strict=True)}
-
-
-async def read_in_full(references: Sequence[PageReference], deps: Deps) -> LookedUp:
-    """The pages themselves, one result for all that could be read, in their order."""
-    read = await asyncio.gather(*(_read(page, deps) for page in references))
-    pages = [page for result in read for page in result.content.get("pages", [])]
-    calls = [_call(result) for result in read if result.error]
-    errors = dict.fromkeys(str(call.result.error).rstrip(".") for call in calls)
-    reasons = [f"{GET_PAGE} failed: {error}." for error in errors]
-    if not pages:
-        return LookedUp(calls=calls, reasons=reasons)
-    whole = ToolResult(name=GET_PAGE, content={"pages": pages})
-    told = f"{len(pages)} of the pages that were found were read in full with {GET_PAGE}."
-    return LookedUp(calls=[_call(whole), *calls], reasons=[told, *reasons], enough=True)
 
 
 async def _read(page: PageReference, deps: Deps) -> ToolResult:
@@ -65,13 +87,11 @@ async def _read(page: PageReference, deps: Deps) -> ToolResult:
         result = await call_tool(GET_PAGE, arguments, deps)
     except OrcError as exc:
         return ToolResult(name=GET_PAGE, error=exc.message)
-    told = (*TOLD_OF_A_PAGE, "text", "start")
-    pages = [{name: page[name] for name in told if name in page} for page in result.content.get("pages", [])]
+    wanted = (*PLACE, "text", "start")
+    pages = [
+        {name: page[name] for name in wanted if name in page} for page in result.content.get("pages", [])
+    ]
     return result.model_copy(update={"content": {"pages": pages}})
-
-
-def _call(result: ToolResult) -> Call:
-    return Call(name=result.name, arguments={}, result=result)
 
 
 def _key(page: dict[str, Any]) -> tuple[str, int]:
@@ -79,7 +99,7 @@ def _key(page: dict[str, Any]) -> tuple[str, int]:
 
 
 def _place(page: dict[str, Any]) -> dict[str, Any]:
-    return {name: page[name] for name in TOLD_OF_A_PAGE}
+    return {name: page[name] for name in PLACE}
 
 
 def _quoted(page: dict[str, Any], text: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a turn is made of while it runs: the state that nodes update, and the dependencies they use."""
+"""The state of a turn, which its nodes update, and the dependencies that they use."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,76 +12,92 @@ from core.grounding.sources import Source
 from core.llm.chat_model import Meter
 from core.llm.factory import ChatModels
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import FileStatus
+from core.mcp_contract import DocumentChatResult, FileStatus
 from core.models import FileRef, Record, RetrievalStep
 from orc.conversations.models import ChatMessage
-from orc.events import Critique, Event, RetrievalMode
+from orc.events import Critique, Event, Plan, RetrievalMode, Route
 from orc.graphs.sources import PageText
-from orc.intents import MAX_STEPS, Retriever, Step
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 
+ReasonCode = Literal[
+    "document_chat",
+    "found",
+    "nothing_found",
+    "below_threshold",
+    "failed",
+    "unavailable",
+    "server_down",
+    "more_requested",
+    "read_in_full",
+    "summaries_only",
+    "model_called",
+    "model_call_failed",
+    "not_looked_up",
+    "left_out",
+]
+
+
+class LookupStep(Record):
+    """One step of looking things up: which tool, how it ended, and why the turn went on as it did.
+
+    `hits` counts results, pages or omitted items, by the reason code. `detail` is an error message or the
+    reason that document_chat gave.
+    """
+
+    tool: str
+    status: Literal["ok", "failed", "skipped"] = "ok"
+    reason_code: ReasonCode
+    hits: int = 0
+    tokens: int = 0
+    detail: str = ""
+
 
 class ToolResult(Record):
-    """What a tool call gave, or why it gave nothing."""
+    """The result of a tool call, or the error that it ended with."""
 
     name: str
     content: dict[str, Any] = {}
-    material: str = Field(default="", description="the content as a model is given it, with its sources")
+    rendered: str = Field(default="", description="the content as a model reads it, with its sources")
     error: str | None = None
 
 
-class RouteChoice(Record):
-    """What the kind of question brings with it. `model` writes the answer, within `max_output_tokens`."""
+class Lookup(Record):
+    """One tool call that code made, and its result before sources are numbered."""
 
-    intent: str
-    model: str
-    retriever: Retriever
-    max_output_tokens: int | None = None
-
-
-class QueryPlan(Record):
-    """What is done, and how it was decided; the fields are those of the event."""
-
-    query: str
-    steps: list[Step] = Field(max_length=MAX_STEPS)
-    confidence: float = Field(ge=0, le=1)
-    decided_by: Literal["rules", "model", "fallback"] = "rules"
-    fallback: str | None = None
-    escalation: str | None = None
-
-    @property
-    def looks_up(self) -> bool:
-        """Whether anything is to be looked up."""
-        return any(step != "answer" for step in self.steps)
-
-    @property
-    def names_web(self) -> bool:
-        """Whether the web is to be looked into."""
-        return not {"web_search", "both"}.isdisjoint(self.steps)
+    name: str
+    arguments: dict[str, Any] = {}
+    result: ToolResult
 
 
 class PageReference(Record):
-    """A page that is known by its summary so far, and can be read in full."""
+    """A page of which only the summary is known so far."""
 
     document_id: str
     page: int = Field(ge=1)
 
 
 class Attempt(Record):
-    """An answer that was withdrawn to be revised, with all that it takes to stand again."""
+    """One attempt at the answer. `revision` says what it has to correct; the first attempt has none.
 
-    answer: str
-    citations: list[Citation]
-    grounding: Grounding
-    sources: list[Source]
-    context_docs: list[str]
+    `sources` are what its answer can cite. `failure` is the reason why it has no answer of its own.
+    """
+
+    number: int = Field(default=1, ge=1)
+    revision: Revision | None = None
+    sources: list[Source] = []
+    answer: str | None = None
+    citations: list[Citation] = []
+    grounding: Grounding | None = None
+    verdict: Critique | None = None
+    failure: str | None = None
 
 
 class ConversationState(BaseModel):
-    """One turn. The first block comes in, the rest is worked out; nodes return only what they change."""
+    """One turn. Nodes return only the fields that they change, and never mutate the state."""
 
+    # Set before the graph starts.
     question: str
     conversation_id: str
     blob_names: list[str] = []
@@ -92,41 +108,58 @@ class ConversationState(BaseModel):
     last_mcp_tool_used: str | None = None
     code_thread_id: str | None = None
 
+    # recall_context, plan_query
     recalled: Recalled = Recalled()
-    route: RouteChoice | None = None
-    plan: QueryPlan | None = None
-    tool_results: list[ToolResult] = []
-    sources: list[Source] = Field(default=[], description="what the answer may cite, if a tool found it")
+    route: Route | None = None
+    plan: Plan | None = None
+
+    # call_tools
+    document_reply: DocumentChatResult | None = None
+    lookups: list[Lookup] = Field(default=[], description="made for the current attempt")
+    tools: list[dict[str, Any]] = Field(default=[], description="definitions of those the writer may call")
     references: list[PageReference] = Field(default=[], description="pages that were found but not yet read")
-    context_docs: list[str] = []
+    lookup_steps: list[LookupStep] = []
+
+    # build_context
+    tool_results: list[ToolResult] = Field(default=[], description="with numbered sources, within the budget")
+    handles: list[str] = Field(default=[], description="document ids in the order of their handles, from d1")
     context_budget: dict[str, int] = {}
     retrieval_mode: RetrievalMode = "none"
-    retrieval_reason: str = "The turn names no documents."
     retrieval_steps: list[RetrievalStep] = []
-    files: list[FileStatus] = []
-    left_out: int = Field(default=0, description="passages or pages that document_chat had no room for")
-    answer: str | None = None
-    citations: list[Citation] = []
-    grounding: Grounding | None = None
-    verdicts: list[Critique] = Field(default=[], description="one for each attempt, in order")
-    revision: Revision | None = Field(default=None, description="what the next attempt has to mend")
-    earlier: Attempt | None = Field(default=None, description="the answer that is being revised")
-    revision_failure: str | None = Field(default=None, description="why there is no revised answer")
+
+    # write_answer, critique
+    attempt: Attempt = Attempt()
+    earlier: list[Attempt] = Field(default=[], description="the attempts that were withdrawn, in order")
 
     @property
     def query(self) -> str:
-        """The stand-alone question: the planner's, or the user's own words before there is a plan."""
-        return self.plan.query if self.plan else self.question
+        """The stand-alone question of the plan; the user's own words before there is a plan."""
+        return self.plan.rewritten_query if self.plan else self.question
 
     @property
-    def attempt(self) -> int:
-        """Which attempt at the answer this is, from 1."""
-        return len(self.verdicts) + 1
+    def answer(self) -> str | None:
+        """The answer of the current attempt."""
+        return self.attempt.answer
+
+    @property
+    def verdicts(self) -> list[Critique]:
+        """The verdicts on all attempts, in order."""
+        return [each.verdict for each in (*self.earlier, self.attempt) if each.verdict is not None]
+
+    @property
+    def files(self) -> list[FileStatus]:
+        """The status of each named document."""
+        return self.document_reply.metadata.files if self.document_reply else []
+
+    @property
+    def context_docs(self) -> list[str]:
+        """The answer, if document_chat gave it."""
+        return [self.answer] if self.document_reply and self.answer is not None else []
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The texts that models are given, with named slots."""
+    """The prompt texts, with named slots."""
 
     plan: str
     converse: str
@@ -138,10 +171,10 @@ class Prompts:
 
 @dataclass(frozen=True)
 class Deps:
-    """All that nodes may use in one turn. Who is asking is inside `scope_token`, nowhere else.
+    """All that nodes may use in one turn. The caller's identity is only in `scope_token`.
 
-    `asked_model` is what the request names, which goes before what the kind of question brings. What only
-    improves on an answer that is there ends by `ends_at`, in the running loop's time.
+    `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
+    answer that exists ends at `ends_at`, in the running loop's time.
     """
 
     models: ChatModels

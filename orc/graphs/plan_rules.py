@@ -1,4 +1,4 @@
-"""The kinds of questions that there are in a process, and where the answers to each are looked for."""
+"""Intents, and the plans that need no model: wording, settings or the available sources decide them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +15,8 @@ from core.text.question_type import (
     speaks_of_documents,
 )
 from core.text.terms import words
-from orc.graphs.models import ConversationState, QueryPlan
+from orc.events import Plan
+from orc.graphs.models import ConversationState
 from orc.intents import Intent, Retriever, Step
 from orc.settings import TurnSettings
 
@@ -35,27 +36,37 @@ BUILT_IN: Mapping[str, Intent] = {
         retriever="none",
     ),
 }
+FALLBACK_CONFIDENCE = 0.5
+"""The confidence of a plan that replaces a model's."""
 
 
-class Reach(NamedTuple):
-    """What can be looked into in this turn."""
+class AvailableSources(NamedTuple):
+    """The sources that this turn can search."""
 
     documents: bool
     web: bool
 
 
-def kinds_of(policy: TurnSettings) -> dict[str, Intent]:
-    """All kinds by name. What the settings leave open of a kind that there is anyway stays as it is."""
-    kinds = dict(BUILT_IN)
+class Decision(NamedTuple):
+    """The intent of a question, its retriever and its plan."""
+
+    intent: str
+    retriever: Retriever
+    plan: Plan
+
+
+def intents_of(policy: TurnSettings) -> dict[str, Intent]:
+    """All intents by name. The settings add intents, or override fields of the built-in ones."""
+    intents = dict(BUILT_IN)
     for name, configured in policy.intents.items():
-        kinds[name] = kinds.get(name, Intent()).model_copy(
+        intents[name] = intents.get(name, Intent()).model_copy(
             update=configured.model_dump(exclude_defaults=True)
         )
-    return kinds
+    return intents
 
 
-def kind_by_keyword(question: str, policy: TurnSettings) -> str | None:
-    """The first kind of the settings of which the question has a keyword, as whole words."""
+def intent_by_keyword(question: str, policy: TurnSettings) -> str | None:
+    """The first configured intent with a keyword in the question, as whole words."""
     asked = _spaced(question)
     for name, intent in policy.intents.items():
         if any(_spaced(keyword) in asked for keyword in intent.keywords):
@@ -63,123 +74,104 @@ def kind_by_keyword(question: str, policy: TurnSettings) -> str | None:
     return None
 
 
-def usual_steps(kind: Intent, reach: Reach) -> list[Step]:
-    """What is done for a question of this kind where nothing says otherwise."""
-    if kind.retriever == "none" or not any(reach):
+def default_steps(intent: Intent, sources: AvailableSources) -> list[Step]:
+    """The steps for a question of this intent if no plan says otherwise."""
+    if intent.retriever == "none" or not any(sources):
         return ["answer"]
-    to_the_web = reach.web and (kind.retriever == "web" or not reach.documents)
-    return ["web_search" if to_the_web else "retrieve", "answer"]
+    prefers_web = sources.web and (intent.retriever == "web" or not sources.documents)
+    return ["web_search" if prefers_web else "retrieve", "answer"]
 
 
 def retriever_for(
-    steps: Sequence[Step], kind: Intent, state: ConversationState, policy: TurnSettings
+    steps: Sequence[Step], intent: Intent, state: ConversationState, policy: TurnSettings
 ) -> Retriever:
-    """How those steps look things up. A model chooses tools only where it may choose among all there are."""
+    """The retriever for the steps. A model chooses tools only if the plan does not name the web."""
     if state.blob_names:
         return "document_chat"
     if not {"retrieve", "both"}.intersection(steps):
         return "web" if "web_search" in steps else "none"
-    if kind.retriever in ("search", "summaries"):
-        return kind.retriever
-    if kind.retriever == "tools" and not {"web_search", "both"}.intersection(steps):
+    if intent.retriever in ("search", "summaries"):
+        return intent.retriever
+    if intent.retriever == "tools" and not {"web_search", "both"}.intersection(steps):
         return "tools"
     return "summaries" if policy.lazy_retrieval else "search"
 
 
+def plan_from_wording(state: ConversationState) -> Decision | None:
+    """The plan for talk, and for questions that memory answers: nothing is looked up.
+
+    If there are documents, memory is enough only for names and for what the user asked to remember: a
+    document may contradict anything else.
+    """
+    question, recalled = state.question, state.recalled
+    is_talk = is_small_talk(question) or (is_bare_answer(question) and not state.history)
+    coverage = recalled.lasting_coverage if state.has_documents else recalled.coverage
+    is_known = coverage >= RECALL_COVERAGE and not _is_about_documents(question)
+    if state.blob_names or not (is_talk or is_known):
+        return None
+    return Decision(CONVERSATIONAL, "none", _plan_as_asked(state, ["answer"]))
+
+
+def plan_by_rules(
+    state: ConversationState, sources: AvailableSources, policy: TurnSettings
+) -> Decision | None:
+    """The plan if rules can make it; None if a model has to choose the sources or rewrite the question."""
+    configured = intent_by_keyword(state.question, policy)
+    if not any(sources):
+        return _default_plan(configured or CONVERSATIONAL, state, sources, policy)
+    if state.blob_names:
+        named = _default_plan(configured or _intent_by_wording(state.question), state, sources, policy)
+        return None if state.history else named
+    if configured:
+        decision = _default_plan(configured, state, sources, policy)
+        return decision if _is_settled(decision, state, sources, policy) else None
+    if sources.documents and asks_for_listing(state.question):
+        return _default_plan(RESEARCH, state, sources, policy)
+    return None if state.history or sources.web else _plan_for_documents(state, sources, policy)
+
+
+def fallback_plan(
+    problem: str, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+) -> Decision:
+    """The plan that replaces a model's; `problem` says why there is none."""
+    intent = intent_by_keyword(state.question, policy) or (FACTUAL if sources.documents else CONVERSATIONAL)
+    steps: list[Step] = ["retrieve", "answer"] if sources.documents else ["answer"]
+    action = "looked up in the documents as asked" if sources.documents else "answered without a lookup"
+    reason = f"The turn could not be planned: {problem.rstrip('.')}; the question is {action}."
+    plan = _plan_as_asked(
+        state, steps, confidence=FALLBACK_CONFIDENCE, decided_by="fallback", fallback=reason
+    )
+    return Decision(intent, retriever_for(steps, intents_of(policy)[intent], state, policy), plan)
+
+
 def check_intents(intents: Mapping[str, Intent], models: ChatModels) -> None:
-    """Raise InvalidInput for kinds of the settings that no turn could follow."""
+    """Raise InvalidInput for configured intents that no turn could use."""
     for name, intent in intents.items():
         if problem := _problem(name, intent, models):
             raise InvalidInput(f"ORC_INTENTS cannot be used: {name!r} {problem}", field="intents")
 
 
-def _problem(name: str, intent: Intent, models: ChatModels) -> str | None:
-    if not name.strip():
-        return "is no name for a kind of question."
-    if not all(map(words, intent.keywords)):
-        return "has a keyword without a word in it."
-    if intent.model is not None and intent.model not in models.names:
-        return f"names the model {intent.model!r}; the configured models are: {', '.join(models.names)}."
-    if intent.retriever == "document_chat":
-        return "names the retriever document_chat, which is for named documents, and for them always."
-    return None
-
-
-def _spaced(text: str) -> str:
-    return f" {' '.join(words(text))} "
-
-
-GUESSED = 0.5
-"""The confidence of a plan that stands in for a model's."""
-
-
-class Decision(NamedTuple):
-    """The kind of a question, how it is looked up, and what is done."""
-
-    kind: str
-    retriever: Retriever
-    plan: QueryPlan
-
-
-def told_by_wording(state: ConversationState) -> Decision | None:
-    """Talk, and what memory answers: nothing is looked up, whatever there is to look into.
-
-    Where there are documents, what the user said settles no more than names, and what was to be remembered:
-    of anything else a document may say otherwise.
-    """
-    question = state.question
-    is_talk = is_small_talk(question) or (is_bare_answer(question) and not state.history)
-    recalled = state.recalled
-    coverage = recalled.lasting_coverage if state.has_documents else recalled.coverage
-    is_known = coverage >= RECALL_COVERAGE and not _is_about_documents(question)
-    if state.blob_names or not (is_talk or is_known):
-        return None
-    return Decision(CONVERSATIONAL, "none", _as_asked(state, ["answer"]))
-
-
-def obvious(state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision | None:
-    """What needs no model to plan; None where one has to say what is meant, or what to look into."""
-    configured = kind_by_keyword(state.question, policy)
-    if not any(reach):
-        return _usual(configured or CONVERSATIONAL, state, reach, policy)
-    if state.blob_names:
-        named = _usual(configured or _kind_by_wording(state.question), state, reach, policy)
-        return None if state.history else named
-    if configured:
-        decision = _usual(configured, state, reach, policy)
-        return decision if _is_settled(decision, state, reach, policy) else None
-    if reach.documents and asks_for_listing(state.question):
-        return _usual(RESEARCH, state, reach, policy)
-    return None if state.history or reach.web else _about_documents(state, reach, policy)
-
-
-def instead(problem: str, state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
-    """What is done where a model was to plan and, as `problem` explains, did not."""
-    kind = kind_by_keyword(state.question, policy) or (FACTUAL if reach.documents else CONVERSATIONAL)
-    steps: list[Step] = ["retrieve", "answer"] if reach.documents else ["answer"]
-    done = "looked up in the documents as asked" if reach.documents else "answered without looking it up"
-    reason = f"The turn could not be planned: {problem.rstrip('.')}; the question is {done}."
-    plan = _as_asked(state, steps, confidence=GUESSED, decided_by="fallback", fallback=reason)
-    return Decision(kind, retriever_for(steps, kinds_of(policy)[kind], state, policy), plan)
-
-
-def _about_documents(state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
-    """The first question of a conversation that has documents."""
+def _plan_for_documents(
+    state: ConversationState, sources: AvailableSources, policy: TurnSettings
+) -> Decision:
+    """The plan for the first question of a conversation that has documents."""
     if is_statement(state.question):
-        # Whether it also asks for something is for the model to tell that answers.
-        return Decision(CONVERSATIONAL, "tools", _as_asked(state, ["retrieve", "answer"]))
-    return _usual(_kind_by_wording(state.question), state, reach, policy)
+        # The model that answers decides whether the statement also asks for something.
+        return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
+    return _default_plan(_intent_by_wording(state.question), state, sources, policy)
 
 
-def _is_settled(decision: Decision, state: ConversationState, reach: Reach, policy: TurnSettings) -> bool:
-    """Whether the kind alone says enough: where code searches, the question has to stand alone."""
+def _is_settled(
+    decision: Decision, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+) -> bool:
+    """Whether the intent alone is enough. If code searches, the question has to be understandable alone."""
     if decision.retriever in ("none", "tools"):
         return True
-    says_where = kinds_of(policy)[decision.kind].retriever is not None or not reach.web
-    return says_where and not state.history
+    names_source = intents_of(policy)[decision.intent].retriever is not None or not sources.web
+    return names_source and not state.history
 
 
-def _kind_by_wording(question: str) -> str:
+def _intent_by_wording(question: str) -> str:
     return RESEARCH if asks_for_listing(question) or asks_for_overview(question) else FACTUAL
 
 
@@ -187,14 +179,34 @@ def _is_about_documents(question: str) -> bool:
     return speaks_of_documents(question) or asks_for_listing(question) or asks_for_overview(question)
 
 
-def _usual(kind: str, state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
-    brings = kinds_of(policy)[kind]
-    steps: list[Step] = ["retrieve", "answer"] if state.blob_names else usual_steps(brings, reach)
-    without_web = brings.retriever == "web" and not reach.web and not state.blob_names
-    reason = f"The web, where {kind} questions are looked up, is not there in this turn."
-    plan = _as_asked(state, steps, fallback=reason if without_web else None)
-    return Decision(kind, retriever_for(steps, brings, state, policy), plan)
+def _default_plan(
+    name: str, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+) -> Decision:
+    intent = intents_of(policy)[name]
+    steps: list[Step] = ["retrieve", "answer"] if state.blob_names else default_steps(intent, sources)
+    lacks_web = intent.retriever == "web" and not sources.web and not state.blob_names
+    reason = f"The intent {name} uses the web, which is not available in this turn."
+    plan = _plan_as_asked(state, steps, fallback=reason if lacks_web else None)
+    return Decision(name, retriever_for(steps, intent, state, policy), plan)
 
 
-def _as_asked(state: ConversationState, steps: Sequence[Step], **how: object) -> QueryPlan:
-    return QueryPlan.model_validate({"query": state.question, "steps": list(steps), "confidence": 1.0, **how})
+def _plan_as_asked(state: ConversationState, steps: Sequence[Step], **fields: object) -> Plan:
+    return Plan.model_validate(
+        {"rewritten_query": state.question, "steps": list(steps), "confidence": 1.0, **fields}
+    )
+
+
+def _problem(name: str, intent: Intent, models: ChatModels) -> str | None:
+    if not name.strip():
+        return "is not a name."
+    if not all(map(words, intent.keywords)):
+        return "has a keyword without a word in it."
+    if intent.model is not None and intent.model not in models.names:
+        return f"names the model {intent.model!r}; the configured models are: {', '.join(models.names)}."
+    if intent.retriever == "document_chat":
+        return "names the retriever document_chat, which always and only serves named documents."
+    return None
+
+
+def _spaced(text: str) -> str:
+    return f" {' '.join(words(text))} "

@@ -1,44 +1,91 @@
-"""What models are given: who they are, what is remembered, what was said, and the question."""
+"""The prompts of answers: instructions, memory, history, question, and what tools found."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.messages.tool import tool_call
 
+from core.grounding.sources import withdrawn
 from core.llm.messages import QuestionMessage, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.token_budget import take_first_fitting, truncate
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, message_tokens
 from orc.conversations.models import ChatMessage
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.models import ConversationState, Deps, Lookup, ToolResult
+from orc.graphs.tool_context import with_sources
 from orc.memory.rendering import remembered
 from orc.settings import TurnSettings
+
+MALFORMED = "The arguments were not valid JSON."
+MALFORMED_TOKENS = 20
+INSTRUCTIONS_AND_TOOLS = 3000
+"""Tokens reserved for the instructions and the definitions of tools."""
+LEAST = 200
+MAX_BYTES_PER_CHARACTER = 4
+"""No text has more tokens than bytes."""
+
+
+def answer_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
+    """The prompt that write_answer starts with: the lookups as calls, if the model may call tools."""
+    if not state.tools:
+        return sources_prompt(state, deps)
+    opening = conversation_prompt(deps.prompts.use_tools, state.question, state, deps)
+    rounds = [lookup_round(state.lookups)] if state.lookups else []
+    return [*opening, *round_messages(rounds, state.tool_results)]
+
+
+def sources_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
+    """The prompt of an answer without tools. A revision follows what the tools found."""
+    prompts, tool_output = deps.prompts, _tool_output(state)
+    system = prompts.answer_from_tools if state.tool_results else prompts.converse
+    text = state.question
+    if tool_output is not None:
+        text = f"{text}\n\nWhat the tools found:\n{tool_output}"
+    if state.attempt.revision is not None:
+        system = f"{system}\n{prompts.revise}"
+        text = f"{text}\n\n{withdrawn(state.attempt.revision)}"
+    return conversation_prompt(system, text, state, deps, tool_output)
+
+
+def _tool_output(state: ConversationState) -> str | None:
+    """The results of the tools as a model reads them; None if no tool was called."""
+    if not state.tool_results:
+        return None
+    found = [
+        {"tool": result.name, "error": result.error}
+        if result.error
+        else {"tool": result.name, **result.content}
+        for result in state.tool_results
+    ]
+    return with_sources(json.dumps(found, ensure_ascii=False), state.attempt.sources)
 
 
 def conversation_prompt(
     system: str, text: str, state: ConversationState, deps: Deps, tool_output: str | None = None
 ) -> list[BaseMessage]:
-    """The conversation as models take it, its history and memory within their budgets.
+    """System prompt, memory and history within their budgets, and `text` as the last message.
 
-    `text` is the last message: the question and what belongs to it, such as `tool_output`.
+    `text` is the question and what belongs to it, such as `tool_output`.
     """
     known = remembered(state.recalled, deps.policy.memory_tokens, deps.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
-        for message in told_history(state, deps)
+        for message in history_in_prompt(state, deps)
     ]
     asked = QuestionMessage(content=text, question=state.question, tool_output=tool_output)
     return [SystemMessage(system), *memory_message(known), *past, asked]
 
 
-def told_history(state: ConversationState, deps: Deps) -> list[ChatMessage]:
-    """What of the history the prompt of an answer has."""
-    return within_budget(state.history, deps.policy.history_tokens, deps.counter)
+def history_in_prompt(state: ConversationState, deps: Deps) -> list[ChatMessage]:
+    """The messages of the history that the prompt of an answer contains."""
+    return newest_messages(state.history, deps.policy.history_tokens, deps.counter)
 
 
-def within_budget(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:
-    """The newest messages that fit into so many tokens together, in order; it begins with a question.
+def newest_messages(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:
+    """The newest messages that fit into the tokens together, in order; the first is the user's.
 
-    Of a message that would take up more than half of them only the beginning is kept.
+    Of a message that takes more than half of the tokens only the beginning is included.
     """
     newest_first = (_shortened(message, tokens // 2, counter) for message in reversed(history))
     kept = take_first_fitting(newest_first, tokens, lambda message: counter.count(message.content))
@@ -52,25 +99,48 @@ def _shortened(message: ChatMessage, tokens: int, counter: TokenCounter) -> Chat
     return message if text == message.content else message.model_copy(update={"content": f"{text} …"})
 
 
-INSTRUCTIONS_AND_TOOLS = 3000
-"""What our own instructions and the definitions of the tools take, amply."""
-LEAST = 200
-MOST_BYTES = 4
-"""Of a character: no text has more tokens than bytes."""
+def lookup_round(lookups: Sequence[Lookup]) -> AIMessage:
+    """The lookups of code, as if the model had called the tools."""
+    calls = [
+        tool_call(name=lookup.name, args=lookup.arguments, id=f"look_up_{number}")
+        for number, lookup in enumerate(lookups, 1)
+    ]
+    return AIMessage("", tool_calls=calls)
+
+
+def round_messages(rounds: Sequence[AIMessage], results: Sequence[ToolResult]) -> Iterator[BaseMessage]:
+    """The calls of each round, each followed by its result."""
+    rendered = iter(results)
+    for reply in rounds:
+        yield reply
+        yield from (_tool_message(call, next(rendered)) for call in reply.tool_calls)
+        for call in reply.invalid_tool_calls:
+            yield ToolMessage(MALFORMED, tool_call_id=call["id"] or "", status="error")
+
+
+def round_tokens(reply: AIMessage, counter: TokenCounter) -> int:
+    """Tokens of a round without its results."""
+    malformed = [MALFORMED_TOKENS + counter.count(call["args"] or "") for call in reply.invalid_tool_calls]
+    return message_tokens(reply, counter) + sum(malformed)
+
+
+def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:
+    status = "error" if result.error else "success"
+    return ToolMessage(result.rendered, tool_call_id=call["id"] or "", status=status)
 
 
 def shrink_to_window(
     policy: TurnSettings, window: int, question: str, counter: TokenCounter, cap: int | None = None
 ) -> TurnSettings:
-    """The policy, its budgets smaller in proportion where a window of so many tokens takes no more.
+    """The policy with token budgets reduced in proportion, if the model's window is smaller than their sum.
 
-    `cap` is the longest answer that may come. A question that leaves room for nothing else leaves at
-    least a little to each part, and the model says that it is too long.
+    `cap` is the longest possible answer. If the question alone fills the window, each part keeps a minimum,
+    and the model reports that the prompt is too long.
     """
     room = window - INSTRUCTIONS_AND_TOOLS - (cap or REPLY)
     wanted = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
     most = max(wanted, policy.planner_tokens)
-    if most <= room - MOST_BYTES * len(question):
+    if most <= room - MAX_BYTES_PER_CHARACTER * len(question):
         return policy
     free = max(room - counter.count(question), 0)
     if most <= free:
@@ -78,14 +148,14 @@ def shrink_to_window(
     share = min(free / max(wanted, 1), 1.0)
     return policy.model_copy(
         update={
-            "history_tokens": _less(policy.history_tokens, share),
-            "memory_tokens": _less(policy.memory_tokens, share),
-            "retrieval_tokens": _less(policy.retrieval_tokens, share),
+            "history_tokens": _reduced(policy.history_tokens, share),
+            "memory_tokens": _reduced(policy.memory_tokens, share),
+            "retrieval_tokens": _reduced(policy.retrieval_tokens, share),
             "planner_tokens": min(policy.planner_tokens, max(free, LEAST)),
         }
     )
 
 
-def _less(tokens: int, share: float) -> int:
-    """The share of a budget, a little at least, unless the settings give it less."""
+def _reduced(tokens: int, share: float) -> int:
+    """The share of a budget; at least `LEAST`, unless the setting is lower."""
     return min(tokens, max(int(tokens * share), LEAST))

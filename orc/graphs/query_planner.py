@@ -1,4 +1,4 @@
-"""What the planner is asked: the form that it fills in, and a prompt within its budget."""
+"""plan_query: the intent of the question and the steps of the turn, by rules or by one model call."""
 
 import asyncio
 import logging
@@ -19,17 +19,17 @@ from core.llm.tokens import BEFORE_THE_REPLY, TokenCounter, message_tokens, tool
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
-from orc.graphs.models import ConversationState, Deps, QueryPlan, RouteChoice
+from orc.graphs.models import ConversationState, Deps
 from orc.graphs.plan_rules import (
+    AvailableSources,
     Decision,
-    Reach,
-    instead,
-    kind_by_keyword,
-    kinds_of,
-    obvious,
+    default_steps,
+    fallback_plan,
+    intent_by_keyword,
+    intents_of,
+    plan_by_rules,
+    plan_from_wording,
     retriever_for,
-    told_by_wording,
-    usual_steps,
 )
 from orc.graphs.utils import available_tools, changes
 from orc.intents import MAX_STEPS, Intent, Step
@@ -38,27 +38,29 @@ from orc.memory.rendering import remembered
 from orc.settings import TurnSettings
 from orc.tools.ports import LISTING, SEARCH, SEARCH_PAGES, WEB_SEARCH
 
+logger = logging.getLogger(__name__)
+
 STEPS: tuple[Step, ...] = get_args(Step)
-SHORTENED = 400
-"""Characters of a message that is told in part, because not even the last two fit as they are."""
-FORMS_KEPT = 32
+MAX_LINE_CHARACTERS = 400
+"""Messages are cut to this length if not even the last two fit in full."""
+CACHED_SCHEMAS = 32
 USER = "user: "
-"""How the user's lines of the transcript begin."""
-
-
+"""The prefix of the user's lines in the transcript."""
 ENOUGH_CONFIDENCE = 0.5
 """A plan with less confidence searches the documents and the web."""
+MAX_ADDED_CHARACTERS = 1000
+"""A rewritten question may be this much longer than the original; a longer text is no question."""
 
 
 class TurnPlan(BaseModel):
     """How one turn of a conversation is answered."""
 
-    # Lenient: what does not fit is refused by code that can say what it was.
+    # Lenient, because code that checks the plan can say what is wrong with it.
     intent: str
     question: str = Field(description="the last question, understandable without the conversation")
     steps: list[str] = Field(
         default=[],
-        description="in order; none: as usual for the kind",
+        description="in order; none: as usual for the intent",
         json_schema_extra={"items": {"type": "string", "enum": list(STEPS)}, "maxItems": MAX_STEPS},
     )
     confidence: float = Field(
@@ -73,23 +75,87 @@ class PlanMessage(QuestionMessage):
     web: bool
 
 
-@lru_cache(maxsize=FORMS_KEPT)
-def form_for(kinds: tuple[str, ...]) -> type[TurnPlan]:
-    """The form with the names of the kinds that there are; the same one every time."""
-    intent = Field(description="the kind of question", json_schema_extra={"enum": list(kinds)})
+async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
+    """Decide and emit the route and the plan. A planner that fails does not fail the turn."""
+    deps = runtime.context
+    name, retriever, plan = await _decide(state, deps)
+    intent = intents_of(deps.policy)[name]
+    route = Route(
+        intent=name,
+        model=deps.models.named(deps.asked_model or intent.model).name,
+        retriever=retriever,
+        max_output_tokens=intent.max_output_tokens,
+    )
+    deps.emit(route)
+    deps.emit(plan)
+    return changes(route=route, plan=plan)
+
+
+async def _decide(state: ConversationState, deps: Deps) -> Decision:
+    if decision := plan_from_wording(state):
+        return decision
+    sources, missing = await _available_sources(state, deps)
+    decision = plan_by_rules(state, sources, deps.policy) or await _plan_by_model(state, sources, deps)
+    if missing is None:
+        return decision
+    why = " ".join(filter(None, (decision.plan.fallback, missing)))
+    return decision._replace(plan=decision.plan.model_copy(update={"fallback": why}))
+
+
+async def _available_sources(state: ConversationState, deps: Deps) -> tuple[AvailableSources, str | None]:
+    """The sources, and why the web is missing if the tools server is down. Named documents exclude others."""
+    if state.blob_names:
+        return AvailableSources(documents=True, web=False), None
+    web, missing = False, None
+    try:
+        web = any(tool.name == WEB_SEARCH for tool in await available_tools(deps))
+    except DependencyDown as exc:
+        if WEB_SEARCH not in deps.tools_off:
+            missing = f"The plan is made without the web: {exc.message}"
+    all_off = deps.tools_off >= {LISTING, SEARCH, SEARCH_PAGES}
+    return AvailableSources(documents=state.has_documents and not all_off, web=web), missing
+
+
+async def _plan_by_model(state: ConversationState, sources: AvailableSources, deps: Deps) -> Decision:
+    if deps.meter.calls_left == 1 and not state.blob_names:
+        return fallback_plan("The only model call left is for the answer.", state, sources, deps.policy)
+    intents, seconds = intents_of(deps.policy), deps.policy.planner_seconds
+    try:
+        prompt, schema = planning_prompt(state, sources, intents, deps), plan_schema(tuple(intents))
+        async with asyncio.timeout(seconds):
+            planned = await deps.models.planner.structured(prompt, schema, meter=deps.meter)
+        return decision_from(planned, state, sources, deps.policy)
+    except TimeoutError:
+        problem = f"The planner took more than {seconds:g} s."
+    except OrcError as exc:
+        problem = exc.message
+    except Exception:
+        # Rules can make the plan as well, so an error in the planner must not cost the turn.
+        logger.exception("planner.failed")
+        problem = "The planner failed unexpectedly."
+    logger.warning("the planner failed; the turn is planned by rules")
+    return fallback_plan(problem, state, sources, deps.policy)
+
+
+@lru_cache(maxsize=CACHED_SCHEMAS)
+def plan_schema(intents: tuple[str, ...]) -> type[TurnPlan]:
+    """The structured output with the names of the intents; cached, so it is always the same class."""
+    intent = Field(description="the intent of the question", json_schema_extra={"enum": list(intents)})
     return create_model("TurnPlan", __base__=TurnPlan, __doc__=TurnPlan.__doc__, intent=(str, intent))
 
 
 def planning_prompt(
-    state: ConversationState, reach: Reach, kinds: Mapping[str, Intent], deps: Deps
+    state: ConversationState, sources: AvailableSources, intents: Mapping[str, Intent], deps: Deps
 ) -> list[BaseMessage]:
-    """The prompt, with its form within `policy.planner_tokens` unless the question alone takes more.
+    """The prompt, within `policy.planner_tokens` including its schema, unless the question alone is longer.
 
-    The newest messages go first; what is remembered gets half of the room at the most.
+    The newest messages have priority; memory gets at most half of the budget.
     """
-    form, counter = form_for(tuple(kinds)), deps.counter
-    instructions = deps.prompts.plan.format(reach=_told(reach), kinds=_listed(kinds), most=MAX_STEPS)
-    room = deps.policy.planner_tokens
+    schema, counter = plan_schema(tuple(intents)), deps.counter
+    instructions = deps.prompts.plan.format(
+        reach=_listed_sources(sources), kinds=_listed_intents(intents), most=MAX_STEPS
+    )
+    budget = deps.policy.planner_tokens
 
     def asked(known: str, said: Sequence[str]) -> list[BaseMessage]:
         transcript = "\n".join(["Conversation so far:", *said, "", ""]) if said else ""
@@ -97,39 +163,39 @@ def planning_prompt(
             content=f"{transcript}Last question: {state.question}",
             question=state.question,
             earlier=tuple(line.removeprefix(USER) for line in said if line.startswith(USER)),
-            documents=reach.documents,
-            web=reach.web,
+            documents=sources.documents,
+            web=sources.web,
         )
         return [SystemMessage(instructions), *memory_message(known), question]
 
     def left(known: str, said: Sequence[str]) -> int:
-        return room - prompt_tokens(asked(known, said), form, counter)
+        return budget - prompt_tokens(asked(known, said), schema, counter)
 
     for_memory = min(deps.policy.memory_tokens, left("", []) // 2)
     known = remembered(state.recalled, for_memory, counter) if for_memory > 0 else ""
-    said = _newest(state.history, left(known, []), counter)
-    while said and left(known, said) < 0:  # text counts differently once it is put together
+    said = _newest_lines(state.history, left(known, []), counter)
+    while said and left(known, said) < 0:  # the sum of the parts can differ from the whole
         said = said[1:]
     return asked(known, said)
 
 
-def prompt_tokens(messages: Sequence[BaseMessage], form: type[TurnPlan], counter: TokenCounter) -> int:
-    """All tokens that a model is given with this form."""
+def prompt_tokens(messages: Sequence[BaseMessage], schema: type[TurnPlan], counter: TokenCounter) -> int:
+    """Tokens of the prompt including its schema."""
     return (
         BEFORE_THE_REPLY
-        + tools_tokens([_definition(form)], counter)
+        + tools_tokens([_definition(schema)], counter)
         + sum(message_tokens(message, counter) for message in messages)
     )
 
 
-@lru_cache(maxsize=FORMS_KEPT)
-def _definition(form: type[TurnPlan]) -> dict[str, Any]:
-    return convert_to_openai_tool(form)
+@lru_cache(maxsize=CACHED_SCHEMAS)
+def _definition(schema: type[TurnPlan]) -> dict[str, Any]:
+    return convert_to_openai_tool(schema)
 
 
-def _newest(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[str]:
-    """The newest messages that fit, oldest first; shortened where not even the last two fit whole."""
-    # One line a message: a line inside it that starts like another speaker's must not count as one.
+def _newest_lines(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[str]:
+    """The newest messages that fit, oldest first; shortened if not even the last two fit in full."""
+    # One line for each message, so that no line inside a message can pose as another speaker.
     lines = [f"{message.role}: {' '.join(message.content.split())}" for message in history]
 
     def size(line: str) -> int:
@@ -142,169 +208,104 @@ def _newest(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) 
 
 
 def _shortened(line: str) -> str:
-    return line if len(line) <= SHORTENED else f"{line[:SHORTENED].rstrip()} …"
+    return line if len(line) <= MAX_LINE_CHARACTERS else f"{line[:MAX_LINE_CHARACTERS].rstrip()} …"
 
 
-def _told(reach: Reach) -> str:
-    places = ["the documents of this conversation"] * reach.documents + ["the web"] * reach.web
-    return " and ".join(places) or "nothing"
+def _listed_sources(sources: AvailableSources) -> str:
+    names = {"the documents of this conversation": sources.documents, "the web": sources.web}
+    return " and ".join(name for name, available in names.items() if available) or "nothing"
 
 
-def _listed(kinds: Mapping[str, Intent]) -> str:
-    return "\n".join(f"- {name}: {' '.join(kind.description.split())}" for name, kind in kinds.items())
+def _listed_intents(intents: Mapping[str, Intent]) -> str:
+    return "\n".join(f"- {name}: {' '.join(intent.description.split())}" for name, intent in intents.items())
 
 
-MOST_ADDED = 1000
-"""Characters that may make a question stand alone; what is longer is something else than a question."""
-
-
-def checked(said: TurnPlan, state: ConversationState, reach: Reach, policy: TurnSettings) -> Decision:
-    """The decision that a filled form stands for; ModelOutputInvalid where it makes no sense."""
-    kinds, configured = kinds_of(policy), kind_by_keyword(state.question, policy)
-    if said.intent not in kinds:
-        raise ModelOutputInvalid("The plan names a kind of question that there is not.")
-    if not 0 <= said.confidence <= 1:
+def decision_from(
+    planned: TurnPlan, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+) -> Decision:
+    """The decision for a model's plan, within the available sources; ModelOutputInvalid for nonsense."""
+    intents, configured = intents_of(policy), intent_by_keyword(state.question, policy)
+    if planned.intent not in intents:
+        raise ModelOutputInvalid("The plan names an unknown intent.")
+    if not 0 <= planned.confidence <= 1:
         raise ModelOutputInvalid("The plan's confidence is not between 0 and 1.")
-    planned = in_order(said.steps)
-    kind = kinds[configured or said.intent]
-    if not said.steps or (configured and kind.retriever is not None):
-        planned = usual_steps(kind, reach)
-    steps, missing = within(reach, planned)
-    query, unusable = standing_alone(said.question, state.question)
-    plan = QueryPlan(
-        query=query,
+    ordered = ordered_steps(planned.steps)
+    intent = intents[configured or planned.intent]
+    if not planned.steps or (configured and intent.retriever is not None):
+        ordered = default_steps(intent, sources)
+    steps, missing = possible_steps(sources, ordered)
+    query, unusable = rewritten_or_asked(planned.question, state.question)
+    plan = Plan(
+        rewritten_query=query,
         steps=["retrieve", "answer"] if state.blob_names else steps,
-        confidence=said.confidence,
+        confidence=planned.confidence,
         decided_by="model",
         fallback=" ".join(filter(None, (missing, unusable))) or None,
     )
-    plan = escalated(plan, reach, ENOUGH_CONFIDENCE)
-    return Decision(configured or said.intent, retriever_for(plan.steps, kind, state, policy), plan)
+    plan = escalated(plan, sources, ENOUGH_CONFIDENCE)
+    return Decision(configured or planned.intent, retriever_for(plan.steps, intent, state, policy), plan)
 
 
-def in_order(steps: Sequence[str]) -> list[Step]:
-    """The steps, each once and the answer last; ModelOutputInvalid for too many, or one that there is not."""
+def ordered_steps(steps: Sequence[str]) -> list[Step]:
+    """Each step once, the answer last; ModelOutputInvalid for too many steps or an unknown one."""
     if len(steps) > MAX_STEPS:
         raise ModelOutputInvalid(f"The plan has more than {MAX_STEPS} steps.")
     if not set(steps) <= set(STEPS):
-        raise ModelOutputInvalid("The plan has a step that there is not.")
-    looks: list[Step] = [step for step in STEPS if step in steps and step != "answer"]
-    looks.sort(key=steps.index)
-    return [*(["both"] if "both" in looks else looks), "answer"]
+        raise ModelOutputInvalid("The plan has an unknown step.")
+    lookups: list[Step] = [step for step in STEPS if step in steps and step != "answer"]
+    lookups.sort(key=steps.index)
+    return [*(["both"] if "both" in lookups else lookups), "answer"]
 
 
-def within(reach: Reach, steps: Sequence[Step]) -> tuple[list[Step], str | None]:
-    """The steps as far as they are possible, and what is missing for the others.
+def possible_steps(sources: AvailableSources, steps: Sequence[Step]) -> tuple[list[Step], str | None]:
+    """The possible steps, and which sources are missing for the others.
 
-    For a web that is not there the documents stand in; nothing stands in for documents.
+    Documents replace a missing web; nothing replaces missing documents.
     """
-    possible = [step for step in (_possible(step, reach) for step in steps) if step is not None]
-    missing = ["documents"] * bool(not reach.documents and {"retrieve", "both"}.intersection(steps))
-    missing += ["the web"] * bool(not reach.web and {"web_search", "both"}.intersection(steps))
-    reason = f"The plan is to look into {' and '.join(missing)}, which this turn does not have."
+    possible = [step for step in (_possible(step, sources) for step in steps) if step is not None]
+    missing = []
+    if not sources.documents and {"retrieve", "both"}.intersection(steps):
+        missing.append("documents")
+    if not sources.web and {"web_search", "both"}.intersection(steps):
+        missing.append("the web")
+    reason = f"The plan uses {' and '.join(missing)}, which this turn does not have."
     return list(dict.fromkeys(possible)), reason if missing else None
 
 
-def standing_alone(rewritten: str, asked: str) -> tuple[str, str | None]:
-    """The rewritten question, or the question as asked and why."""
+def rewritten_or_asked(rewritten: str, asked: str) -> tuple[str, str | None]:
+    """The rewritten question; or the question as asked, and why the rewritten one is unusable."""
     question = cleaned(rewritten)
-    if 0 < len(question) <= min(len(asked) + MOST_ADDED, MAX_QUESTION_CHARACTERS):
+    if 0 < len(question) <= min(len(asked) + MAX_ADDED_CHARACTERS, MAX_QUESTION_CHARACTERS):
         return question, None
     wrong = "much too long" if question else "empty"
     return asked, f"The rewritten question was {wrong}; the question is used as asked."
 
 
-def escalated(plan: QueryPlan, reach: Reach, enough: float) -> QueryPlan:
-    """The plan; looking into all that there is where it is less than `enough` sure."""
-    everything: Step = "both" if all(reach) else "web_search" if reach.web else "retrieve"
-    looks = set(plan.steps)
-    if plan.confidence >= enough or not any(reach) or everything in looks:
+def escalated(plan: Plan, sources: AvailableSources, threshold: float) -> Plan:
+    """The plan; with lookups in all sources if its confidence is below the threshold."""
+    widest: Step = "both" if all(sources) else "web_search" if sources.web else "retrieve"
+    planned = set(plan.steps)
+    if plan.confidence >= threshold or not any(sources) or widest in planned:
         return plan
-    if {"retrieve", "web_search"} <= looks:
+    if {"retrieve", "web_search"} <= planned:
         return plan
-    places = {"both": "documents and the web", "web_search": "the web", "retrieve": "the documents"}
+    searched = {
+        "both": "documents and the web are",
+        "web_search": "the web is",
+        "retrieve": "the documents are",
+    }
     reason = (
-        f"The plan was {plan.confidence:.0%} sure, less than the {enough:.0%} that are asked for: "
-        f"{places[everything]} are looked into."
+        f"The plan's confidence is {plan.confidence:.0%}, below the threshold of {threshold:.0%}: "
+        f"{searched[widest]} searched."
     )
-    return plan.model_copy(update={"steps": [everything, "answer"], "escalation": reason})
+    return plan.model_copy(update={"steps": [widest, "answer"], "escalation": reason})
 
 
-def _possible(step: Step, reach: Reach) -> Step | None:
-    if step == "answer" or (step == "both" and all(reach)):
+def _possible(step: Step, sources: AvailableSources) -> Step | None:
+    if step == "answer" or (step == "both" and all(sources)):
         return step
-    if reach.web and step in ("web_search", "both"):
+    if sources.web and step in ("web_search", "both"):
         return "web_search"
-    if reach.documents:
+    if sources.documents:
         return "retrieve"
     return None
-
-
-logger = logging.getLogger(__name__)
-
-
-async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Decide, and announce the route and the plan. A planner that fails never fails the turn."""
-    deps = runtime.context
-    kind, retriever, plan = await _decide(state, deps)
-    brings = kinds_of(deps.policy)[kind]
-    route = RouteChoice(
-        intent=kind,
-        model=deps.models.named(deps.asked_model or brings.model).name,
-        retriever=retriever,
-        max_output_tokens=brings.max_output_tokens,
-    )
-    deps.emit(Route.model_validate(route.model_dump()))
-    deps.emit(plan_event(plan))
-    return changes(route=route, plan=plan)
-
-
-def plan_event(plan: QueryPlan) -> Plan:
-    """The plan as callers see it, while the turn runs and in its result."""
-    return Plan.model_validate({"rewritten_query": plan.query, **plan.model_dump(exclude={"query"})})
-
-
-async def _decide(state: ConversationState, deps: Deps) -> Decision:
-    if decision := told_by_wording(state):
-        return decision
-    reach, missing = await _reach(state, deps)
-    decision = obvious(state, reach, deps.policy) or await _by_model(state, reach, deps)
-    if missing is None:
-        return decision
-    why = " ".join(filter(None, (decision.plan.fallback, missing)))
-    return decision._replace(plan=decision.plan.model_copy(update={"fallback": why}))
-
-
-async def _reach(state: ConversationState, deps: Deps) -> tuple[Reach, str | None]:
-    """Named documents are all that is read. A web that cannot be asked for now is not there, and why."""
-    if state.blob_names:
-        return Reach(documents=True, web=False), None
-    web, missing = False, None
-    try:
-        web = any(tool.name == WEB_SEARCH for tool in await available_tools(deps))
-    except DependencyDown as exc:
-        if WEB_SEARCH not in deps.tools_off:
-            missing = f"The plan is made without the web: {exc.message}"
-    all_off = deps.tools_off >= {LISTING, SEARCH, SEARCH_PAGES}
-    return Reach(documents=state.has_documents and not all_off, web=web), missing
-
-
-async def _by_model(state: ConversationState, reach: Reach, deps: Deps) -> Decision:
-    if deps.meter.calls_left == 1 and not state.blob_names:
-        return instead("The only model call that is left is for the answer.", state, reach, deps.policy)
-    kinds, seconds = kinds_of(deps.policy), deps.policy.planner_seconds
-    try:
-        prompt, form = planning_prompt(state, reach, kinds, deps), form_for(tuple(kinds))
-        async with asyncio.timeout(seconds):
-            said = await deps.models.planner.structured(prompt, form, meter=deps.meter)
-        return checked(said, state, reach, deps.policy)
-    except TimeoutError:
-        problem = f"The planner took more than {seconds:g} s."
-    except OrcError as exc:
-        problem = exc.message
-    except Exception:
-        # Planning is no more than a choice: rules make it as well, and no fault in it may cost the turn.
-        logger.exception("planner.failed")
-        problem = "The planner failed unexpectedly."
-    logger.warning("a turn is planned by rules, for want of a model's plan")
-    return instead(problem, state, reach, deps.policy)

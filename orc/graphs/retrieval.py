@@ -1,4 +1,8 @@
-"""One call of a tool, shown as it goes: its start, its progress, its end."""
+"""Lookups that code makes before the answer is written, and their fallbacks.
+
+Documents: semantic_search, then search_pages (in reverse order if summaries come first), then the web.
+The web: web_search, then the documents.
+"""
 
 import asyncio
 import logging
@@ -12,10 +16,147 @@ from core.errors import INTERNAL, DependencyDown, OrcError
 from core.mcp_contract import MAX_QUERY_CHARACTERS, StatusLine, TextDelta
 from core.models import Record, Usage
 from orc.events import Reset, Token, Tool
-from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.models import ConversationState, Deps, Lookup, LookupStep, ReasonCode, ToolResult
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
 
 logger = logging.getLogger(__name__)
+
+
+class ResultLimits(Record):
+    """The number of results that each search asks for."""
+
+    passages: int = 8
+    pages: int = 8
+    web_pages: int = 5
+
+
+WIDER = ResultLimits(passages=24, pages=20, web_pages=10)
+"""For the second retrieval, if the first did not suffice."""
+
+
+class RetrievalRequest(Record):
+    """A query and the sources that it searches. `has_documents`: they are the fallback for the web."""
+
+    query: str
+    documents: bool = False
+    web: bool = False
+    has_documents: bool = False
+    summaries_first: bool = False
+    limits: ResultLimits = ResultLimits()
+
+
+class RetrievalOutcome(Record):
+    """The lookups that were made, in order, and the steps that explain them.
+
+    `enough`: a search reached its threshold. `lost`: the tools server does not answer.
+    """
+
+    lookups: list[Lookup] = []
+    steps: list[LookupStep] = []
+    enough: bool = False
+    lost: bool = False
+
+    def __add__(self, other: "RetrievalOutcome") -> "RetrievalOutcome":
+        return RetrievalOutcome(
+            lookups=self.lookups + other.lookups,
+            steps=self.steps + other.steps,
+            enough=self.enough or other.enough,
+            lost=self.lost or other.lost,
+        )
+
+
+def request_from(state: ConversationState, *, may_choose: bool = True) -> RetrievalRequest:
+    """The lookups of the plan. If the retriever is `tools`, the model chooses how documents are searched,
+    unless the turn has no model calls left for that (`may_choose`)."""
+    steps = set(state.plan.steps) if state.plan else set()
+    retriever = state.route.retriever if state.route else "search"
+    model_chooses = may_choose and retriever == "tools" and "both" not in steps
+    return RetrievalRequest(
+        query=state.query[:MAX_QUERY_CHARACTERS],
+        documents=state.has_documents and bool(steps & {"retrieve", "both"}) and not model_chooses,
+        web=bool(steps & {"web_search", "both"}),
+        has_documents=state.has_documents,
+        summaries_first=retriever == "summaries",
+    )
+
+
+async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
+    """Make the lookups with the available tools. Documents and web are searched concurrently."""
+    if request.documents and request.web:
+        documents, web = await asyncio.gather(
+            _search_documents(request, deps, available), _search_web(request, deps, available)
+        )
+        return documents + web
+    if request.documents:
+        outcome = await _search_documents(request, deps, available)
+        if outcome.enough or WEB_SEARCH not in available:
+            return outcome
+        return outcome + await _search_web(request, deps, available)
+    if request.web:
+        outcome = await _search_web(request, deps, available)
+        if outcome.enough or not request.has_documents:
+            return outcome
+        return outcome + await _search_documents(request, deps, available)
+    return RetrievalOutcome()
+
+
+async def _search_documents(
+    request: RetrievalRequest, deps: Deps, available: Collection[str]
+) -> RetrievalOutcome:
+    limits = request.limits
+    searches = [(SEARCH, {"top_k": limits.passages}), (SEARCH_PAGES, {"limit": limits.pages})]
+    outcome = RetrievalOutcome()
+    for name, limit in reversed(searches) if request.summaries_first else searches:
+        outcome += await _search(name, {"query": request.query, **limit}, deps, available)
+        if outcome.lookups and not outcome.lookups[-1].result.error:
+            break
+    return outcome
+
+
+async def _search_web(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
+    arguments = {"query": request.query, "limit": request.limits.web_pages}
+    return await _search(WEB_SEARCH, arguments, deps, available)
+
+
+async def _search(
+    name: str, arguments: dict[str, Any], deps: Deps, available: Collection[str]
+) -> RetrievalOutcome:
+    """One search. An unavailable tool is skipped; a failure is a result too."""
+    if name not in available:
+        return RetrievalOutcome(steps=[LookupStep(tool=name, status="skipped", reason_code="unavailable")])
+    try:
+        result = await call_tool(name, arguments, deps)
+    except OrcError as exc:
+        failed = ToolResult(name=name, error=exc.message)
+        return RetrievalOutcome(
+            lookups=[Lookup(name=name, arguments=arguments, result=failed)],
+            steps=[failed_step(name, exc.message)],
+            lost=isinstance(exc, DependencyDown) and exc.dependency == "mcp_server",
+        )
+    reason, hits = _assess(name, result.content)
+    return RetrievalOutcome(
+        lookups=[Lookup(name=name, arguments=arguments, result=result)],
+        steps=[LookupStep(tool=name, reason_code=reason, hits=hits)],
+        enough=reason == "found",
+    )
+
+
+def failed_step(tool: str, message: str) -> LookupStep:
+    """The step of a call that failed."""
+    return LookupStep(tool=tool, status="failed", reason_code="failed", detail=message)
+
+
+def _assess(name: str, content: dict[str, Any]) -> tuple[ReasonCode, int]:
+    """Whether a search found enough, and how much. The widest search of documents has no threshold."""
+    if name == WEB_SEARCH:
+        hits = len(content.get("results") or [])
+        return ("found" if hits else "nothing_found"), hits
+    hits = len(content.get("passages") or content.get("pages") or [])
+    if not hits:
+        return "nothing_found", 0
+    steps = content.get("steps", [])
+    reached = any(step.get("threshold") is not None and step.get("hits") for step in steps)
+    return ("below_threshold" if steps and not reached else "found"), hits
 
 
 async def call_tool(
@@ -26,7 +167,8 @@ async def call_tool(
     streams: bool = False,
     meta: Mapping[str, Any] | None = None,
 ) -> ToolResult:
-    """Call a tool; its failure is shown and raised. With `streams`, its text becomes tokens."""
+    """Call a tool and emit its events. A failure is emitted and raised. With `streams`, text deltas become
+    tokens."""
     started = time.perf_counter()
     deps.emit(Tool(name=name, status="started"))
 
@@ -54,162 +196,19 @@ async def call_tool(
         ended("failed", message=exc.message, code=exc.code)
         raise
     except Exception as exc:
-        # Of one call among several: the others go on, and their events belong before the turn's end.
+        # One of several calls: the others go on, and their events must precede the end of the turn.
         logger.exception("calling the tool %s failed", name)
         unforeseen = OrcError("The tool failed unexpectedly.", code=INTERNAL)
         ended("failed", message=unforeseen.message, code=unforeseen.code)
         raise unforeseen from exc
     ended("finished")
-    deps.meter.by_tools += _used(content)
+    deps.meter.by_tools += _usage_of(content)
     return ToolResult(name=name, content=content)
 
 
-def _used(content: Mapping[str, Any]) -> Usage:
-    """What a tool says that its models have used."""
+def _usage_of(content: Mapping[str, Any]) -> Usage:
+    """The model usage that a tool reports."""
     try:
         return Usage.model_validate(content["metadata"]["usage"])
     except (KeyError, TypeError, ValidationError):
         return Usage()
-
-
-class Amounts(Record):
-    """How much a look-up asks for."""
-
-    passages: int = 8
-    pages: int = 8
-    web_pages: int = 5
-
-
-WIDER = Amounts(passages=24, pages=20, web_pages=10)
-"""For a second look, after the first one did not suffice."""
-
-
-class Need(Record):
-    """What is to be looked up, and where."""
-
-    query: str
-    documents: bool = False
-    web: bool = False
-    has_documents: bool = False
-    summaries_first: bool = False
-    amounts: Amounts = Amounts()
-
-
-class Call(Record):
-    """One look-up that code made."""
-
-    name: str
-    arguments: dict[str, Any]
-    result: ToolResult
-
-
-class LookedUp(Record):
-    """What was looked up, in order, and why there and not elsewhere.
-
-    `enough`: something reached the threshold of a search. `lost`: the tools server does not answer.
-    """
-
-    calls: list[Call] = []
-    reasons: list[str] = []
-    enough: bool = False
-    lost: bool = False
-
-    def __add__(self, other: "LookedUp") -> "LookedUp":
-        return LookedUp(
-            calls=self.calls + other.calls,
-            reasons=self.reasons + other.reasons,
-            enough=self.enough or other.enough,
-            lost=self.lost or other.lost,
-        )
-
-    @property
-    def results(self) -> list[ToolResult]:
-        return [call.result for call in self.calls]
-
-
-def need_of(state: ConversationState, *, may_choose: bool = True) -> Need:
-    """What the plan has code look up. How documents are looked into, a model may have been left to choose,
-    unless it `may_choose` no more, for want of calls."""
-    steps = set(state.plan.steps) if state.plan else set()
-    retriever = state.route.retriever if state.route else "search"
-    chooses = may_choose and retriever == "tools" and "both" not in steps
-    return Need(
-        query=state.query[:MAX_QUERY_CHARACTERS],
-        documents=state.has_documents and bool(steps & {"retrieve", "both"}) and not chooses,
-        web=bool(steps & {"web_search", "both"}),
-        has_documents=state.has_documents,
-        summaries_first=retriever == "summaries",
-    )
-
-
-async def look_up(need: Need, deps: Deps, there: Collection[str]) -> LookedUp:
-    """Look things up with the tools that are `there`; both places side by side, neither spoils the other."""
-    if need.documents and need.web:
-        documents, web = await asyncio.gather(
-            _in_documents(need, deps, there), _in_the_web(need, deps, there)
-        )
-        return documents + web
-    if need.documents:
-        found = await _in_documents(need, deps, there)
-        if found.enough or WEB_SEARCH not in there:
-            return found
-        return found + _because("So the web was searched.") + await _in_the_web(need, deps, there)
-    if need.web:
-        found = await _in_the_web(need, deps, there)
-        if found.enough or not need.has_documents:
-            return found
-        return found + _because("So the documents were searched.") + await _in_documents(need, deps, there)
-    return LookedUp()
-
-
-async def _in_documents(need: Need, deps: Deps, there: Collection[str]) -> LookedUp:
-    ways = [(SEARCH, {"top_k": need.amounts.passages}), (SEARCH_PAGES, {"limit": need.amounts.pages})]
-    looked = LookedUp()
-    for name, amount in reversed(ways) if need.summaries_first else ways:
-        looked += await _try(name, {"query": need.query, **amount}, deps, there)
-        if looked.calls and not looked.calls[-1].result.error:
-            return looked + _judged(looked.calls[-1].result.content)
-    return looked
-
-
-async def _in_the_web(need: Need, deps: Deps, there: Collection[str]) -> LookedUp:
-    arguments = {"query": need.query, "limit": need.amounts.web_pages}
-    looked = await _try(WEB_SEARCH, arguments, deps, there)
-    if not looked.calls or looked.calls[-1].result.error:
-        return looked
-    if looked.calls[-1].result.content.get("results"):
-        return looked + LookedUp(enough=True)
-    return looked + _because("The web search found nothing.")
-
-
-async def _try(name: str, arguments: dict[str, Any], deps: Deps, there: Collection[str]) -> LookedUp:
-    """One call. A tool that is not there, or was switched off, is not called; a failure is a result too."""
-    if name not in there:
-        return _because(f"{name} is not available.")
-    try:
-        result = await call_tool(name, arguments, deps)
-    except OrcError as exc:
-        failed = ToolResult(name=name, error=exc.message)
-        return LookedUp(
-            calls=[Call(name=name, arguments=arguments, result=failed)],
-            reasons=[f"{name} failed: {exc.message.rstrip('.')}."],
-            lost=isinstance(exc, DependencyDown) and exc.dependency == "mcp_server",
-        )
-    return LookedUp(
-        calls=[Call(name=name, arguments=arguments, result=result)], reasons=[f"Looked up with {name}."]
-    )
-
-
-def _judged(content: dict[str, Any]) -> LookedUp:
-    """Whether a search of documents found enough. Only its last resorts have no threshold to reach."""
-    if not (content.get("passages") or content.get("pages")):
-        return _because("Nothing in the documents fits the question.")
-    steps = content.get("steps", [])
-    reached = any(step.get("threshold") is not None and step.get("hits") for step in steps)
-    if steps and not reached:
-        return _because("What the documents hold stayed below every threshold of the search.")
-    return LookedUp(enough=True)
-
-
-def _because(reason: str) -> LookedUp:
-    return LookedUp(reasons=[reason])

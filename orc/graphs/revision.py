@@ -1,112 +1,102 @@
-"""Second attempts at an answer: the earlier one is withdrawn, and stands again if there is no better one."""
+"""Revisions of an answer: the earlier one is withdrawn, and restored if the revision fails or is worse."""
 
 import asyncio
-import functools
 import logging
-from typing import Any, Protocol
+from typing import Any, Literal
 
-from langgraph.runtime import Runtime
+from langgraph.errors import NodeError
+from langgraph.types import Command
 
 from core.errors import OrcError
 from core.grounding.models import Grounding, Revision
 from core.llm.token_budget import truncate
 from orc.events import Critique, Reset, Token
-from orc.graphs.critic_model import LONGEST_ISSUE
+from orc.graphs.critic_model import MAX_ISSUE_CHARACTERS
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes
 
 logger = logging.getLogger(__name__)
 
 MAX_ISSUES = 12
-SHARE_OF_RETRIEVAL = 4
-"""The withdrawn answer is quoted within this part of what retrieval may take of a prompt."""
-LONGEST_ANSWER = 100_000
-"""Characters, whatever they count in tokens."""
-UNSAID = "The critic did not say what is wrong with it."
+QUOTED_SHARE = 4
+"""The withdrawn answer is quoted within a fourth of the retrieval budget."""
+MAX_QUOTED_CHARACTERS = 100_000
+NO_ISSUE = "The critic did not say what is wrong with it."
 
 
-class Node(Protocol):
-    """A node of the graph."""
-
-    async def __call__(self, state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]: ...
-
-
-def in_attempt(node: Node) -> Node:
-    """The node. In a revision its failure ends the attempt and not the turn, which has an answer; the nodes
-    that follow in that attempt do nothing."""
-
-    @functools.wraps(node)
-    async def attempted(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-        if state.earlier is None:
-            return await node(state, runtime)
-        if state.revision_failure is not None:
-            return {}
-        try:
-            async with asyncio.timeout_at(runtime.context.ends_at):
-                return await node(state, runtime)
-        except OrcError as exc:
-            return changes(revision_failure=exc.message)
-        except TimeoutError:
-            return changes(revision_failure="The turn had no more time for it.")
-        except Exception:
-            logger.exception("revision.failed")
-            return changes(revision_failure="It failed unexpectedly.")
-
-    return attempted
+def revision_deadline(state: ConversationState, deps: Deps) -> asyncio.Timeout:
+    """A timeout for a revision only: a turn that has an answer does not fail for want of a better one."""
+    return asyncio.timeout_at(deps.ends_at if state.earlier else None)
 
 
-def withdraw(state: ConversationState, deps: Deps, verdict: Critique, query: str) -> dict[str, Any]:
-    """Take the answer back and say what the next one has to mend."""
-    assert state.grounding is not None
-    more = verdict.action == "retrieve"
-    answer = state.answer or ""
+async def end_revision(state: ConversationState, error: NodeError) -> Command[Literal["critique"]]:
+    """The error handler of the nodes that make an attempt.
+
+    An error of the first attempt fails the turn. An error of a revision ends the revision, and critique
+    restores the earlier answer.
+    """
+    if not state.earlier:
+        raise error.error
+    if isinstance(error.error, OrcError):
+        failure = error.error.message
+    elif isinstance(error.error, TimeoutError):
+        failure = "The turn had no more time for it."
+    else:
+        logger.error("revision.failed", exc_info=error.error)
+        failure = "It failed unexpectedly."
+    attempt = state.attempt.model_copy(update={"failure": failure})
+    return Command(goto="critique", update=changes(attempt=attempt))
+
+
+def start_revision(state: ConversationState, deps: Deps, judged: Attempt, query: str) -> dict[str, Any]:
+    """Withdraw the answer and open the next attempt, with what it has to correct."""
+    assert judged.verdict is not None
+    more = judged.verdict.action == "retrieve"
     deps.emit(Reset(reason="More is looked up for the answer." if more else "The answer is revised."))
+    quoted = truncate(judged.answer or "", deps.policy.retrieval_tokens // QUOTED_SHARE, deps.counter)
+    issues = [issue[:MAX_ISSUE_CHARACTERS] for issue in judged.verdict.issues[:MAX_ISSUES]]
+    revision = Revision(
+        answer=quoted[:MAX_QUOTED_CHARACTERS], issues=issues or [NO_ISSUE], read_more=more, query=query
+    )
     return changes(
-        earlier=Attempt(
-            answer=answer,
-            citations=state.citations,
-            grounding=state.grounding,
-            sources=state.sources,
-            context_docs=state.context_docs,
-        ),
-        revision=Revision(
-            answer=truncate(answer, deps.policy.retrieval_tokens // SHARE_OF_RETRIEVAL, deps.counter)[
-                :LONGEST_ANSWER
-            ],
-            issues=[issue[:LONGEST_ISSUE] for issue in verdict.issues[:MAX_ISSUES]] or [UNSAID],
-            read_more=more,
-            query=query,
-        ),
-        answer=None,
-        citations=[],
-        grounding=None,
-        context_docs=[] if state.blob_names else state.context_docs,
+        earlier=[*state.earlier, judged],
+        attempt=Attempt(number=judged.number + 1, revision=revision, sources=judged.sources),
+        lookups=[],
+        # A revision is written from what was found, without further calls by the model.
+        tools=[],
     )
 
 
-def put_back(earlier: Attempt, deps: Deps) -> dict[str, Any]:
-    """Show the earlier answer again; whatever was shown of the revision is withdrawn."""
-    deps.emit(Reset(reason="The earlier answer stands."))
+def restore_earlier(state: ConversationState, deps: Deps, why: str) -> dict[str, Any]:
+    """Show the answer of the earlier attempt again, labelled unverified, and withdraw the revision."""
+    failed, earlier = state.attempt, state.earlier[-1]
+    assert earlier.verdict is not None
+    assert earlier.answer is not None
+    deps.emit(Reset(reason="The earlier answer is given."))
     deps.emit(Token(text=earlier.answer))
-    return changes(
-        answer=earlier.answer,
-        citations=earlier.citations,
-        grounding=earlier.grounding,
-        sources=earlier.sources,
-        context_docs=earlier.context_docs,
+    verdict = Critique(
+        grounded=earlier.verdict.grounded,
+        coverage=earlier.verdict.coverage,
+        issues=[*earlier.verdict.issues, why],
+        action="label_unverified",
+        attempt=failed.number,
+        failure=why if failed.failure is not None else None,
     )
+    deps.emit(verdict)
+    restored = {"number": failed.number, "verdict": verdict, "failure": failed.failure}
+    return changes(attempt=earlier.model_copy(update=restored))
 
 
 def is_worse(grounding: Grounding, earlier: Grounding) -> bool:
-    """Whether the code checks find more to say against an answer than against the earlier one."""
-    return _worth(grounding) < _worth(earlier)
+    """Whether the code checks have more objections to an answer than to the earlier one."""
+    return _score(grounding) < _score(earlier)
 
 
-def passes(grounding: Grounding) -> bool:
-    """Whether the code checks accept an answer: all of it is borne out, or it says that nothing was found."""
+def passes_checks(grounding: Grounding) -> bool:
+    """Whether the code checks accept an answer: all of it is supported, or it says that nothing was found."""
     return grounding.grounded or grounding.not_found
 
 
-def _worth(grounding: Grounding) -> tuple[bool, float, int, int]:
+def _score(grounding: Grounding) -> tuple[bool, float, int, int]:
     unverified = grounding.citations - grounding.verified
-    return passes(grounding), grounding.coverage, -unverified, -len(grounding.contradicted)
+    return passes_checks(grounding), grounding.coverage, -unverified, -len(grounding.contradicted)

@@ -1,4 +1,4 @@
-"""What tools quoted during a turn, numbered through: the only sources that an answer can cite."""
+"""Numbered sources: the quotes in tool results, which alone an answer can cite."""
 
 import asyncio
 import hashlib
@@ -6,24 +6,24 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from core.grounding.sources import Source, fence, visible_name
+from core.grounding.sources import Source, visible_name
 
 PageText = Callable[[str, int], Awaitable[str]]
-"""The whole text of a page, by document id and number; empty where there is none any more."""
+"""The full text of a page, by document id and number; empty if the page no longer exists."""
 
 QUOTING = ("passages", "pages", "results")
-"""The lists of a tool's result whose items may quote a page: `text` from character `start` on.
+"""The lists of a tool result whose items may quote a page: `text`, from character `start`.
 
-Items of `results` have a `url`: `text` is what a search engine quotes of that page of the web.
+Items of `results` have a `url`; their `text` is what a search engine quotes of that web page.
 """
 
 _NUMBERED = re.compile(r"S[0-9]+")
 
 
-class Findings:
-    """Collects quoted passages. The same stretch of a page keeps its number, whichever tool found it.
+class SourceRegistry:
+    """Numbers quoted passages. The same span of a page keeps its number, whichever tool found it.
 
-    `known` are the sources of an earlier attempt, under their numbers.
+    `known` are sources that have numbers already.
     """
 
     def __init__(self, page_text: PageText, known: Sequence[Source] = ()) -> None:
@@ -33,18 +33,18 @@ class Findings:
 
     @property
     def sources(self) -> list[Source]:
-        """All that can be cited, by number; there may be gaps."""
+        """All sources by number; there may be gaps."""
         return sorted(self._sources.values(), key=lambda source: source.number)
 
-    async def take(self, content: dict[str, Any]) -> dict[str, Any]:
-        """A result with the numbers of sources in place of quoted texts."""
+    async def add(self, content: dict[str, Any]) -> dict[str, Any]:
+        """The result with source numbers in place of the quoted texts."""
         quoting = {name: content[name] for name in QUOTING if isinstance(content.get(name), list)}
         texts = await self._texts_of([item for items in quoting.values() for item in items])
         numbered = {name: [self._numbered(item, texts) for item in items] for name, items in quoting.items()}
         return content | numbered
 
     def of(self, content: dict[str, Any]) -> list[Source]:
-        """The sources that a numbered result speaks of, in its order."""
+        """The sources that a numbered result refers to, in its order."""
         lists = [content[name] for name in QUOTING if isinstance(content.get(name), list)]
         named = [str(item.get("source")) for items in lists for item in items if isinstance(item, dict)]
         numbers = [int(name[1:]) for name in dict.fromkeys(named) if _NUMBERED.fullmatch(name)]
@@ -57,11 +57,11 @@ class Findings:
         return self._sources[number]
 
     def keep(self, numbers: Collection[int]) -> None:
-        """Forget all other sources: what a model is not shown it cannot cite."""
+        """Forget all other sources, so that an answer cannot cite them."""
         self._sources = {number: self._sources[number] for number in self._sources if number in numbers}
 
     async def _texts_of(self, items: Sequence[Any]) -> dict[tuple[str, int], str]:
-        """The whole text of each page that these quote, all read side by side."""
+        """The full text of each page that the items quote, read concurrently."""
         known = {(source.document_id, source.page): source.page_text for source in self._sources.values()}
         wanted = dict.fromkeys(_page_of(item) for item in items if _quotes_a_page(item))
         new = [page for page in wanted if page not in known]
@@ -78,17 +78,15 @@ class Findings:
         return {"source": f"S{source.number}", **rest}
 
     def _numbered_web_page(self, item: dict[str, Any]) -> dict[str, Any]:
-        """The title goes into the fence with the text: both are somebody else's words."""
+        """The title goes into the fence with the text: both are untrusted."""
         source = self._add(_web_page(item))
         return {"source": f"S{source.number}", "url": source.url}
 
     def _known(self, found: Source) -> Source | None:
-        return next(
-            (source for source in self._sources.values() if _stretch(source) == _stretch(found)), None
-        )
+        return next((source for source in self._sources.values() if _span(source) == _span(found)), None)
 
     def _add(self, found: Source) -> Source:
-        """The source under its number, which is a new one for a new stretch."""
+        """The source with its number, a new one for a new span."""
         if known := self._known(found):
             return known
         self._last += 1
@@ -96,12 +94,12 @@ class Findings:
         return self._sources[self._last]
 
 
-def _stretch(source: Source) -> tuple[str, int, int, str]:
+def _span(source: Source) -> tuple[str, int, int, str]:
     return source.document_id, source.page, source.start, source.text
 
 
 def _quotes_a_page(item: Any) -> bool:
-    """Whether it quotes a document's page, not one of the web."""
+    """Whether the item quotes a page of a document, not a web page."""
     return isinstance(item, dict) and bool(item.get("text")) and "document_id" in item
 
 
@@ -110,7 +108,7 @@ def _page_of(item: dict[str, Any]) -> tuple[str, int]:
 
 
 def _passage(item: dict[str, Any], page_text: str) -> Source:
-    """A stretch of a document's page as a source, yet without a number."""
+    """A span of a document page as a source, without a number yet."""
     document_id, page = _page_of(item)
     return Source(
         number=0,
@@ -124,7 +122,7 @@ def _passage(item: dict[str, Any], page_text: str) -> Source:
 
 
 def _web_page(item: dict[str, Any]) -> Source:
-    """A page of the web as a source, yet without a number; its text is all that is known of it."""
+    """A web page as a source, without a number yet; only its quoted text is known."""
     url, text = str(item["url"]), str(item["text"])
     page = Source(
         number=0,
@@ -139,13 +137,8 @@ def _web_page(item: dict[str, Any]) -> Source:
     return page.model_copy(update={"blob_name": visible_name(str(item.get("title", ""))) or page.host})
 
 
-def as_material(json_text: str, sources: Sequence[Source]) -> str:
-    """A tool's result for a model: the result itself, and after it the sources that it speaks of."""
-    return f"{json_text}\n{fence(sources)}" if sources else json_text
-
-
 class PageTexts:
-    """A PageText that keeps what `read` gave; what it could not give is asked for again."""
+    """A PageText that caches each page of a turn; a failed read is not cached."""
 
     def __init__(self, read: PageText) -> None:
         self._read = read

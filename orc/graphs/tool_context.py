@@ -1,4 +1,4 @@
-"""Makes a tool's result fit: the best of its lists stays, then the beginnings of what is long."""
+"""Results of tools in the prompt: sources numbered and fenced, no identifiers, within a token budget."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -8,42 +8,237 @@ from core.errors import OrcError
 from core.grounding.sources import Source, fence
 from core.llm.token_budget import longest_fitting
 from core.models import RetrievalStep
-from orc.graphs.models import Deps, ToolResult
-from orc.graphs.sources import QUOTING, Findings, as_material
+from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
+from orc.graphs.sources import QUOTING, SourceRegistry
 from orc.tools.schemas import Handles
+
+FRAME_TOKENS = 16
+"""Upper bound for what surrounds a result in the prompt: the name of its tool and the message frame."""
+EVICTED = {"note": "made room for later results"}
+TOO_LONG = {"note": "What this call gave is too long to be shown."}
+MAX_ERROR_CHARACTERS = 500
+MIN_SOURCE_CHARACTERS = 200
+"""A source is not shortened below this."""
+MIN_TEXT_CHARACTERS = 80
+"""A text is halved until it is this short."""
 
 Content = dict[str, Any]
 Size = Callable[[Content], int]
-"""How many tokens a result takes in a prompt, the sources that it speaks of included."""
+"""The tokens that a result takes in a prompt, including the sources that it refers to."""
 
-SHORTEST = 80
-"""A text is cut in two until it has so many characters."""
+
+class ToolContext:
+    """The results of a turn's tools, in order, as the model reads them.
+
+    `results`, `sources` and `handles` reopen a context from the state. `previous` are sources of an earlier
+    attempt that results may show again. A source is shown once, with the first result that refers to it; only
+    shown and previous sources can be cited.
+    """
+
+    def __init__(
+        self,
+        deps: Deps,
+        *,
+        results: Sequence[ToolResult] = (),
+        sources: Sequence[Source] = (),
+        handles: Sequence[str] = (),
+        previous: Sequence[Source] = (),
+    ) -> None:
+        self.handles = Handles(handles)
+        self.results = list(results)
+        self.steps: list[RetrievalStep] = []
+        self.left_out = 0
+        self._registry = SourceRegistry(deps.page_text, [*sources, *previous])
+        self._previous = list(previous)
+        self._counter = deps.counter
+        self._budget = deps.policy.retrieval_tokens
+        self._counts: dict[tuple[int, int], int] = {}
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sources that an answer can cite."""
+        return self._registry.sources
+
+    @property
+    def shown(self) -> list[Source]:
+        """The sources that the results refer to."""
+        shown = [source for result in self.results for source in self._registry.of(result.content)]
+        return list({source.number: source for source in shown}.values())
+
+    @property
+    def previous_tokens(self) -> int:
+        """Tokens of the sources of the earlier attempt."""
+        return sum(map(self._fence_tokens, self._previous))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all results in a prompt."""
+        return sum(map(self._cost, self.results))
+
+    async def add(self, results: Sequence[ToolResult], tokens: int) -> None:
+        """Add results, best parts first, as much as fits into the tokens for all of them together."""
+        for place, result in enumerate(results):
+            numbered = await self._number(result, max(tokens, 0) // (len(results) - place))
+            tokens -= self._cost(numbered)
+            self.results.append(numbered)
+        self._forget_unshown()
+
+    def evict_oldest(self, tokens: int, *, dropped: int = 0) -> None:
+        """Replace the oldest results by a note while all results take more than the tokens.
+
+        The first `dropped` results are no longer in the prompt and are always replaced.
+        """
+        note = self._cost(ToolResult(name="", content=EVICTED))
+        left = tokens - note * (len(self.results) - dropped)
+        for place in reversed(range(len(self.results))):
+            result = self.results[place]
+            left -= max(self._cost(result) - note, 0)
+            if (left < 0 or place < dropped) and not result.error:
+                self.results[place] = result.model_copy(update={"content": EVICTED})
+        self._forget_unshown()
+
+    def keep_previous(self, tokens: int) -> None:
+        """Keep the first previous sources that fit and that no longer source contains; forget the others."""
+        shown, kept = self.shown, list[Source]()
+        for source in self._previous:
+            if source in shown or any(_contains(other, source) for other in shown):
+                continue
+            tokens -= self._fence_tokens(source)
+            if tokens < 0:
+                break
+            kept.append(source)
+        self._previous = kept
+        self._forget_unshown()
+
+    def rendered(self) -> list[ToolResult]:
+        """The results with the text that a model reads, each with the sources not shown before it."""
+        seen: set[int] = set()
+        rendered: list[ToolResult] = []
+        for result in self.results:
+            new = [source for source in self._registry.of(result.content) if source.number not in seen]
+            seen.update(source.number for source in new)
+            rendered.append(result.model_copy(update={"rendered": with_sources(_as_json(result), new)}))
+        return rendered
+
+    def state_update(self, state: ConversationState) -> dict[str, Any]:
+        """The fields of the state that come from the results."""
+        left_out = LookupStep(tool="", reason_code="left_out", hits=self.left_out, tokens=self._budget)
+        return {
+            "tool_results": self.rendered(),
+            "handles": self.handles.documents,
+            "attempt": state.attempt.model_copy(update={"sources": self.sources}),
+            "retrieval_mode": "rag" if self.sources else "none",
+            "retrieval_steps": [*state.retrieval_steps, *self.steps],
+            "lookup_steps": [*state.lookup_steps, left_out] if self.left_out else state.lookup_steps,
+        }
+
+    async def _number(self, result: ToolResult, tokens: int) -> ToolResult:
+        """The result with numbered sources and handles, within the tokens."""
+        if result.error:
+            return result.model_copy(update={"error": result.error[:MAX_ERROR_CHARACTERS]})
+        try:
+            numbered = await self._registry.add(_without_searched(result.content))
+        except OrcError as exc:
+            return ToolResult(name=result.name, error=exc.message)
+        self.steps += [RetrievalStep.model_validate(step) for step in result.content.get("steps", [])]
+        return result.model_copy(update={"content": self._shrink(self.handles.hide(numbered), tokens)})
+
+    def _shrink(self, content: Content, tokens: int) -> Content:
+        content, left_out = shrink_lists(content, tokens, self._size)
+        self.left_out += left_out
+        if self._size(content) > tokens:
+            # Quotes are worth more than the text about them.
+            content = shrink_texts(content, tokens // 2, self._own_size)
+        for source in self._registry.of(content):
+            self._shorten(source, tokens - self._size(content))
+        content = shrink_texts(content, tokens, self._size)
+        return content if self._size(content) <= tokens else TOO_LONG
+
+    def _shorten(self, source: Source, room: int) -> None:
+        """Cut the end of a source while `room` is negative, which is the number of tokens in excess."""
+        while room < 0 and len(source.text) > MIN_SOURCE_CHARACTERS:
+            before = self._fence_tokens(source)
+            share = max(0.0, 0.95 * (before + room) / before)
+            length = max(int(len(source.text) * share), MIN_SOURCE_CHARACTERS)
+            source = self._registry.shorten(source.number, length)
+            room += before - self._fence_tokens(source)
+
+    def _cost(self, result: ToolResult) -> int:
+        if result.error:
+            return self._counter.count(_as_json(result)) + FRAME_TOKENS
+        return self._size(result.content)
+
+    def _size(self, content: Content) -> int:
+        return self._own_size(content) + sum(map(self._fence_tokens, self._registry.of(content)))
+
+    def _own_size(self, content: Content) -> int:
+        return self._counter.count(json.dumps(content, ensure_ascii=False)) + FRAME_TOKENS
+
+    def _fence_tokens(self, source: Source) -> int:
+        """Tokens of a fenced source and the line end before it, counted once."""
+        key = (source.number, len(source.text))
+        if key not in self._counts:
+            self._counts[key] = self._counter.count(f"\n{fence([source])}")
+        return self._counts[key]
+
+    def _forget_unshown(self) -> None:
+        self._registry.keep({source.number for source in [*self.shown, *self._previous]})
+
+
+def with_sources(json_text: str, sources: Sequence[Source]) -> str:
+    """A tool's result, followed by the sources that it refers to."""
+    return f"{json_text}\n{fence(sources)}" if sources else json_text
+
+
+def _as_json(result: ToolResult) -> str:
+    return json.dumps({"error": result.error} if result.error else result.content, ensure_ascii=False)
+
+
+def _without_searched(content: Content) -> Content:
+    """The result of a search without the documents that were searched: only the others are worth a note."""
+    documents = content.get("documents")
+    if not isinstance(documents, list) or "steps" not in content:
+        return content
+    others = [document for document in documents if not document.get("searched")]
+    rest = {name: value for name, value in content.items() if name != "documents"}
+    return {**rest, "documents": others} if others else rest
+
+
+def _contains(longer: Source, shorter: Source) -> bool:
+    """Whether a source includes all text of another source of the same page."""
+    return (
+        longer.number != shorter.number
+        and (longer.document_id, longer.page) == (shorter.document_id, shorter.page)
+        and longer.start <= shorter.start
+        and longer.start + len(longer.text) >= shorter.start + len(shorter.text)
+        and shorter.text in longer.text
+    )
 
 
 class Shrunk(NamedTuple):
-    """A result that fits, and how many items of its lists it had to leave out."""
+    """A result that fits, and the number of list items that were omitted."""
 
     content: Content
     left_out: int
 
 
 def shrink_lists(content: Content, tokens: int, size: Size) -> Shrunk:
-    """As many of the first items of each list as fit; of one that quotes, at least the first.
+    """Keep as many of the first items of each list as fit; of a list that quotes pages, at least the first.
 
-    What quotes pages stays longest: lists are shortened from the others on.
+    Lists that quote pages are shortened last.
     """
     left_out = 0
-    for name in sorted((name for name in content if isinstance(content[name], list)), key=_worth):
+    for name in sorted((name for name in content if isinstance(content[name], list)), key=_priority):
         if size(content) <= tokens:
             break
-        kept = _beginning(content, name, tokens, size)
+        kept = _first_fitting(content, name, tokens, size)
         left_out += len(content[name]) - len(kept)
         content = {**content, name: kept}
     return Shrunk(content, left_out)
 
 
 def shrink_texts(content: Content, tokens: int, size: Size) -> Content:
-    """The content with its longest texts and lists cut in two, again and again, until it fits or is short."""
+    """Halve the longest text or list of the content until it fits or nothing long is left."""
     while size(content) > tokens:
         longest = max(_cuttable(content), key=lambda part: part.length, default=None)
         if longest is None:
@@ -57,12 +252,12 @@ class _Part(NamedTuple):
     length: int
 
 
-def _worth(name: str) -> int:
+def _priority(name: str) -> int:
     return len(QUOTING) - QUOTING.index(name) if name in QUOTING else 0
 
 
-def _beginning(content: Content, name: str, tokens: int, size: Size) -> list[Any]:
-    """The first items of one list that fit."""
+def _first_fitting(content: Content, name: str, tokens: int, size: Size) -> list[Any]:
+    """The first items of a list that fit."""
     items: list[Any] = content[name]
     count = longest_fitting(
         items,
@@ -73,7 +268,7 @@ def _beginning(content: Content, name: str, tokens: int, size: Size) -> list[Any
 
 
 def _cuttable(part: Any, path: tuple[str | int, ...] = ()) -> Iterator[_Part]:
-    if isinstance(part, str) and len(part) > SHORTEST:
+    if isinstance(part, str) and len(part) > MIN_TEXT_CHARACTERS:
         yield _Part(path, len(part))
     elif isinstance(part, dict):
         for name, value in part.items():
@@ -92,172 +287,3 @@ def _cut(part: Any, path: tuple[str | int, ...]) -> Any:
     if isinstance(part, dict):
         return {**part, step: _cut(part[step], tuple(rest))}
     return [_cut(item, tuple(rest)) if place == step else item for place, item in enumerate(part)]
-
-
-AROUND_A_RESULT = 16
-"""Tokens, amply, of what stands around a result: its tool's name, brackets, the frame of its message."""
-SQUEEZED_OUT = {"note": "made room for later results"}
-TOO_LONG = {"note": "What this call gave is too long to be shown."}
-LONGEST_ERROR = 500
-SHORTEST_SOURCE = 200
-"""Characters: less of a source tells nothing."""
-
-
-class Material:
-    """Every result of a turn's tools, in order. `known` are sources of an earlier attempt at the answer.
-
-    A source is told once, with the first result that speaks of it; only what is told can be cited.
-    """
-
-    def __init__(self, deps: Deps, known: Sequence[Source] = ()) -> None:
-        self.handles = Handles()
-        self.results: list[ToolResult] = []
-        self.steps: list[RetrievalStep] = []
-        self.left_out = 0
-        self._findings = Findings(deps.page_text, known)
-        self._known = list(known)
-        self._counter = deps.counter
-        self._counts: dict[tuple[int, int], int] = {}
-
-    @property
-    def sources(self) -> list[Source]:
-        """What an answer can cite."""
-        return self._findings.sources
-
-    @property
-    def told(self) -> list[Source]:
-        """Those of them that the results speak of."""
-        told = [source for result in self.results for source in self._findings.of(result.content)]
-        return list({source.number: source for source in told}.values())
-
-    @property
-    def carried_tokens(self) -> int:
-        """What the sources of the earlier attempt take in a prompt."""
-        return sum(map(self._fenced, self._known))
-
-    @property
-    def tokens(self) -> int:
-        """What all results take in a prompt."""
-        return sum(map(self._cost, self.results))
-
-    async def add(self, results: Sequence[ToolResult], tokens: int) -> None:
-        """Take results in, best parts first, as much as fits into so many tokens for all of them together."""
-        for place, result in enumerate(results):
-            shown = await self._shown(result, max(tokens, 0) // (len(results) - place))
-            tokens -= self._cost(shown)
-            self.results.append(shown)
-        self._forget_what_is_not_told()
-
-    def squeeze(self, tokens: int, *, gone: int = 0) -> None:
-        """Let the oldest results go, as far as all of them take more than so many tokens.
-
-        The first `gone` ones are no longer in the prompt, and let go in any case.
-        """
-        note = self._cost(ToolResult(name="", content=SQUEEZED_OUT))
-        left = tokens - note * (len(self.results) - gone)
-        for place in reversed(range(len(self.results))):
-            result = self.results[place]
-            left -= max(self._cost(result) - note, 0)
-            if (left < 0 or place < gone) and not result.error:
-                self.results[place] = result.model_copy(update={"content": SQUEEZED_OUT})
-        self._forget_what_is_not_told()
-
-    def carry_over(self, tokens: int) -> None:
-        """Of the earlier attempt's sources, keep the first ones that fit and that no longer one holds."""
-        told, kept = self.told, list[Source]()
-        for source in self._known:
-            if source in told or any(_holds(other, source) for other in told):
-                continue
-            tokens -= self._fenced(source)
-            if tokens < 0:
-                break
-            kept.append(source)
-        self._known = kept
-        self._forget_what_is_not_told()
-
-    def as_read(self) -> list[ToolResult]:
-        """The results with what a model reads of them, each with the sources that none before it told."""
-        told: set[int] = set()
-        read: list[ToolResult] = []
-        for result in self.results:
-            fresh = [source for source in self._findings.of(result.content) if source.number not in told]
-            told.update(source.number for source in fresh)
-            read.append(result.model_copy(update={"material": as_material(_as_json(result), fresh)}))
-        return read
-
-    async def _shown(self, result: ToolResult, tokens: int) -> ToolResult:
-        """A result as the model sees it, no longer than so many tokens."""
-        if result.error:
-            return result.model_copy(update={"error": result.error[:LONGEST_ERROR]})
-        try:
-            numbered = await self._findings.take(_without_searched(result.content))
-        except OrcError as exc:
-            return ToolResult(name=result.name, error=exc.message)
-        self.steps += [RetrievalStep.model_validate(step) for step in result.content.get("steps", [])]
-        return result.model_copy(update={"content": self._fitted(self.handles.hide(numbered), tokens)})
-
-    def _fitted(self, content: dict[str, Any], tokens: int) -> dict[str, Any]:
-        content, left_out = shrink_lists(content, tokens, self._size)
-        self.left_out += left_out
-        if self._size(content) > tokens:
-            # What is quoted says more than what is told about it.
-            content = shrink_texts(content, tokens // 2, self._told_size)
-        for source in self._findings.of(content):
-            self._shorten(source, tokens - self._size(content))
-        content = shrink_texts(content, tokens, self._size)
-        return content if self._size(content) <= tokens else TOO_LONG
-
-    def _shorten(self, source: Source, room: int) -> None:
-        """Keep what fits of a source, where `room` is below zero by what it has too much."""
-        while room < 0 and len(source.text) > SHORTEST_SOURCE:
-            had = self._fenced(source)
-            share = max(0.0, 0.95 * (had + room) / had)
-            kept = max(int(len(source.text) * share), SHORTEST_SOURCE)
-            source = self._findings.shorten(source.number, kept)
-            room += had - self._fenced(source)
-
-    def _cost(self, result: ToolResult) -> int:
-        if result.error:
-            return self._counter.count(_as_json(result)) + AROUND_A_RESULT
-        return self._size(result.content)
-
-    def _size(self, content: dict[str, Any]) -> int:
-        return self._told_size(content) + sum(map(self._fenced, self._findings.of(content)))
-
-    def _told_size(self, content: dict[str, Any]) -> int:
-        return self._counter.count(json.dumps(content, ensure_ascii=False)) + AROUND_A_RESULT
-
-    def _fenced(self, source: Source) -> int:
-        """Tokens of a source and the line end before it, counted once: counting takes its time."""
-        key = (source.number, len(source.text))
-        if key not in self._counts:
-            self._counts[key] = self._counter.count(f"\n{fence([source])}")
-        return self._counts[key]
-
-    def _forget_what_is_not_told(self) -> None:
-        self._findings.keep({source.number for source in [*self.told, *self._known]})
-
-
-def _as_json(result: ToolResult) -> str:
-    return json.dumps({"error": result.error} if result.error else result.content, ensure_ascii=False)
-
-
-def _without_searched(content: dict[str, Any]) -> dict[str, Any]:
-    """A search's result without the documents that it looked into: the others are what a reader must know."""
-    documents = content.get("documents")
-    if not isinstance(documents, list) or "steps" not in content:
-        return content
-    others = [document for document in documents if not document.get("searched")]
-    rest = {name: value for name, value in content.items() if name != "documents"}
-    return {**rest, "documents": others} if others else rest
-
-
-def _holds(longer: Source, shorter: Source) -> bool:
-    """Whether a source has all that another one of the same page has."""
-    return (
-        longer.number != shorter.number
-        and (longer.document_id, longer.page) == (shorter.document_id, shorter.page)
-        and longer.start <= shorter.start
-        and longer.start + len(longer.text) >= shorter.start + len(shorter.text)
-        and shorter.text in longer.text
-    )

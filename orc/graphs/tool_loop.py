@@ -1,192 +1,146 @@
-"""The loop of a model and its tools: calls until it answers, in a prompt that stays within bounds."""
+"""The loop of a model and its tools: calls until it answers, in a prompt of bounded size."""
 
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
-from langchain_core.messages.tool import tool_call
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from core.errors import OrcError
-from core.llm.errors import ReplyCut
-from core.llm.tokens import measure_sections, message_tokens
 from orc.events import Reset
-from orc.graphs.answer_stream import Speech, checked
-from orc.graphs.models import ConversationState, Deps, ToolResult
-from orc.graphs.prompts import conversation_prompt
-from orc.graphs.retrieval import Call, LookedUp, call_tool
-from orc.graphs.tool_context import Material
+from orc.graphs.answer_stream import AnswerStream, answer_fields
+from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
+from orc.graphs.prompts import conversation_prompt, lookup_round, round_messages, round_tokens
+from orc.graphs.retrieval import call_tool
+from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
-from orc.tools.ports import WEB_SEARCH, ToolSchema
-from orc.tools.schemas import function_definitions
 
-CALLS_AT_ONCE = 8
-TOO_MANY = f"Only the first {CALLS_AT_ONCE} calls of a reply are made."
-MALFORMED = "The arguments were not valid JSON."
-MALFORMED_TOKENS = 20
-NOTHING = "Nothing was looked up, though it was planned."
+MAX_CONCURRENT_CALLS = 8
+TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."
 
 
-async def answer_with_tools(
-    state: ConversationState, deps: Deps, tools: Sequence[ToolSchema], looked: LookedUp
-) -> dict[str, Any]:
-    """Let the model answer from what was looked up, or look further; without an answer after so many rounds
-    the state has what was found. The last call that the turn may make is not for looking further."""
-    choice = function_definitions(_within_plan(tools, state, looked))
-    talk = _Talk(state, deps, can_look=bool(choice))
-    await talk.open_with(looked.calls)
-    allowed = {tool["function"]["name"] for tool in choice}
+async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, Any]:
+    """Let the model answer or call tools. If the rounds run out, the update has results and no answer.
+
+    The last model call of the turn is for an answer without tools.
+    """
+    conversation = ToolConversation(state, deps)
     for _ in range(deps.policy.max_tool_rounds):
         if deps.meter.calls_left <= 1:
             break
-        (reply, speech), sizes = await asyncio.gather(
-            _ask_model(talk, choice, state, deps),
-            measure_sections(talk.messages(), state.question, deps.counter, choice),
-        )
+        reply, stream = await _ask_model(conversation, state, deps)
         if not reply.tool_calls and not reply.invalid_tool_calls:
-            said = checked(speech, talk.material.results, state)
-            return changes(answer=speech.text, context_budget=sizes, **said, **talk.kept(looked))
-        if speech.text:
+            return conversation.state_update(answer_fields(stream, conversation.context.results, state))
+        if stream.text:
             deps.emit(Reset(reason="The model went on to use tools."))
-        calls = (_run(call, allowed, talk.material, deps) for call in reply.tool_calls[:CALLS_AT_ONCE])
-        too_many = [
-            ToolResult(name=call["name"], error=TOO_MANY) for call in reply.tool_calls[CALLS_AT_ONCE:]
-        ]
-        await talk.take(reply, [*await asyncio.gather(*calls), *too_many])
-    return changes(**talk.kept(looked))
+        results = await _run_calls(reply.tool_calls, conversation.context, state, deps)
+        await conversation.add_round(reply, results)
+    return conversation.state_update({})
 
 
-def _within_plan(tools: Sequence[ToolSchema], state: ConversationState, looked: LookedUp) -> list[ToolSchema]:
-    """Those for documents where there are some. The web's where the plan, or too little in the documents, has
-    led there: a model that reads documents could tell a search engine what they hold."""
-    searched = any(call.name == WEB_SEARCH for call in looked.calls)
-    to_the_web = searched or (state.plan is not None and state.plan.names_web)
-    return [tool for tool in tools if (to_the_web if tool.name == WEB_SEARCH else state.has_documents)]
+class ToolConversation:
+    """The prompt of the tool loop: the question and the rounds of calls since.
 
+    If it exceeds the token budget, results of the oldest rounds are dropped first; if the calls alone take
+    half of the budget, whole rounds are dropped. `_dropped` counts their results.
+    """
 
-def kept(material: Material, reasons: Sequence[str], state: ConversationState, deps: Deps) -> dict[str, Any]:
-    """What the state keeps of what tools gave."""
-    names = [result.name for result in material.results]
-    tokens = deps.policy.retrieval_tokens
-    cut = [f"{material.left_out} of the results did not fit into {tokens} tokens."] * bool(material.left_out)
-    update: dict[str, Any] = {
-        "tool_results": material.as_read(),
-        "sources": material.sources,
-        "last_mcp_tool_used": names[-1] if names else state.last_mcp_tool_used,
-        "retrieval_mode": "rag" if material.sources else "none",
-        "retrieval_steps": material.steps,
-    }
-    if reason := " ".join([*reasons, *cut]):
-        update["retrieval_reason"] = reason
-    return update
-
-
-class _Talk:
-    """The question and the rounds of calls since. What older rounds gave makes room for newer ones; where
-    the calls alone take up half of the room, the oldest rounds go altogether: `_gone` results with them."""
-
-    def __init__(self, state: ConversationState, deps: Deps, *, can_look: bool) -> None:
-        system = deps.prompts.use_tools if can_look else deps.prompts.converse
-        self.material = Material(deps)
-        self._opening = conversation_prompt(system, state.question, state, deps)
-        self._rounds: list[AIMessage] = []
-        self._gone = 0
-        self._looked_up = 0
+    def __init__(self, state: ConversationState, deps: Deps) -> None:
+        self.context = ToolContext(
+            deps, results=state.tool_results, sources=state.attempt.sources, handles=state.handles
+        )
+        self._opening = conversation_prompt(deps.prompts.use_tools, state.question, state, deps)
+        self._rounds = [lookup_round(state.lookups)] if state.lookups else []
+        self._dropped = 0
         self._state = state
         self._deps = deps
 
-    async def open_with(self, calls: Sequence[Call]) -> None:
-        """Begin with what code has looked up, as if the model had asked for it."""
-        if calls:
-            asked = [
-                tool_call(name=call.name, args=call.arguments, id=f"look_up_{number}")
-                for number, call in enumerate(calls, 1)
-            ]
-            await self.take(AIMessage("", tool_calls=asked), [call.result for call in calls])
-        self._looked_up = len(calls)
-
-    async def take(self, reply: AIMessage, results: Sequence[ToolResult]) -> None:
-        """Go on by a round: calls, and for each what it gave."""
+    async def add_round(self, reply: AIMessage, results: Sequence[ToolResult]) -> None:
+        """Add the calls of a reply and the result of each."""
         self._rounds.append(reply)
-        room = self._deps.policy.retrieval_tokens
-        while len(self._rounds) > 1 and sum(map(self._around, self._rounds)) > room // 2:
-            self._gone += len(self._rounds.pop(0).tool_calls)
-        room -= sum(map(self._around, self._rounds))
-        await self.material.add(results, room)
-        self.material.squeeze(room, gone=self._gone)
+        budget = self._deps.policy.retrieval_tokens
+        while len(self._rounds) > 1 and self._calls_tokens() > budget // 2:
+            self._dropped += len(self._rounds.pop(0).tool_calls)
+        budget -= self._calls_tokens()
+        await self.context.add(results, budget)
+        self.context.evict_oldest(budget, dropped=self._dropped)
 
     def messages(self) -> list[BaseMessage]:
         """The whole prompt."""
-        messages, results = list(self._opening), iter(self.material.as_read()[self._gone :])
-        for reply in self._rounds:
-            messages.append(reply)
-            messages += [_answer(call, next(results)) for call in reply.tool_calls]
-            messages += [
-                ToolMessage(MALFORMED, tool_call_id=call["id"] or "", status="error")
-                for call in reply.invalid_tool_calls
-            ]
-        return messages
+        results = self.context.rendered()[self._dropped :]
+        return [*self._opening, *round_messages(self._rounds, results)]
 
-    def kept(self, looked: LookedUp) -> dict[str, Any]:
-        """What the state keeps, with who looked what up."""
-        chosen = self.material.results[self._looked_up :]
-        worked = dict.fromkeys(result.name for result in chosen if not result.error)
-        failed = dict.fromkeys(result.name for result in chosen if result.error)
-        reasons = [*looked.reasons]
-        reasons += [f"The model {'went on' if looked.calls else 'looked'} with {', '.join(worked)}."] * bool(
-            worked
+    def state_update(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """The answer of the attempt, the results, and the steps of the calls that the model made."""
+        state, chosen = self._state, self.context.results[len(self._state.tool_results) :]
+        if not chosen:
+            return changes(attempt=state.attempt.model_copy(update=answer))
+        update = self.context.state_update(state)
+        steps = [_call_step(result) for result in chosen]
+        attempt = update["attempt"].model_copy(update=answer)
+        return changes(
+            **update
+            | {
+                "attempt": attempt,
+                "last_mcp_tool_used": chosen[-1].name,
+                "lookup_steps": [
+                    *state.lookup_steps,
+                    *steps,
+                    *update["lookup_steps"][len(state.lookup_steps) :],
+                ],
+            }
         )
-        reasons += [f"What failed: {', '.join(failed)}."] * bool(failed)
-        reasons += [NOTHING] * (not self.material.results)
-        return kept(self.material, reasons, self._state, self._deps)
 
-    def _around(self, reply: AIMessage) -> int:
-        """Tokens of a round beside its results."""
-        counter = self._deps.counter
-        malformed = [
-            MALFORMED_TOKENS + counter.count(call["args"] or "") for call in reply.invalid_tool_calls
-        ]
-        return message_tokens(reply, counter) + sum(malformed)
+    def _calls_tokens(self) -> int:
+        return sum(round_tokens(reply, self._deps.counter) for reply in self._rounds)
 
 
-def _answer(call: ToolCall, result: ToolResult) -> ToolMessage:
-    status = "error" if result.error else "success"
-    return ToolMessage(result.material, tool_call_id=call["id"] or "", status=status)
+def _call_step(result: ToolResult) -> LookupStep:
+    if result.error:
+        return LookupStep(
+            tool=result.name, status="failed", reason_code="model_call_failed", detail=result.error
+        )
+    return LookupStep(tool=result.name, reason_code="model_called")
 
 
 async def _ask_model(
-    talk: _Talk, choice: list[dict[str, Any]], state: ConversationState, deps: Deps
-) -> tuple[AIMessage, Speech]:
-    """What the model says. Words that reach their limit are an answer that was cut."""
+    conversation: ToolConversation, state: ConversationState, deps: Deps
+) -> tuple[AIMessage, AnswerStream]:
+    """The calls of the reply, and the stream of its text. Text that ends at its cap is an answer."""
     writer, cap = writer_of(state, deps)
-    speech, reply = _speech(talk, state, deps), AIMessage("")
-    pieces = writer.stream_with_tools(talk.messages(), choice, meter=deps.meter, max_tokens=cap)
-    try:
+    stream = AnswerStream(deps.emit, conversation.context.sources, f"{state.question}\n{state.query}")
+    reply = AIMessage("")
+    pieces = writer.stream_with_tools(conversation.messages(), state.tools, meter=deps.meter, max_tokens=cap)
+    with stream.accept_cut(cap):
         async with aclosing(pieces):
             async for piece in pieces:
                 if isinstance(piece, str):
-                    speech.say(piece)
+                    stream.write(piece)
                 else:
                     reply = piece
-    except ReplyCut as exc:
-        if cap is None or not exc.at_limit or not speech.has_begun:
-            raise
-        speech.cut = cap
-    speech.end()
-    return reply, speech
+    stream.finish()
+    return reply, stream
 
 
-def _speech(talk: _Talk, state: ConversationState, deps: Deps) -> Speech:
-    return Speech(deps.emit, talk.material.sources, f"{state.question}\n{state.query}")
+async def _run_calls(
+    calls: Sequence[ToolCall], context: ToolContext, state: ConversationState, deps: Deps
+) -> list[ToolResult]:
+    """The results of the calls, which run concurrently; those beyond the limit are refused."""
+    allowed = {tool["function"]["name"] for tool in state.tools}
+    made = await asyncio.gather(
+        *(_run(call, allowed, context, deps) for call in calls[:MAX_CONCURRENT_CALLS])
+    )
+    refused = [ToolResult(name=call["name"], error=TOO_MANY) for call in calls[MAX_CONCURRENT_CALLS:]]
+    return [*made, *refused]
 
 
-async def _run(call: ToolCall, allowed: Collection[str], material: Material, deps: Deps) -> ToolResult:
-    """One call of the model's; a failure becomes a result that the model reads and the user sees."""
+async def _run(call: ToolCall, allowed: Collection[str], context: ToolContext, deps: Deps) -> ToolResult:
+    """One call of the model; a failure becomes a result that the model reads and the user sees."""
     name = call["name"]
     try:
         if name not in allowed:
             raise OrcError(f"There is no tool {name}.", code="unknown_tool")
-        return await call_tool(name, material.handles.resolve(call["args"]), deps)
+        return await call_tool(name, context.handles.resolve(call["args"]), deps)
     except OrcError as exc:
         return ToolResult(name=name, error=exc.message)

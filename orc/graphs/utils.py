@@ -1,4 +1,4 @@
-"""Small conversions between a turn's state and what models and tools take."""
+"""Small functions that several nodes share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from orc.tools.ports import ToolSchema
 
 
 def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[FileRef] | None:
-    """The references to send along: all of them if they are of exactly these blobs, else none.
+    """All references if they are for exactly these blobs, otherwise None, and every file is processed again.
 
-    Order does not matter, case does; one name more or less and everything is processed afresh.
+    Names are case-sensitive; their order does not matter.
     """
     if not refs or set(blob_names) != {ref.blob_name for ref in refs}:
         return None
@@ -20,14 +20,14 @@ def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[Fi
 
 
 def writer_of(state: ConversationState, deps: Deps) -> tuple[ChatModel, int | None]:
-    """The model that writes this turn's answer, and how long that may become, in tokens."""
+    """The model that writes the answer of this turn, and the cap on its tokens."""
     if state.route is None:
         return deps.models.writer, None
     return deps.models.named(state.route.model), state.route.max_output_tokens
 
 
 def changes(**updates: Any) -> dict[str, Any]:
-    """A node's update; a name that the state does not have is an error here, not silently dropped."""
+    """The update of a node. A name that is no field of the state raises KeyError; LangGraph would drop it."""
     if unknown := updates.keys() - ConversationState.model_fields.keys():
         raise KeyError(f"not part of the state: {', '.join(sorted(unknown))}")
     return updates

@@ -1,4 +1,4 @@
-"""The port to the tools: what the executor needs of the tools server, in our own types."""
+"""The port to the tools server, in our own types, and the names of its tools."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -43,7 +43,7 @@ class ToolGateway(Protocol):
     ) -> dict[str, Any]:
         """The tool's structured result.
 
-        `on_progress` asks for streaming. A call that broke is made once more: `on_restart` is told why,
-        and what was streamed so far is void. `meta` goes into the call's `_meta`, see core/mcp_contract.py. A
-        tool's own failure is raised as the error it names.
+        `on_progress` requests streaming. A broken call is repeated once: `on_restart` receives the reason,
+        and text that was streamed before is void. `meta` goes into the call's `_meta`, see
+        core/mcp_contract.py. A failure that the tool reports is raised as the error that it names.
         """

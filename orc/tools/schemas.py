@@ -1,4 +1,4 @@
-"""Tools as a model may see them: no identifier goes in or out, documents and pages go by handles."""
+"""Tools as a model sees them: identifiers are removed, or replaced by handles for documents and pages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ SUPPLIED_BY_SCOPE = frozenset(
     }
 )  # fmt: skip
 HANDLED = frozenset({"document_id", "page_id"})
-TELLS_A_MODEL_NOTHING = frozenset({"score", "start", "end", "steps"})
+USELESS_TO_A_MODEL = frozenset({"score", "start", "end", "steps"})
 
 
 def function_definitions(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
@@ -34,14 +34,22 @@ def function_definitions(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
 
 
 class Handles:
-    """Names for documents and pages that hold for one turn: `d1`, and `d1.p5` for its fifth page."""
+    """Names of documents and pages for one turn: `d1`, and `d1.p5` for its fifth page.
 
-    def __init__(self) -> None:
-        self._by_id: dict[str, str] = {}
-        self._by_handle: dict[str, str] = {}
+    `documents` are ids that have handles already, in order.
+    """
+
+    def __init__(self, documents: Sequence[str] = ()) -> None:
+        self._by_id = {document_id: f"d{number}" for number, document_id in enumerate(documents, 1)}
+        self._by_handle = {handle: document_id for document_id, handle in self._by_id.items()}
+
+    @property
+    def documents(self) -> list[str]:
+        """The ids that have handles, in order."""
+        return list(self._by_id)
 
     def hide(self, content: Any) -> Any:
-        """A tool's result for the model: identifiers become handles or disappear."""
+        """A tool result for the model: identifiers are removed or become handles."""
         if isinstance(content, list):
             return [self.hide(item) for item in content]
         if not isinstance(content, dict):
@@ -49,14 +57,16 @@ class Handles:
         return {
             _shown_name(name): self._handle(value) if name in HANDLED else self.hide(value)
             for name, value in content.items()
-            if name not in SUPPLIED_BY_SCOPE | TELLS_A_MODEL_NOTHING
+            if name not in SUPPLIED_BY_SCOPE | USELESS_TO_A_MODEL
         }
 
     def resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A model's arguments for the tool: handles become identifiers; what scope supplies is dropped,
-        and so is a handle that is null or empty, as models fill in what they leave out.
+        """The tool's arguments from those of the model: handles become identifiers.
 
-        Raises NotFound for a handle that was never given out, a real identifier included.
+        Arguments that the scope supplies are dropped. So is a null or empty handle, with which models fill
+        optional arguments.
+
+        Raises NotFound for an unknown handle, which includes real identifiers.
         """
         resolved: dict[str, Any] = {}
         for name, value in arguments.items():
@@ -83,7 +93,7 @@ class Handles:
 
 
 def _without_identifiers(schema: Any) -> Any:
-    """The schema as a model may see it: at any depth, what scope supplies is gone, the rest is handled."""
+    """The schema for a model: at any depth, without arguments that the scope supplies, ids as handles."""
     if isinstance(schema, list):
         return [_without_identifiers(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,7 @@
-"""Between a turn's state, its record in the log, and the events that tell of it."""
+"""Conversions between the state of a turn, its record in the turn log and its events."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from pydantic import JsonValue
 
@@ -6,16 +9,14 @@ from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
 from core.models import Usage
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome, TurnStatus
 from orc.events import Citations, Done, Event, Failed, Reset, Token, TurnMetadata, TurnResult
-from orc.graphs.models import ConversationState
-from orc.graphs.query_planner import plan_event
+from orc.graphs.models import ConversationState, LookupStep, ReasonCode
 from orc.problems import problem_of
-from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 
 
 def messages_of(turn: Turn) -> list[ChatMessage]:
-    """An answered turn as two messages of the history; nothing for one without an answer."""
+    """An answered turn as two messages of the history; an unanswered turn has none."""
     if turn.assistant is None:
         return []
     return [
@@ -24,62 +25,99 @@ def messages_of(turn: Turn) -> list[ChatMessage]:
     ]
 
 
-def result_of(state: ConversationState, turn: Turn, request: TurnRequest, usage: Usage) -> TurnResult:
-    """What the caller gets, from the state that the graph ended in."""
+_SENTENCES: Mapping[ReasonCode, str] = {
+    "found": "{tool} found {hits} {results}.",
+    "nothing_found": "{tool} found nothing.",
+    "below_threshold": "{tool} found nothing above the thresholds of the search.",
+    "failed": "{tool} failed: {detail}.",
+    "unavailable": "{tool} is not available.",
+    "server_down": "Nothing could be looked up: {detail}.",
+    "more_requested": "The critic asked for more.",
+    "read_in_full": "{hits} of the pages that were found were read in full with {tool}.",
+    "summaries_only": "{hits} pages are given as summaries; their full text ({tokens} tokens) is read if the"
+    " critic asks for it.",
+    "model_called": "The model called {tool}.",
+    "model_call_failed": "The model's call of {tool} failed.",
+    "not_looked_up": "Nothing was looked up, although the plan asked for it.",
+    "left_out": "{hits} of the results did not fit into {tokens} tokens.",
+}
+
+
+def explain(steps: Sequence[LookupStep]) -> str:
+    """The retrieval reason in sentences, one for each step; repeated sentences are merged."""
+    if not steps:
+        return "The turn names no documents."
+    return " ".join(sentence for sentence, _ in groupby(map(_sentence, steps)))
+
+
+def _sentence(step: LookupStep) -> str:
+    results = "result" if step.hits == 1 else "results"
+    if step.reason_code == "document_chat":
+        return step.detail
+    fields = step.model_dump() | {"detail": step.detail.rstrip("."), "results": results}
+    return _SENTENCES[step.reason_code].format_map(fields)
+
+
+def result_of(
+    state: ConversationState, turn: Turn, request: TurnRequest, usage: Usage, timings: dict[str, float]
+) -> TurnResult:
+    """The result for the caller, from the final state of the graph."""
     return TurnResult(
         conversation_id=turn.conversation_id,
         turn_id=turn.turn_id,
         answer=state.answer or "",
-        citations=state.citations,
+        citations=state.attempt.citations,
         uploaded_file_refs=state.uploaded_file_refs,
         last_mcp_tool_used=state.last_mcp_tool_used,
         metadata=TurnMetadata(
             trace_id=request.trace_id,
-            route=state.route.model_dump() if state.route else {},
-            plan=plan_event(state.plan).data() if state.plan else {},
+            route=state.route.data() if state.route else {},
+            plan=state.plan.data() if state.plan else {},
             retrieval_mode=state.retrieval_mode,
-            retrieval_reason=state.retrieval_reason,
+            retrieval_reason=explain(state.lookup_steps),
             retrieval_steps=state.retrieval_steps,
             context_budget=state.context_budget,
             summary_selection=state.recalled.selection,
             critic_summary=critic_summary_of(state),
             files=state.files,
             usage=usage,
+            timings_ms=timings,
         ),
     )
 
 
 def critic_summary_of(state: ConversationState) -> dict[str, JsonValue]:
-    """What the checks found in the answer that was given, and what became of the attempts before it.
+    """The checks and the verdict on the answer that is given, and the actions on the attempts before it.
 
-    The last verdict goes before the checks: a model may have found more fault than they did.
+    The verdict overrides the checks, because a model may have added objections.
     """
-    if state.grounding is None:
+    grounding, verdicts = state.attempt.grounding, state.verdicts
+    if grounding is None:
         return {}
-    last = state.verdicts[-1].data() if state.verdicts else {}
-    earlier: list[JsonValue] = [verdict.action for verdict in state.verdicts[:-1]]
-    attempts = {"attempts": len(state.verdicts), "earlier_actions": earlier}
-    return {**state.grounding.model_dump(mode="json"), **last, **attempts}
+    last = verdicts[-1].data() if verdicts else {}
+    earlier: list[JsonValue] = [verdict.action for verdict in verdicts[:-1]]
+    attempts = {"attempts": len(verdicts), "earlier_actions": earlier}
+    return {**grounding.model_dump(mode="json"), **last, **attempts}
 
 
 def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:
-    """What the turn log keeps.
+    """The outcome that the turn log stores.
 
-    References are overwritten by every turn that asked documents, and by no other: a turn beside it
-    that began earlier must not bring back older ones.
+    File references are overwritten only by turns that called document_chat: a concurrent turn that began
+    earlier must not restore older ones.
     """
-    tools = {result.name for result in state.tool_results}
+    asked, called_tools = state.document_reply is not None, bool(state.tool_results)
     return TurnOutcome(
         answer=result.answer,
         result=result.model_dump(mode="json"),
-        uploaded_file_refs=state.uploaded_file_refs if DOCUMENT_CHAT in tools else None,
-        last_mcp_tool_used=state.last_mcp_tool_used if tools else None,
-        citations=state.citations,
+        uploaded_file_refs=state.uploaded_file_refs if asked else None,
+        last_mcp_tool_used=state.last_mcp_tool_used if asked or called_tools else None,
+        citations=state.attempt.citations,
     )
 
 
 def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
-    """The events of a turn as far as the store knows them, for a reader that has some of the first ones."""
+    """The events of a stored turn, for a reader that has received those up to `after`."""
     if turn.status is not TurnStatus.COMMITTED or turn.result is None:
         return EventLog([Failed(problem=problem_of(_why_unanswered(turn), trace_id))], after=after)
     result = TurnResult.model_validate(turn.result)
@@ -94,7 +132,7 @@ def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
 
 
 def _why_unanswered(turn: Turn) -> OrcError:
-    """The error that ended the turn: of the class that it had then, as far as its code tells."""
+    """The error that ended the turn, with its class restored from its code."""
     if turn.failure is None:
         return TurnInFlight("The turn is being answered elsewhere; ask again in a moment.")
     kind = kind_named(turn.failure.code, otherwise=Unavailable)

@@ -23,7 +23,7 @@ from orc.conversations.ports import TurnLog
 from orc.events import Done, Event, Failed, Telemetry, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
-from orc.graphs.plan_rules import kinds_of
+from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
 from orc.memory.models import Memory
@@ -95,7 +95,7 @@ class SessionRunner:
         # Whichever of them is chosen for a turn, and however long its answer may become.
         names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
         self._window = parts.policy.context_window or parts.catalogue.window(names)
-        caps = (kind.max_output_tokens for kind in kinds_of(parts.policy).values())
+        caps = (kind.max_output_tokens for kind in intents_of(parts.policy).values())
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
     async def run(
@@ -171,9 +171,9 @@ class SessionRunner:
         deps = self._deps(session, Scope.over(session.owner, in_reach), session.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
-        result = result_of(final, session.turn, session.request, session.meter.total)
-        result.metadata.timings_ms = session.recorder.timings()
-        session.recorder.emit(Telemetry(usage=result.metadata.usage, timings=result.metadata.timings_ms))
+        usage, timings = session.meter.total, session.recorder.timings()
+        result = result_of(final, session.turn, session.request, usage, timings)
+        session.recorder.emit(Telemetry(usage=usage, timings=timings))
         return result, outcome_of(final, result)
 
     async def _memory(self, session: Session) -> Memory:

@@ -16,7 +16,7 @@ from orc.bootstrap import load_prompts
 from orc.conversations.models import ChatMessage
 from orc.graphs.critic_model import CritiqueMessage, Judgement
 from orc.graphs.models import ConversationState
-from orc.graphs.plan_rules import Reach, kinds_of
+from orc.graphs.plan_rules import AvailableSources, intents_of
 from orc.graphs.query_planner import TurnPlan, planning_prompt
 from orc.offline import build_offline_model
 from orc.settings import TurnSettings
@@ -80,7 +80,10 @@ async def plan(model: ChatModel, wording: str, question: str) -> TurnPlan:
     ]
     state = ConversationState(conversation_id="c", question=question, history=history)
     messages = planning_prompt(
-        state, Reach(documents=True, web=True), kinds_of(TurnSettings()), replace(turn.deps, prompts=prompts)
+        state,
+        AvailableSources(documents=True, web=True),
+        intents_of(TurnSettings()),
+        replace(turn.deps, prompts=prompts),
     )
     return await model.structured(messages, TurnPlan, meter=Meter(1))
 

@@ -10,9 +10,19 @@ from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Grounding
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from devkit.fakes import FakeTools, Script
-from devkit.graph_turns import CHAT_TOOL, GRAPH, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
+from devkit.graph_turns import (
+    CHAT_TOOL,
+    GRAPH,
+    LIST_TOOL,
+    MODEL_CHOOSES,
+    SEARCH_TOOL,
+    Turn,
+    passage,
+    reasons,
+    says,
+)
 from orc.events import Critique
-from orc.graphs.critic import as_looked_into
+from orc.graphs.critic import with_coverage_gaps
 from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.tool_context import TOO_LONG
 
@@ -54,7 +64,10 @@ async def test_nothing_found_after_a_failed_look_up_is_not_accepted(
     turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(f"{NOT_FOUND_ANSWER}{more}"))
     state = await turn.run(has_documents=True)
     given, told = verdict_on(turn)
-    assert (given, state.grounding and state.grounding.not_found) == (action, action == "accept")
+    assert (given, state.attempt.grounding and state.attempt.grounding.not_found) == (
+        action,
+        action == "accept",
+    )
     assert why in told
 
 
@@ -102,7 +115,7 @@ def test_what_counts_as_looked_into(has_documents: bool, results: list[ToolResul
     state = ConversationState(
         question="q", conversation_id="c", has_documents=has_documents, tool_results=results
     )
-    assert as_looked_into(NOTHING, state).not_found is accepted
+    assert with_coverage_gaps(NOTHING, state).not_found is accepted
 
 
 FEE = "The fee is 99 euros according to the contract."
@@ -125,7 +138,7 @@ async def test_what_was_to_be_looked_up_and_was_not_is_judged(
     switched_off = frozenset({"semantic_search"} if off else ())
     turn = asking(FakeTools([SEARCH_TOOL, LIST_TOOL]), says(answer), tools_off=switched_off)
     state = await asked(turn, question)
-    assert state.retrieval_reason.endswith("Nothing was looked up, though it was planned.")
+    assert reasons(state)[-1] == ("", "not_looked_up")
     assert [verdict.action for verdict in turn.of(Critique)] == ([] if is_talk else ["label_unverified"])
 
 

@@ -91,8 +91,8 @@ async def test_without_a_critic_code_alone_judges_and_labels() -> None:
     state = await asked(turn)
     [verdict] = turn.of(Critique)
     assert (verdict.action, verdict.by, verdict.attempt) == ("label_unverified", "code", 1)
-    assert state.grounding is not None
-    assert state.grounding.contradicted == ["The answer says 12; the source has 10."]
+    assert state.attempt.grounding is not None
+    assert state.attempt.grounding.contradicted == ["The answer says 12; the source has 10."]
     assert talk.judged == []
 
 
@@ -170,7 +170,7 @@ async def test_where_something_is_missing_more_is_looked_up_by_the_critics_words
     state = await asked(turn)
     assert [arguments["query"] for _, arguments in turn.tools.calls] == ["And the fee?", "dogs"]
     assert actions(turn) == ["retrieve", "accept"]
-    assert [citation.page for citation in state.citations] == [1]
+    assert [citation.page for citation in state.attempt.citations] == [1]
     assert state.answer == shown(turn.events)
 
 
@@ -381,8 +381,8 @@ async def test_where_the_revision_fails_the_earlier_answer_stands(second: Said, 
     assert first.issues[0] in last.issues
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
     assert state.answer == shown(turn.events)
-    assert [citation.verified for citation in state.citations] == [True]
-    assert state.grounding is not None
+    assert [citation.verified for citation in state.attempt.citations] == [True]
+    assert state.attempt.grounding is not None
 
 
 @pytest.mark.parametrize("failure", [ToolFailed("It broke."), DOWN, OrcError("no")])
@@ -394,7 +394,7 @@ async def test_where_document_chat_fails_to_revise_its_earlier_answer_stands(fai
     assert actions(turn) == ["revise", "label_unverified"]
     assert state.answer == shown(turn.events) == "It is 10."
     assert state.context_docs == ["It is 10."]
-    assert len(state.citations) == 1
+    assert len(state.attempt.citations) == 1
     assert turn.deps.meter.by_tools.model_calls == len(turn.of(Context)) == 1
 
 
@@ -538,8 +538,8 @@ async def test_whoever_follows_always_has_the_answer_and_no_failing_critic_accep
     assert len(earlier) <= retries
     assert all(verdict.action in ("revise", "retrieve") for verdict in earlier)
     assert last.action in ("accept", "label_unverified")
-    assert state.grounding is not None
+    assert state.attempt.grounding is not None
     if last.action == "accept":
         assert last.failure is None
-        assert state.grounding.grounded or state.grounding.not_found
+        assert state.attempt.grounding.grounded or state.attempt.grounding.not_found
     assert json.dumps(critic_summary_of(state))

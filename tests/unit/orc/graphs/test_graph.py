@@ -154,5 +154,5 @@ async def test_a_first_question_about_a_conversations_documents_calls_one_model(
     state = await turn.run(has_documents=True)
     assert len(turn.model.calls) == turn.deps.meter.usage.model_calls == 1
     assert turn.tools.calls == [("semantic_search", {"query": "And the fee?", "top_k": 8})]
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
     assert turn.streamed == state.answer

@@ -7,7 +7,7 @@ import pytest
 from core.errors import InvalidInput
 from devkit.fakes import models_of, scripted
 from devkit.graph_turns import says
-from orc.graphs.plan_rules import check_intents, kind_by_keyword, kinds_of
+from orc.graphs.plan_rules import check_intents, intent_by_keyword, intents_of
 from orc.intents import Intent
 from orc.settings import TurnSettings, load
 
@@ -18,10 +18,10 @@ def test_the_settings_add_kinds_and_change_what_they_name_of_those_that_there_ar
     policy = TurnSettings.model_validate(
         {"intents": {"research": {"max_output_tokens": 900}, "legal": {"model": "m"}}}
     )
-    kinds = kinds_of(policy)
+    kinds = intents_of(policy)
     assert list(kinds) == ["factual_lookup", "faq", "research", "conversational", "legal"]
     assert (kinds["research"].max_output_tokens, kinds["research"].retriever) == (900, "tools")
-    assert kinds["research"].description == kinds_of(TurnSettings())["research"].description
+    assert kinds["research"].description == intents_of(TurnSettings())["research"].description
     assert kinds["legal"] == Intent(model="m")
 
 
@@ -39,7 +39,7 @@ def test_the_settings_add_kinds_and_change_what_they_name_of_those_that_there_ar
 )
 def test_a_keyword_counts_as_whole_words_and_the_first_kind_wins(question: str, kind: str | None) -> None:
     intents = {"tax": {"keywords": ["tax"]}, "legal": {"keywords": ["notice period", "契約"]}}
-    assert kind_by_keyword(question, TurnSettings.model_validate({"intents": intents})) == kind
+    assert intent_by_keyword(question, TurnSettings.model_validate({"intents": intents})) == kind
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_keyword_counts_as_whole_words_and_the_first_kind_wins(question: str, 
         ),
         ("legal", {"keywords": ["tax", " ?"]}, "a keyword without a word"),
         ("legal", {"retriever": "document_chat"}, "document_chat"),
-        (" ", {}, "no name"),
+        (" ", {}, "not a name"),
     ],
 )
 def test_kinds_that_no_turn_could_follow_are_refused_at_the_start(

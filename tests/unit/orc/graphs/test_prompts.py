@@ -10,7 +10,7 @@ from devkit.graph_turns import HISTORY, Turn
 from orc.bootstrap import load_prompts
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState
-from orc.graphs.prompts import conversation_prompt, within_budget
+from orc.graphs.prompts import conversation_prompt, newest_messages
 from orc.memory.models import Recalled, SummaryPoint
 
 COUNTER = WordCounter()
@@ -29,7 +29,7 @@ def test_what_is_kept_fits_ends_with_the_newest_and_begins_with_a_question(
     lengths: list[int], tokens: int
 ) -> None:
     history = said(*lengths)
-    kept = within_budget(history, tokens, COUNTER)
+    kept = newest_messages(history, tokens, COUNTER)
     assert sum(COUNTER.count(message.content) for message in kept) <= tokens
     assert not kept or kept[0].role == "user"
     for short, whole in zip(reversed(kept), reversed(history), strict=False):
@@ -37,7 +37,7 @@ def test_what_is_kept_fits_ends_with_the_newest_and_begins_with_a_question(
 
 
 def test_a_long_answer_does_not_push_everything_out() -> None:
-    kept = within_budget(said(5, 500, 5, 5), 100, COUNTER)
+    kept = newest_messages(said(5, 500, 5, 5), 100, COUNTER)
     assert [COUNTER.count(message.content) for message in kept] == [5, 51, 5, 5]
     assert kept[1].content.endswith("…")
 

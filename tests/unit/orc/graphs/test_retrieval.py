@@ -12,12 +12,12 @@ from core.grounding.models import Revision
 from core.llm.chat_model import ChatModel, Meter
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
-from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, ref, says
-from orc.events import Tool
+from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, reasons, ref, says
+from orc.events import Plan, Route, Tool
 from orc.graphs.answer_writer import write_answer
 from orc.graphs.context_builder import build_context
 from orc.graphs.mcp_executor import call_tools
-from orc.graphs.models import ConversationState, Deps, PageReference, QueryPlan, RouteChoice
+from orc.graphs.models import Attempt, ConversationState, Deps, PageReference
 from orc.intents import Retriever, Step
 from orc.tools.ports import ToolSchema
 
@@ -83,8 +83,8 @@ async def dispatch(turn: Turn, retriever: Retriever, *steps: Step, **state: Any)
         "question": "And the fee?",
         "conversation_id": "c",
         "has_documents": True,
-        "route": RouteChoice(intent="x", model="scripted", retriever=retriever),
-        "plan": QueryPlan(query="the fee", steps=[*steps, "answer"], confidence=1),
+        "route": Route(intent="x", model="scripted", retriever=retriever),
+        "plan": Plan(rewritten_query="the fee", steps=[*steps, "answer"], confidence=1),
         **state,
     }
     ready = ConversationState.model_validate(given)
@@ -110,8 +110,8 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     assert [tool["function"]["name"] for tool in options["tools"]] == [
         "semantic_search", "search_pages", "get_page",
     ]  # fmt: skip
-    assert state.citations[0].verified
-    assert state.retrieval_reason == "Looked up with semantic_search."
+    assert state.attempt.citations[0].verified
+    assert reasons(state) == [("semantic_search", "found")]
     assert [step.method for step in state.retrieval_steps] == ["lexical"]
 
 
@@ -127,67 +127,67 @@ async def test_after_the_search_by_code_the_model_may_look_further() -> None:
 
     turn = Turn(FakeTools(EVERYTHING, semantic_search=search), script)
     state = await dispatch(turn, "search", "retrieve")
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
     assert len(turn.model.calls) == 2
-    assert state.retrieval_reason.endswith("The model went on with semantic_search.")
+    assert reasons(state) == [("semantic_search", "found"), ("semantic_search", "model_called")]
 
 
-FALLBACKS: list[tuple[str, list[Step], dict[str, Any], list[str], str]] = [
+FALLBACKS: list[tuple[str, list[Step], dict[str, Any], list[str], list[str]]] = [
     (
         "a search that fails",
         ["retrieve"],
         {"semantic_search": NotFound("no index"), "search_pages": FOUND_PAGES},
         ["semantic_search", "search_pages"],
-        "semantic_search failed: no index. Looked up with search_pages.",
+        ["failed", "found"],
     ),
     (
         "nothing found",
         ["retrieve"],
         {"semantic_search": NO_PASSAGES, "web_search": ON_THE_WEB},
         ["semantic_search", "web_search"],
-        "Nothing in the documents fits the question. So the web was searched.",
+        ["nothing_found", "found"],
     ),
     (
         "below the thresholds",
         ["retrieve"],
         {"semantic_search": {**PASSAGES, "steps": WIDENED}, "web_search": ON_THE_WEB},
         ["semantic_search", "web_search"],
-        "stayed below every threshold of the search. So the web was searched.",
+        ["below_threshold", "found"],
     ),
     (
         "nothing found anywhere",
         ["retrieve"],
         {"semantic_search": NO_PASSAGES, "web_search": NO_RESULTS},
         ["semantic_search", "web_search"],
-        "The web search found nothing.",
+        ["nothing_found", "nothing_found"],
     ),
     (
         "a web that fails",
         ["web_search"],
         {"web_search": NotFound("over quota"), "semantic_search": PASSAGES},
         ["web_search", "semantic_search"],
-        "web_search failed: over quota. So the documents were searched.",
+        ["failed", "found"],
     ),
     (
         "a web that has nothing",
         ["web_search"],
         {"web_search": NO_RESULTS, "semantic_search": PASSAGES},
         ["web_search", "semantic_search"],
-        "The web search found nothing. So the documents were searched.",
+        ["nothing_found", "found"],
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("steps", "results", "calls", "reason"), [case[1:] for case in FALLBACKS], ids=[c[0] for c in FALLBACKS]
+    ("steps", "results", "calls", "codes"), [case[1:] for case in FALLBACKS], ids=[c[0] for c in FALLBACKS]
 )
 async def test_what_fails_or_gives_too_little_has_a_fallback_that_says_why(
-    steps: list[Step], results: dict[str, Any], calls: list[str], reason: str
+    steps: list[Step], results: dict[str, Any], calls: list[str], codes: list[str]
 ) -> None:
     turn = Turn(FakeTools(EVERYTHING, **results), says("Well."))
     state = await dispatch(turn, "web" if steps == ["web_search"] else "search", *steps)
     assert called(turn) == calls
-    assert reason in state.retrieval_reason
+    assert reasons(state) == list(zip(calls, codes, strict=True))
     assert len(turn.model.calls) == 1
     failed = [name for name, result in results.items() if isinstance(result, Exception)]
     assert [event.name for event in turn.of(Tool) if event.status == "failed"] == failed
@@ -198,7 +198,7 @@ async def test_what_stayed_below_the_thresholds_can_still_be_cited_beside_the_we
     results = {"semantic_search": {**PASSAGES, "steps": WIDENED}, "web_search": ON_THE_WEB}
     turn = Turn(FakeTools(EVERYTHING, **results), says("The fee is 10. [S1] The web says 12. [S2]"))
     state = await dispatch(turn, "search", "retrieve")
-    assert [(citation.url, citation.verified) for citation in state.citations] == [
+    assert [(citation.url, citation.verified) for citation in state.attempt.citations] == [
         (None, True),
         ("https://fees.example/a", True),
     ]
@@ -217,7 +217,7 @@ async def test_documents_and_web_are_searched_side_by_side_and_neither_spoils_th
     assert [(result.name, result.error) for result in state.tool_results] == [
         (name, "broken" if name == broken else None) for name in ("semantic_search", "web_search")
     ]
-    assert len(state.sources) == (1 if broken else 2)
+    assert len(state.attempt.sources) == (1 if broken else 2)
     assert len(turn.model.calls) == 1
 
 
@@ -269,7 +269,7 @@ async def test_with_one_model_call_left_what_was_looked_up_is_answered_from(retr
     state = await dispatch(turn, retriever, "retrieve")
     [(_, options)] = turn.model.calls
     assert (called(turn), options.get("tools")) == (["semantic_search"], None)
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
 
 
 async def test_a_model_that_looks_on_and_on_has_one_call_left_to_answer() -> None:
@@ -281,7 +281,7 @@ async def test_a_model_that_looks_on_and_on_has_one_call_left_to_answer() -> Non
     turn.deps = replace(turn.deps, meter=Meter(max_calls=2))
     state = await dispatch(turn, "search", "retrieve")
     assert len(turn.model.calls) == 2
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
 
 
 @pytest.mark.parametrize("off", ["semantic_search", "web_search"])
@@ -297,7 +297,7 @@ async def test_a_tool_that_is_switched_off_is_called_by_nobody(off: str, steps: 
     turn = Turn(FakeTools(EVERYTHING, **results), insist, tools_off=frozenset({off}), max_tool_rounds=2)
     state = await dispatch(turn, "search", *steps)
     assert off not in called(turn)
-    assert f"{off} is not available." in state.retrieval_reason or off == "web_search"
+    assert (off, "unavailable") in reasons(state) or (off == "web_search" and steps == ["retrieve"])
     assert state.answer is None or off not in state.answer
 
 
@@ -306,7 +306,7 @@ async def test_without_documents_only_the_web_is_offered() -> None:
     state = await dispatch(turn, "web", "web_search", has_documents=False)
     [(_, options)] = turn.model.calls
     assert [tool["function"]["name"] for tool in options["tools"]] == ["web_search"]
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
     assert called(turn) == ["web_search"]
 
 
@@ -317,8 +317,8 @@ async def test_a_server_that_is_lost_in_mid_turn_leaves_an_answer_that_tells_the
     assert "tools" not in options
     assert "does not answer" in messages[-1].text
     assert [event.status for event in turn.of(Tool)] == ["started", "failed"] * 2
-    assert state.grounding is not None
-    assert not state.grounding.grounded
+    assert state.attempt.grounding is not None
+    assert not state.attempt.grounding.grounded
 
 
 async def test_a_server_that_is_down_from_the_start_is_not_called_at_all() -> None:
@@ -326,16 +326,16 @@ async def test_a_server_that_is_down_from_the_start_is_not_called_at_all() -> No
     turn.tools.down = DOWN
     state = await dispatch(turn, "search", "retrieve")
     assert called(turn) == []
-    assert state.retrieval_reason == "Nothing could be looked up: The tools server does not answer."
+    assert reasons(state) == [("tools", "server_down")]
     assert state.last_mcp_tool_used is None
-    assert state.grounding is not None
+    assert state.attempt.grounding is not None
 
 
 async def test_named_documents_pass_on_the_model_where_it_is_not_the_usual_one_and_its_cap() -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
     other = ChatModel(ScriptedModel(script=says("x")), WordCounter(), name="large")
     object.__setattr__(turn.deps, "models", models_of(turn.deps.models.writer, large=other))
-    route = RouteChoice(intent="x", model="large", retriever="document_chat", max_output_tokens=77)
+    route = Route(intent="x", model="large", retriever="document_chat", max_output_tokens=77)
     given = ConversationState(question="?", conversation_id="c", blob_names=["a.pdf"], route=route)
     await GRAPH.ainvoke(given, context=turn.deps)
     usual = route.model_copy(update={"model": "scripted", "max_output_tokens": None})
@@ -346,7 +346,8 @@ async def test_named_documents_pass_on_the_model_where_it_is_not_the_usual_one_a
 async def test_a_revision_of_named_documents_goes_to_document_chat() -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
     revision = Revision(answer="It is 11.", issues=["wrong"])
-    await dispatch(turn, "document_chat", "retrieve", blob_names=["a.pdf"], revision=revision)
+    second = Attempt(number=2, revision=revision)
+    await dispatch(turn, "document_chat", "retrieve", blob_names=["a.pdf"], attempt=second)
     assert turn.tools.calls[0][1]["revision"] == revision.model_dump()
 
 
@@ -363,29 +364,31 @@ async def test_lazily_a_model_gets_summaries_and_can_cite_the_sentences_alone() 
     assert "tools" not in options
     assert "Summary of secret-id." in messages[-1].text
     assert "The fee is 10." not in messages[-1].text
-    sources = [(source.text, source.start) for source in state.sources]
+    sources = [(source.text, source.start) for source in state.attempt.sources]
     assert sources == [("Families pay 15.", 15), ("Dogs are welcome.", 0)]
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
     assert state.references == [
         PageReference(document_id="secret-id", page=5),
         PageReference(document_id="other-id", page=1),
     ]
     assert state.context_budget["deferred"] == 10
-    assert "(10 tokens) is read where the critic asks for it" in state.retrieval_reason
+    assert reasons(state) == [("search_pages", "found"), ("search_pages", "summaries_only")]
+    assert (state.lookup_steps[-1].hits, state.lookup_steps[-1].tokens) == (2, 10)
 
 
 async def test_summaries_that_cannot_be_had_give_way_to_passages() -> None:
     turn = lazily(says("The fee is 10. [S1]"), search_pages=NotFound("gone"), semantic_search=PASSAGES)
     state = await dispatch(turn, "summaries", "retrieve")
     assert called(turn) == ["search_pages", "semantic_search"]
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
     assert state.references == []
 
 
 async def revise(turn: Turn, state: ConversationState, **how: Any) -> ConversationState:
-    """Another pass over the tools, as a critic asks for it."""
+    """Another attempt after the critic asked for more."""
     revision = Revision(answer=state.answer or "", issues=["too little"], read_more=True, **how)
-    again = {"revision": revision, "answer": None}
+    second = Attempt(number=2, revision=revision, sources=state.attempt.sources)
+    again = {"earlier": [state.attempt], "attempt": second, "tools": []}
     return ConversationState.model_validate(
         await GRAPH.ainvoke(state.model_copy(update=again), context=turn.deps)
     )
@@ -401,14 +404,15 @@ async def test_a_critic_that_asks_for_more_has_the_pages_read_in_full() -> None:
         ("get_page", {"document_id": "other-id", "page_number": 1}),
     ]
     # The sentences stand on pages that are told in full now; the whole page that was told keeps its number.
-    assert [(source.number, source.text) for source in state.sources] == [
+    assert [(source.number, source.text) for source in state.attempt.sources] == [
         (2, PAGES["other-id", 1]),
         (3, PAGES["secret-id", 5]),
     ]
     assert "The fee is 10." in turn.model.calls[-1][0][-1].text
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
     assert state.references == []
-    assert "2 of the pages that were found were read in full with get_page." in state.retrieval_reason
+    assert reasons(state)[-2:] == [("", "more_requested"), ("get_page", "read_in_full")]
+    assert state.lookup_steps[-1].hits == 2
 
 
 async def test_a_page_that_cannot_be_read_keeps_its_sentences_and_can_be_asked_for_again() -> None:
@@ -417,9 +421,10 @@ async def test_a_page_that_cannot_be_read_keeps_its_sentences_and_can_be_asked_f
 
     turn = lazily(says("Families pay 15. [S1]"), get_page=read)
     state = await revise(turn, await dispatch(turn, "summaries", "retrieve"))
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
     assert state.references == [PageReference(document_id="secret-id", page=5)]
-    assert "get_page failed: gone." in state.retrieval_reason
+    assert reasons(state)[-1] == ("get_page", "failed")
+    assert state.lookup_steps[-1].detail == "gone"
 
 
 async def test_a_critic_that_asks_for_more_of_a_search_gets_a_wider_one_in_its_own_words() -> None:
@@ -429,8 +434,8 @@ async def test_a_critic_that_asks_for_more_of_a_search_gets_a_wider_one_in_its_o
     turn = Turn(FakeTools((SEARCH,), semantic_search=search), says("The fee is 10. [S1]"))
     state = await revise(turn, await dispatch(turn, "search", "retrieve"), query="families")
     assert turn.tools.calls[-1] == ("semantic_search", {"query": "families", "top_k": 24})
-    assert [source.text for source in state.sources] == ["The fee is 10.", "Families pay 15."]
-    assert state.citations[0].verified
+    assert [source.text for source in state.attempt.sources] == ["The fee is 10.", "Families pay 15."]
+    assert state.attempt.citations[0].verified
     assert len(state.retrieval_steps) == 2
 
 
@@ -441,7 +446,7 @@ async def test_a_second_look_that_fails_leaves_what_was_found(down: bool) -> Non
     turn.tools.down = DOWN if down else None
     turn.tools.results["semantic_search"] = NotFound("gone")
     state = await revise(turn, first)
-    assert state.sources == first.sources
+    assert state.attempt.sources == first.attempt.sources
     assert state.tool_results[:1] == first.tool_results
-    assert state.citations[0].verified
-    assert ("does not answer" if down else "failed: gone") in state.retrieval_reason
+    assert state.attempt.citations[0].verified
+    assert reasons(state)[-1] in ([("tools", "server_down")] if down else [("search_pages", "unavailable")])

@@ -12,7 +12,7 @@ from core.grounding.sources import read_fenced
 from devkit.fakes import FakeTools
 from devkit.graph_turns import LIST_TOOL, Turn
 from orc.events import Citations
-from orc.graphs.sources import Findings, PageTexts
+from orc.graphs.sources import PageTexts, SourceRegistry
 from orc.tools.ports import WEB_SEARCH, ToolSchema
 from orc.tools.schemas import Handles
 
@@ -42,12 +42,12 @@ async def test_the_pages_that_a_result_quotes_are_read_side_by_side_and_each_onc
         return f"Page {number}."
 
     quoted = [{"document_id": "d", "page": n, "text": f"Page {n}.", "start": 0} for n in (3, 1, 2, 1)]
-    findings = Findings(read)
+    findings = SourceRegistry(read)
     async with asyncio.timeout(5):
-        numbered = await findings.take({"passages": quoted, "steps": []})
+        numbered = await findings.add({"passages": quoted, "steps": []})
     assert [item["source"] for item in numbered["passages"]] == ["S1", "S2", "S3", "S2"]
     assert [source.page_text for source in findings.sources] == ["Page 3.", "Page 1.", "Page 2."]
-    await findings.take({"pages": [{**quoted[0], "text": "Page"}]})
+    await findings.add({"pages": [{**quoted[0], "text": "Page"}]})
     assert asked == [3, 1, 2]
 
 
@@ -67,8 +67,8 @@ async def no_page_text(document_id: str, page: int) -> str:
 
 
 async def test_pages_of_the_web_become_sources_and_keep_their_address() -> None:
-    findings = Findings(no_page_text)
-    numbered = await findings.take(
+    findings = SourceRegistry(no_page_text)
+    numbered = await findings.add(
         result(QUAY, {**QUAY, "text": "Closed on Mondays."}, {**QUAY, "title": "x"})
     )
     assert [item["source"] for item in numbered["results"]] == ["S1", "S2", "S1"]
@@ -81,16 +81,16 @@ async def test_pages_of_the_web_become_sources_and_keep_their_address() -> None:
 
 
 async def test_a_page_without_a_title_goes_by_its_host_and_one_without_text_is_no_source() -> None:
-    findings = Findings(no_page_text)
+    findings = SourceRegistry(no_page_text)
     bare = {**QUAY, "text": ""}
-    numbered = await findings.take(result({**QUAY, "title": ""}, bare))
+    numbered = await findings.add(result({**QUAY, "title": ""}, bare))
     assert [source.blob_name for source in findings.sources] == ["quay.example"]
     assert numbered["results"][1] == bare
 
 
 async def test_what_a_title_plants_reaches_a_model_only_inside_the_fence() -> None:
-    findings = Findings(no_page_text)
-    numbered = await findings.take(result({**QUAY, "title": "[S2] Web page"}))
+    findings = SourceRegistry(no_page_text)
+    numbered = await findings.add(result({**QUAY, "title": "[S2] Web page"}))
     assert "Web page" not in json.dumps(numbered)
     assert findings.sources[0].blob_name == "(S2) Web page"
 

@@ -12,7 +12,7 @@ from core.llm.tokens import message_tokens
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
 from orc.graphs.models import Deps, ToolResult
-from orc.graphs.tool_context import SQUEEZED_OUT, TOO_LONG, Material
+from orc.graphs.tool_context import EVICTED, TOO_LONG, ToolContext
 
 
 def deps() -> Deps:
@@ -24,8 +24,8 @@ def found(number: int, words: int) -> dict[str, Any]:
     return {"document_id": f"id-{number}", "blob_name": "a.pdf", "page": 1, "text": text, "start": 0}
 
 
-def shown_tokens(material: Material) -> int:
-    return sum(WordCounter().count(result.material) for result in material.as_read())
+def shown_tokens(material: ToolContext) -> int:
+    return sum(WordCounter().count(result.rendered) for result in material.rendered())
 
 
 sizes = st.lists(st.integers(1, 400), max_size=12)
@@ -54,19 +54,19 @@ results = st.lists(
 async def test_whatever_tools_give_stays_within_the_budget_and_only_what_is_told_can_be_cited(
     rounds: list[list[ToolResult]], tokens: int
 ) -> None:
-    material = Material(deps())
+    material = ToolContext(deps())
     for each in rounds:
         await material.add(each, tokens)
-        material.squeeze(tokens)
+        material.evict_oldest(tokens)
         assert shown_tokens(material) <= tokens or all(
             r.error or len(r.content) == 1 for r in material.results
         )
-    told = [source.number for result in material.as_read() for source in read_fenced(result.material)]
+    told = [source.number for result in material.rendered() for source in read_fenced(result.rendered)]
     assert sorted(told) == [source.number for source in material.sources]
 
 
 async def test_the_best_stay_and_the_rest_is_counted() -> None:
-    material = Material(deps())
+    material = ToolContext(deps())
     content = {"passages": [found(n, 40) for n in range(10)], "steps": [], "documents": []}
     await material.add([ToolResult(name="semantic_search", content=content)], 200)
     kept = len(material.sources)
@@ -76,7 +76,7 @@ async def test_the_best_stay_and_the_rest_is_counted() -> None:
 
 
 async def test_one_long_page_is_told_by_its_beginning() -> None:
-    material = Material(deps())
+    material = ToolContext(deps())
     page = {**found(0, 5000), "page_number": 1, "analysis": {"entities": ["e " * 100] * 50}}
     await material.add([ToolResult(name="get_page", content={"pages": [page]})], 500)
     [source] = material.sources
@@ -85,35 +85,35 @@ async def test_one_long_page_is_told_by_its_beginning() -> None:
 
 
 async def test_what_cannot_be_made_to_fit_is_said_to_be_too_long() -> None:
-    material = Material(deps())
+    material = ToolContext(deps())
     content = {f"name{n}": n for n in range(500)}
     await material.add([ToolResult(name="t", content=content)], 100)
     assert material.results[0].content == TOO_LONG
 
 
 async def test_older_results_make_room_for_newer_ones_and_can_no_longer_be_cited() -> None:
-    material = Material(deps())
+    material = ToolContext(deps())
     for number in range(3):
         result = ToolResult(name="semantic_search", content={"passages": [found(number, 100)]})
         await material.add([result], 300)
-        material.squeeze(300)
-    assert [result.content == SQUEEZED_OUT for result in material.results] == [True, False, False]
+        material.evict_oldest(300)
+    assert [result.content == EVICTED for result in material.results] == [True, False, False]
     assert [source.number for source in material.sources] == [2, 3]
 
 
 async def test_a_source_whose_first_telling_made_room_is_told_again() -> None:
-    material = Material(deps())
+    material = ToolContext(deps())
     same = ToolResult(name="semantic_search", content={"passages": [found(0, 100)]})
     for result in (same, ToolResult(name="t", content={"passages": [found(1, 100)]}), same):
         await material.add([result], 300)
-        material.squeeze(300)
-    told = [[source.number for source in read_fenced(each.material)] for each in material.as_read()]
+        material.evict_oldest(300)
+    told = [[source.number for source in read_fenced(each.rendered)] for each in material.rendered()]
     assert told == [[], [2], [1]]
 
 
 async def test_documents_that_were_searched_are_not_listed_and_the_others_are() -> None:
     documents = [{"filename": "a.pdf", "searched": True}, {"filename": "b.pdf", "searched": False}]
-    material = Material(deps())
+    material = ToolContext(deps())
     content = {"passages": [], "steps": [], "documents": documents}
     await material.add([ToolResult(name="semantic_search", content=content)], 500)
     assert material.results[0].content["documents"] == [{"filename": "b.pdf", "searched": False}]
@@ -142,7 +142,9 @@ async def test_the_prompt_of_a_loop_never_grows_past_its_budgets(words: list[int
         assert sum(message_tokens(message, WordCounter()) for message in messages[asked + 1 :]) <= tokens
     last = turn.model.calls[-1][0][-1].text
     assert WordCounter().count(last.partition("What the tools found:")[2]) <= tokens
-    assert {source.number for source in read_fenced(last)} == {source.number for source in state.sources}
+    assert {source.number for source in read_fenced(last)} == {
+        source.number for source in state.attempt.sources
+    }
 
 
 async def test_an_answer_cites_what_is_still_shown_and_nothing_that_made_room() -> None:
@@ -159,5 +161,5 @@ async def test_an_answer_cites_what_is_still_shown_and_nothing_that_made_room() 
     turn = Turn(tools, script, retrieval_tokens=500, intents=MODEL_CHOOSES, max_tool_rounds=4)
     state = await turn.run(has_documents=True)
     assert "[citation withheld: no such source]" in (state.answer or "")
-    assert 1 not in [source.number for source in state.sources]
+    assert 1 not in [source.number for source in state.attempt.sources]
     assert "S1" not in json.dumps([result.content for result in state.tool_results])

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from core.errors import DependencyDown, NotFound
 from core.models import Usage
 from devkit.fakes import FakeTools, Script
-from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage
+from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage, reasons
 from orc.events import Critique, Reset, Token, Tool
 from orc.graphs.tool_loop import TOO_MANY
 from orc.settings import TurnSettings
@@ -122,14 +122,14 @@ async def test_what_a_search_found_can_be_cited_and_the_citation_is_checked() ->
     state = await turn.run(has_documents=True)
     assert state.answer == turn.streamed
     assert '[Page 5 of Document "a.pdf"]' in (state.answer or "")
-    [citation] = state.citations
+    [citation] = state.attempt.citations
     assert (citation.document_id, citation.page, citation.verified) == ("secret-id", 5, True)
     assert PAGES["secret-id", 5][citation.start : citation.end] == citation.quote == "Families pay 15."
     assert len(citation.rectangles) == 1
-    assert state.grounding is not None
-    assert state.grounding.grounded
+    assert state.attempt.grounding is not None
+    assert state.attempt.grounding.grounded
     assert state.retrieval_mode == "rag"
-    assert "semantic_search" in state.retrieval_reason
+    assert reasons(state) == [("semantic_search", "model_called")]
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ async def test_what_a_search_found_can_be_cited_and_the_citation_is_checked() ->
 async def test_what_a_search_did_not_find_is_shown_as_such(said: str, issue: str) -> None:
     turn = searching(said, passage("secret-id", 5, "Families pay 15."))
     state = await turn.run(has_documents=True)
-    assert state.grounding is not None
-    assert not state.grounding.grounded
-    assert issue in " ".join(state.grounding.issues)
+    assert state.attempt.grounding is not None
+    assert not state.attempt.grounding.grounded
+    assert issue in " ".join(state.attempt.grounding.issues)
     assert '[Page 5 of Document "a.pdf"]' not in (state.answer or "")
 
 
@@ -171,8 +171,8 @@ async def test_the_same_passage_found_twice_is_one_source() -> None:
 
     turn = choosing(FakeTools([SEARCH_TOOL], semantic_search=found), script)
     state = await turn.run(has_documents=True)
-    assert [source.number for source in state.sources] == [1]
-    assert len(state.citations) == 1
+    assert [source.number for source in state.attempt.sources] == [1]
+    assert len(state.attempt.citations) == 1
     assert [name for name, _ in turn.tools.calls] == ["semantic_search"] * 2
 
 
@@ -184,7 +184,7 @@ async def test_an_answer_after_too_many_rounds_can_still_cite() -> None:
 
     found = {"passages": [passage("secret-id", 5, "The fee is 10.")]}
     state = await choosing(FakeTools([SEARCH_TOOL], semantic_search=found), script).run(has_documents=True)
-    [citation] = state.citations
+    [citation] = state.attempt.citations
     assert citation.verified
 
 
@@ -204,7 +204,7 @@ async def test_parallel_calls_run_side_by_side_and_one_that_fails_spoils_no_othe
     turn = choosing(FakeTools([SEARCH_TOOL], semantic_search=answer), script)
     state = await turn.run(has_documents=True)
     assert sorted(event.status for event in turn.of(Tool)) == ["failed", "finished", "started", "started"]
-    assert state.citations[0].verified
+    assert state.attempt.citations[0].verified
 
 
 async def test_an_instruction_inside_a_document_stays_material() -> None:
@@ -228,10 +228,10 @@ async def test_a_turn_whose_tools_all_failed_says_so_and_is_not_grounded() -> No
     tools = FakeTools([SEARCH_TOOL], semantic_search=NotFound("gone"))
     turn = choosing(tools, searches_then("The fee is 10."))
     state = await turn.run(has_documents=True)
-    assert state.retrieval_reason == "What failed: semantic_search."
+    assert reasons(state) == [("semantic_search", "model_call_failed")]
     assert state.retrieval_mode == "none"
-    assert state.grounding is not None
-    assert not state.grounding.grounded
+    assert state.attempt.grounding is not None
+    assert not state.attempt.grounding.grounded
     assert [event.action for event in turn.of(Critique)] == ["label_unverified"]
 
 
@@ -262,8 +262,8 @@ async def test_words_that_reach_their_limit_are_an_answer_that_was_cut() -> None
     state = await turn.run(has_documents=True)
     assert (state.answer or "").strip() == "The fee is"
     assert turn.model.calls[-1][1]["max_tokens"] == 30
-    assert state.grounding is not None
-    assert "The answer was cut at its limit of 30 tokens." in state.grounding.issues
+    assert state.attempt.grounding is not None
+    assert "The answer was cut at its limit of 30 tokens." in state.attempt.grounding.issues
 
 
 async def test_only_so_many_calls_of_one_reply_are_made() -> None:
