@@ -81,7 +81,7 @@ class TextExtraction:
             outcome = await add_ocr(extraction, source, self._ocr, progress)
             if outcome.retryable and not outcome.extraction.has_text:
                 raise DependencyDown(outcome.reason, dependency="ocr")
-        return await asyncio.to_thread(self._to_extracted_text, outcome, may_improve=not with_ocr)
+        return await asyncio.to_thread(self._to_extracted_text, outcome, sha256, may_improve=not with_ocr)
 
     @staticmethod
     def is_text_of(document: Document, pages: Sequence[Page]) -> bool:
@@ -133,13 +133,13 @@ class TextExtraction:
             await self._stores.make_unsearchable(document.document_id)
         return stands and bool(await self._stores.pages.get(document.document_id, [1]))
 
-    def _to_extracted_text(self, outcome: OcrOutcome, *, may_improve: bool) -> ExtractedText:
+    def _to_extracted_text(self, outcome: OcrOutcome, sha256: str, *, may_improve: bool) -> ExtractedText:
         extraction = outcome.extraction
         pages = [
             page.model_copy(update={"tokens": self._counter.count(page.text)}) for page in extraction.pages
         ]
         facts: dict[str, object] = {
-            "sha256": extraction.sha256,
+            "sha256": sha256,
             "media_type": extraction.media_type,
             "readable": extraction.has_text,
             "reason": outcome.reason or None,

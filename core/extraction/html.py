@@ -32,7 +32,7 @@ def to_text(markup: str) -> str:
 
 def parse(markup: str) -> tuple[Iterator[Block], str]:
     """The blocks of a page, and its title."""
-    soup = BeautifulSoup(markup, "html.parser")
+    soup = BeautifulSoup(f"{markup}\n", "html.parser")  # one line without markup could be taken for a URL
     title = soup.title.get_text() if soup.title else ""
     for unseen in soup(_UNSEEN):
         unseen.extract()

@@ -1,7 +1,6 @@
 """Runs one child process for each file and turns every way in which it can end into pages or an error."""
 
 import asyncio
-import hashlib
 import json
 import logging
 import sys
@@ -32,7 +31,6 @@ class Extraction(Record):
 
     pages: list[Page]
     media_type: str
-    sha256: str
 
     @property
     def pages_without_text(self) -> int:
@@ -127,12 +125,11 @@ class Extractor:
         without text is no error. Time spent waiting for a free process does not count.
         """
         async with self._slots:
-            digest = await asyncio.to_thread(_sha256, source)
             collector = Collector(progress)
             async with self._children.start(*self._command) as process:
                 await self._collect(process, source, file_name, collector)
             self._children.prepare(*self._command)
-        return Extraction(pages=collector.pages, media_type=collector.media_type, sha256=digest)
+        return Extraction(pages=collector.pages, media_type=collector.media_type)
 
     async def close(self) -> None:
         """Stop all children; whoever waits for one gets Unavailable."""
@@ -178,8 +175,3 @@ async def _receive(process: Process, collector: Collector) -> None:
         if not line.endswith(b"\n"):
             return  # the end, or half a line of a child that was killed in mid-word
         collector.take(line)
-
-
-def _sha256(source: Path) -> str:
-    with source.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

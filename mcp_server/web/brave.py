@@ -9,6 +9,7 @@ import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from core.errors import DependencyDown
+from core.extraction.html import to_text
 from mcp_server.web.http import (
     NOT_IN_PLAN,
     Listed,
@@ -20,7 +21,6 @@ from mcp_server.web.http import (
     unanswered,
 )
 from mcp_server.web.ports import WebPage
-from mcp_server.web.snippets import text_of_html
 
 ENGINE = "Brave"
 _NO_KEY = ("SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND")
@@ -89,8 +89,8 @@ class BraveSearch:
 
 def _page(result: _Result) -> WebPage:
     snippets = filter(None, dict.fromkeys([result.description, *result.extra_snippets]))
-    text = "\n".join(filter(None, map(text_of_html, snippets)))
-    return WebPage(title=text_of_html(result.title), url=result.url, text=text)
+    text = "\n".join(filter(None, map(to_text, snippets)))
+    return WebPage(title=to_text(result.title), url=result.url, text=text)
 
 
 def explain(status: int, body: bytes) -> DependencyDown:

@@ -3,13 +3,10 @@
 import ipaddress
 import re
 import unicodedata
-from html.parser import HTMLParser
 
 import httpx2
 
 LONGEST_URL = 2000
-_LINE_BREAKS = frozenset({"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6"})
-_NOT_SHOWN = frozenset({"script", "style", "template"})
 _JOINERS = "\u200c\u200d"
 _UNSEEN = {"Cf", "Cs", "Co", "Cn"}
 _SPACES = re.compile(r"[^\S\n]+")
@@ -33,33 +30,6 @@ def _shown(character: str) -> str:
     if category in _UNSEEN:
         return ""
     return " " if category in ("Cc", "Zl", "Zp") else character
-
-
-def text_of_html(html: str) -> str:
-    """The text of a fragment of HTML, entities resolved."""
-    reader = _TextReader()
-    reader.feed(html)
-    reader.close()
-    return "".join(reader.pieces).strip()
-
-
-class _TextReader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._not_shown = 0
-
-    def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
-        self._not_shown += tag in _NOT_SHOWN
-        if tag in _LINE_BREAKS:
-            self.pieces.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._not_shown = max(0, self._not_shown - (tag in _NOT_SHOWN))
-
-    def handle_data(self, data: str) -> None:
-        if not self._not_shown:
-            self.pieces.append(data)
 
 
 def public_address(url: str) -> str | None:

@@ -1,7 +1,6 @@
 """document_chat with PDFs that the model reads itself: what is sent, what is checked, what is told."""
 
 import asyncio
-import hashlib
 import io
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -50,8 +49,7 @@ class PdfExtractor(FakeExtractor):
         content = await asyncio.to_thread(source.read_bytes)
         texts = [page.extract_text() for page in PdfReader(io.BytesIO(content)).pages]
         pages = [Page(number=number, text=text) for number, text in enumerate(texts, 1)]
-        digest = hashlib.sha256(content).hexdigest()
-        return Extraction(pages=pages, media_type="application/pdf", sha256=digest)
+        return Extraction(pages=pages, media_type="application/pdf")
 
 
 class Listener:

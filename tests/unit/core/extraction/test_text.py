@@ -1,10 +1,14 @@
 """HTML, Markdown, text and CSV: sections, rows and encodings."""
 
 import codecs
+import html
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import UnreadableDocument, UnsupportedDocument
+from core.extraction.html import to_text
 from tests.unit.core.extraction.samples import Read
 
 PAGE = """<html><head><title>Manual</title><style>p {}</style></head><body>
@@ -21,6 +25,12 @@ async def test_html_is_cut_at_headings_and_shows_only_what_people_see(read: Read
         ("Care and use", "Care and use\nOil it.\nDaily.\nPart | Months\nPart: Pump | Months: 37"),
         ("Notice", "Notice\nThree\nmonths"),
     ]
+
+
+@given(st.text(max_size=200))
+def test_html_with_any_content_is_read(text: str) -> None:
+    to_text(text)
+    assert to_text(f"<p>{html.escape(text)}</p>x").endswith("x")
 
 
 async def test_html_of_scripts_alone_has_no_text(read: Read) -> None:

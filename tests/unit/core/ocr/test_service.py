@@ -39,7 +39,7 @@ class ScriptedOcr:
 
 def extraction(*texts: str, media_type: str = "application/pdf") -> Extraction:
     pages = [Page(number=number, text=text, label=f"p{number}") for number, text in enumerate(texts, 1)]
-    return Extraction(pages=pages, media_type=media_type, sha256="0" * 64)
+    return Extraction(pages=pages, media_type=media_type)
 
 
 def texts(extraction: Extraction) -> list[str]:
