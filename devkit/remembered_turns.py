@@ -16,7 +16,7 @@ from orc.memory.ports import MemoryStore
 from orc.memory.recall import Selection
 from orc.memory.service import READ_SECONDS, MemoryKeeper
 from orc.memory.sqlite import SqliteMemoryStore
-from orc.memory.summarizer import Condenser
+from orc.memory.summary import Condenser
 from orc.settings import MemorySettings
 
 OWNER = Owner("acme", "ada", "c-1")

@@ -34,7 +34,7 @@ from orc.memory.ports import MemoryStore, Remembering
 from orc.memory.recall import Selection
 from orc.memory.service import MemoryKeeper, NoMemory
 from orc.memory.sqlite import SqliteMemoryStore
-from orc.memory.summarizer import Condenser
+from orc.memory.summary import Condenser
 from orc.readiness import Check, check
 from orc.settings import Settings
 from orc.tools.mcp_client import McpToolGateway
@@ -181,7 +181,7 @@ async def _open_memory(
         stack.push_async_callback(nearness.close)
     # The offline model cannot write; what it would quote is what points are made of without a model.
     condenser = None
-    if settings.memory == "model" and engines.provider is not None:
+    if settings.memory in ("auto", "model") and engines.provider is not None:
         condenser = Condenser(summariser, (_PROMPTS / "summarise.md").read_text(), counter)
     return MemoryKeeper(
         await _open_memory_store(settings, documents.backends),

@@ -33,10 +33,10 @@ class HistorySettings(Section):
 class MemorySettings(HistorySettings):
     """What is remembered of a conversation beyond its latest turns."""
 
-    memory: Literal["extractive", "model", "off"] = Field(
-        default="extractive",
+    memory: Literal["auto", "extractive", "model", "off"] = Field(
+        default="auto",
         description="what is remembered of older turns; extractive: sentences of the user and of the answers;"
-        " model: summaries that a model writes in the background",
+        " model: also summaries that a model writes in the background; auto: model if one is configured",
     )
     summary_threshold_tokens: int = Field(
         default=2000, ge=0, description="tokens of older turns after which a model summarizes them"

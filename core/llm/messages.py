@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape, unescape
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-HEADING = "Known from earlier in this conversation:"
+HEADING = "Known from earlier in this conversation; of two contradicting statements the later line is valid:"
 USER_WANTS, USER_SAID = "The user wants: ", "The user said: "
 NOT_FOUND_BEFORE, ANSWERED = "Asked, and not found in the documents: ", "Asked and answered: "
 """How the lines of a MemoryMessage begin."""

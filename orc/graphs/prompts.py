@@ -14,7 +14,7 @@ from core.llm.tokens import TokenCounter, message_tokens
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps, Lookup, ToolResult
 from orc.graphs.tool_context import with_sources
-from orc.memory.rendering import remembered
+from orc.memory.recall import remembered
 from orc.settings import TurnSettings
 
 MALFORMED = "The arguments were not valid JSON."

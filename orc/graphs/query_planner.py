@@ -34,7 +34,7 @@ from orc.graphs.plan_rules import (
 from orc.graphs.utils import available_tools, changes
 from orc.intents import MAX_STEPS, Intent, Step
 from orc.memory.client_history import cleaned
-from orc.memory.rendering import remembered
+from orc.memory.recall import remembered
 from orc.settings import TurnSettings
 from orc.tools.ports import LISTING, SEARCH, SEARCH_PAGES, WEB_SEARCH
 

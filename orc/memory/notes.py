@@ -1,115 +1,226 @@
-"""Takes notes of what users say in their own words: facts, wishes, and what has not been answered."""
+"""Notes: the user's own sentences, wishes and open questions, kept word for word.
+
+Every sentence that is not a question becomes a note, in any language. Patterns (English, German, French and
+Spanish) only recognise what to remember for good, and how the user wants to be answered.
+"""
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.search.bm25 import idf
+from core.search.text_ranking import QuestionTerms
 from core.text.numbers import find_dates
+from core.text.question_type import is_small_talk
 from core.text.sentences import sentences
-from core.text.terms import question_words, words
+from core.text.terms import detect_language, has_digit, stems, words
 from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind
-from orc.memory.note_patterns import Sign, load_phrases
-from orc.memory.terms import ask_the_same, gives_a_name, spelled
 
 MAX_NOTES = 256
 NOTES_PER_TURN = 8
 NOTE_CHARACTERS = 240
-SENTENCES_READ = 60
-"""Of one message: who pastes a document does not speak of themselves in it."""
+MAX_SENTENCES = 60
+"""Sentences that are read of one message: a longer one is a pasted document."""
+MIN_WORDS = 2
 LONGEST_POLITE_WISH = 80
 SAME_QUESTION = 0.6
-TOPIC_WORDS = 2
+CACHED_TEXTS = 8192
+NAME = "name"
+"""The term of all stems that give a name or ask for one."""
 
 HALF_LIVES = {NoteKind.FACT: 300, NoteKind.PREFERENCE: 1000, NoteKind.QUESTION: 15}
-"""After so many turns without being said again a note counts half."""
+"""After so many turns without being repeated a note counts half."""
 FORGOTTEN = 0.05
-"""An open question that counts less is not asked any more."""
+"""An open question below this freshness is deleted."""
 
+_NAMING = frozenset(
+    "call name nam heisst heiss heis lautet genannt appel nomm prénom nom llam llamo nombr".split()
+)
+_FILLERS = frozenset(
+    "again now current exact actual told tell said say mention earlier rememb remind still am"
+    " uns unser mein ich wir nochmal noch gerad eigent bin gesagt mal"
+    " notr mon dit déjà encor rappel suis nuestr dije dich record".split()
+)
+"""Stems in a question about the user that say nothing about what is asked."""
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i'm|my|mine|we|our|ours|ich|mein\w*|wir|unser\w*|je|j'|mon|ma|mes|nous|notre|nos|yo|mi|mis"
+    r"|nosotr[oa]s|nuestr[oa]s?|me llamo|tengo|vivo|trabajo|io|mio|mia|nostr[oa]|meu|minha|noss[oa])\b",
+    re.I,
+)
+_REMEMBER = re.compile(
+    r"(?:(?:please|and|also|ok|bitte|s'il (?:te|vous) plaît|por favor),? )*"
+    r"(?:remember|note that|note:|keep in mind|bear in mind|do(?: not|n't) forget|for (?:the|your) record"
+    r"|merke? dir|merken sie sich|denke?n? (?:sie )?daran|vergiss nicht|vergessen sie nicht|notier"
+    r"|souviens-toi|souvenez-vous|n'oublie|note que|rappelle-toi|recuerd[ae]|no olvid|ten en cuenta|anota)",
+    re.I,
+)
+_WISH = re.compile(
+    r"\b(?:answer|reply|respond|write|speak|talk)\b(?: \w+){0,3}? (?:in|with|without|like|only|briefly)\b"
+    r"|\b(?:antwort|schreib|sprich|sprech)\w*\b.* (?:auf|in|mit|ohne|kurz|knapp|nur)\b"
+    r"|\b(?:répond|écri[st]|parle)\w*\b.* (?:en|avec|sans|toujours)\b"
+    r"|\b(?:respond|contest|escrib|habl)\w*\b.* (?:en|con|sin|siempre)\b"
+    r"|\bcall me \S|\bnenn\w* (?:sie )?mich \S|\bappel\w+-moi \S|\bllám[ae]me \S"
+    r"|\b(?:du|sie)ze? mich\b"
+    r"|^(?:please |bitte |por favor,? )*(?:always|never|from now on|immer|nie|ab jetzt|toujours|siempre)\b"
+    r"|\bi(?:'d| would)? prefer\b|\bich bevorzuge\b|\bje préfère\b|\bprefiero\b"
+    r"|\b(?:short|brief)(?:er)? answers\b|\bkurze antworten\b|\bréponses courtes\b|\brespuestas cortas\b",
+    re.I,
+)
+_POLITE_REQUEST = re.compile(
+    r"(?:can|could|would|will) you|k(?:a|ö)nn\w* (?:du|sie)|würde\w* (?:du|sie)|p(?:eux|ourrais)-tu"
+    r"|pou(?:v|rri)ez-vous|¿?(?:puedes|podrías|puede|podría)\b",
+    re.I,
+)
+_QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 _DAY = re.compile(r"\b\d{1,2}\.$")
 _FIRST_WORD = re.compile(r"\S+")
 
+Terms = frozenset[str]
 
-def with_notes_of(notes: Sequence[Note], turn: Turn) -> list[Note]:
-    """The notes, with those of an answered turn. Taking it in again, or late, makes no difference."""
-    taken = list(notes)
-    for note in notes_in(turn.question, turn.seq):
-        taken = with_note(taken, note)
-    if says_not_found(turn):
-        return with_note(taken, _open_question(turn))
-    return _without_answered(taken, turn) if is_grounded(turn) else taken
+
+class Asked:
+    """The terms of a question. `is_specific`: they say what it is about."""
+
+    def __init__(self, text: str) -> None:
+        question = QuestionTerms(text)
+        self.language = question.language
+        self.terms: Terms = frozenset(
+            NAME if term in _NAMING else term for term in question.terms if term not in _FILLERS
+        )
+        self.is_specific = question.is_specific and bool(self.terms)
+        self.is_about_the_user = _FIRST_PERSON.search(text.replace("’", "'")) is not None
+
+    def share(self, weights: Mapping[str, float], text: str) -> float:
+        """The share of the question's weight that the terms of a text cover, from 0 to 1."""
+        found = self.terms & terms_in(text, self.language)
+        return sum(weights[term] for term in found) / (sum(weights.values()) or 1.0)
+
+
+@lru_cache(CACHED_TEXTS)
+def terms_in(text: str, language: str) -> Terms:
+    """The terms of a text, stemmed like those of a question in this language."""
+    return frozenset(NAME if stem in _NAMING else stem for stem in stems(words(text), language) if stem)
+
+
+@lru_cache(CACHED_TEXTS)
+def spelling(text: str) -> tuple[str, ...]:
+    """The words of a text in order: texts with the same words are the same statement."""
+    return tuple(words(text))
 
 
 def notes_in(message: str, seq: int) -> list[Note]:
-    """What a user's message says of the user, in order."""
-    found: list[Note] = []
-    for clause in _clauses(message):
-        if (note := _note_of(clause, seq)) is not None:
-            found.append(note)
-        if len(found) == NOTES_PER_TURN:
-            break
-    return found
+    """The statements and wishes in a user's message, in order."""
+    found = (_note_of(sentence, seq) for sentence in islice(_sentences(message), MAX_SENTENCES))
+    return list(islice(filter(None, found), NOTES_PER_TURN))
 
 
-def kept(notes: Sequence[Note], latest: int) -> list[Note]:
-    """The notes that still count, at most MAX_NOTES of them, by when they were said last."""
+def add_notes_of(notes: Sequence[Note], turn: Turn) -> list[Note]:
+    """The notes with those of an answered turn. Idempotent, and independent of the order of turns."""
+    added = list(notes)
+    for note in _notes_of_turn(turn):
+        added = add_note(added, note)
+    if says_not_found(turn):
+        return add_note(added, _open_question(turn))
+    return _without_answered(added, turn) if is_grounded(turn) else added
+
+
+def add_note(notes: list[Note], new: Note) -> list[Note]:
+    """The notes with a new one; an older note that says the same is replaced."""
+    for old in notes:
+        if not _says_the_same(old, new):
+            continue
+        if old.last_seen > new.last_seen:
+            return notes
+        is_wish = NoteKind.PREFERENCE in (old.kind, new.kind)
+        same = {"first_seen": min(old.first_seen, new.first_seen), "lasting": old.lasting or new.lasting}
+        new = new.model_copy(update=same | ({"kind": NoteKind.PREFERENCE} if is_wish else {}))
+        return notes if new == old else [*(note for note in notes if note is not old), new]
+    return [*notes, new]
+
+
+def bounded_notes(notes: Sequence[Note], latest: int) -> list[Note]:
+    """At most MAX_NOTES notes, by `last_seen`: fresh ones, and those with words that no other note has."""
     alive = [
         note for note in notes if note.kind is not NoteKind.QUESTION or freshness(note, latest) > FORGOTTEN
     ]
-    strongest = sorted(alive, key=lambda note: (freshness(note, latest), note.last_seen), reverse=True)
-    return sorted(strongest[:MAX_NOTES], key=lambda note: note.last_seen)
+    if len(alive) > MAX_NOTES:
+        rarity = _rarity(alive)
+        alive.sort(key=lambda note: (freshness(note, latest) * rarity[note.text], note.last_seen))
+    return sorted(alive[-MAX_NOTES:], key=lambda note: note.last_seen)
 
 
 def freshness(note: Note, latest: int) -> float:
-    """What a note still counts for at turn `latest`: 1 when it was just said, then less and less."""
+    """The weight of a note at turn `latest`: 1 in its own turn, then exponentially less."""
     kind = NoteKind.PREFERENCE if note.lasting else note.kind
     return math.exp2(-max(latest - note.last_seen, 0) / HALF_LIVES[kind])
 
 
 def says_not_found(turn: Turn) -> bool:
-    """Whether the answer says that the documents do not hold what was asked."""
+    """Whether the answer says that the documents do not contain what was asked."""
     answer = turn.assistant.content if turn.assistant else ""
     return _verdict(turn).get("not_found") is True or NOT_FOUND_ANSWER in answer
 
 
 def is_grounded(turn: Turn) -> bool:
-    """Whether the answer stands on verified citations."""
+    """Whether the answer has verified citations."""
     verified = turn.assistant is not None and any(each.verified for each in turn.assistant.citations)
     return verified and not says_not_found(turn)
 
 
 def is_unproven(turn: Turn) -> bool:
-    """Whether the answer was labelled unverified, and cites nothing that is verified."""
+    """Whether the answer was labelled unverified and has no verified citation."""
     return _verdict(turn).get("action") == "label_unverified" and not is_grounded(turn)
 
 
 def shortened(text: str, characters: int = NOTE_CHARACTERS) -> str:
-    """The beginning of a text, up to the end of a word, with an ellipsis where something is left out."""
+    """The beginning of a text, cut between words, with an ellipsis if something is left out."""
     if len(text) <= characters:
         return text
     return text[: characters - 2].rsplit(" ", 1)[0] + " …"
 
 
-def _clauses(message: str) -> Iterator[str]:
-    for sentence in islice(_sentences(message), SENTENCES_READ):
-        yield from load_phrases().clauses(sentence)
+def is_question(sentence: str) -> bool:
+    """Whether a sentence ends, or in Spanish begins, like a question."""
+    return sentence.startswith("¿") or sentence.rstrip("\"'”») ").endswith(_QUESTION_MARKS)
+
+
+def _notes_of_turn(turn: Turn) -> list[Note]:
+    """The notes of a turn, without the request itself if the turn looked something up.
+
+    The request is the questions of the message, or its last sentence if it asks no question.
+    """
+    notes = notes_in(turn.question, turn.seq)
+    if not (is_grounded(turn) or says_not_found(turn)):
+        return notes
+    said = list(_sentences(turn.question))
+    if not said or any(map(is_question, said)):
+        return notes
+    request = shortened(said[-1])
+    return [note for note in notes if note.text != request or note.lasting or _is_wish(note)]
+
+
+def _is_wish(note: Note) -> bool:
+    return note.kind is NoteKind.PREFERENCE
 
 
 def _sentences(message: str) -> Iterator[str]:
-    """The sentences of every line; one that ends in the day of a date goes on: `am 5. Mai`."""
+    """The sentences of every line; one that ends in the day of a date is joined to the next: `am 5. Mai`."""
     for line in message.splitlines():
-        held = ""
+        before = ""
         for sentence in sentences(" ".join(line.split())):
-            if held and _are_one_date(held, sentence):
-                held = f"{held} {sentence}"
+            if before and _are_one_date(before, sentence):
+                before = f"{before} {sentence}"
                 continue
-            if held:
-                yield held
-            held = sentence
-        if held:
-            yield held
+            if before:
+                yield before
+            before = sentence
+        if before:
+            yield before
 
 
 def _are_one_date(before: str, after: str) -> bool:
@@ -117,95 +228,45 @@ def _are_one_date(before: str, after: str) -> bool:
     return day is not None and bool(find_dates(f"{day[0]} {_FIRST_WORD.findall(after)[0]} 2000"))
 
 
-def _note_of(clause: str, seq: int) -> Note | None:
-    text = shortened(clause.strip())
+def _note_of(sentence: str, seq: int) -> Note | None:
+    text = shortened(sentence.strip())
     plain = text.replace("’", "'")
-    phrases = load_phrases()
-    is_question = plain.startswith("¿") or plain.rstrip("\"'”») ").endswith("?")
-    if is_question and (len(plain) > LONGEST_POLITE_WISH or not phrases.is_polite_wish(plain)):
+    seen = {"first_seen": seq, "last_seen": seq}
+    if is_question(plain):
+        is_wish = len(plain) <= LONGEST_POLITE_WISH and _POLITE_REQUEST.match(plain) and _WISH.search(plain)
+        return Note(kind=NoteKind.PREFERENCE, text=text, **seen) if is_wish else None
+    if _REMEMBER.match(plain):
+        return Note(kind=NoteKind.FACT, text=text, lasting=True, **seen)
+    if _WISH.search(plain):
+        return Note(kind=NoteKind.PREFERENCE, text=text, **seen)
+    if len(spelling(text)) < MIN_WORDS or is_small_talk(plain):
         return None
-    tells_nothing = is_question or phrases.tells_nothing(plain)
-    for sign in phrases.signs:
-        if tells_nothing and sign.kind is NoteKind.FACT and not sign.on_request:
-            continue
-        if (match := sign.pattern.search(plain)) is not None:
-            return _note(sign, match, text, seq)
-    return None
+    return Note(kind=NoteKind.FACT, text=text, lasting=_gives_a_name(text), **seen)
 
 
-def _note(sign: Sign, match: re.Match[str], text: str, seq: int) -> Note:
-    subject = _subject_of(sign, match)
-    return Note(
-        kind=sign.kind,
-        text=text,
-        topic=_group(match, "thing").lower() or _topic_of(text),
-        subject=subject,
-        lasting=sign.on_request or gives_a_name(text),
-        first_seen=seq,
-        last_seen=seq,
-    )
-
-
-def _subject_of(sign: Sign, match: re.Match[str]) -> str:
-    """What the sentence gives a value to; empty where it only says something.
-
-    What is told in other ways of the same thing stands beside it: what it is, what it is called, where it is.
-    """
-    if sign.on_request:
-        return _stated_subject(_group(match, "value"))
-    thing = _group(match, "thing") or sign.subject
-    if not thing:
-        return ""
-    relation, value = _group(match, "relation").lower(), words(_group(match, "value"))
-    is_plain = not relation or relation in sign.plain
-    own = [] if is_plain else [relation]
-    beside = [word for word in value[:1] if word in sign.beside and (is_plain or sign.subject)]
-    return " ".join([*words(thing), *own, *beside])
-
-
-def _stated_subject(statement: str) -> str:
-    for sign in load_phrases().signs:
-        if sign.kind is NoteKind.FACT and not sign.on_request and (match := sign.pattern.search(statement)):
-            return _subject_of(sign, match)
-    return ""
-
-
-def _group(match: re.Match[str], name: str) -> str:
-    return match.groupdict().get(name) or ""
-
-
-def _topic_of(text: str) -> str:
-    return " ".join(question_words(text)[:TOPIC_WORDS])
+def _gives_a_name(text: str) -> bool:
+    """Whether the user says what someone or something of theirs is called."""
+    is_own = _FIRST_PERSON.search(text.replace("’", "'")) is not None
+    return is_own and NAME in terms_in(text, detect_language(spelling(text)))
 
 
 def _open_question(turn: Turn) -> Note:
     asked = [sentence for sentence in sentences(" ".join(turn.question.split())) if sentence.endswith("?")]
     text = shortened(asked[-1] if asked else " ".join(turn.question.split()))
-    seen = {"first_seen": turn.seq, "last_seen": turn.seq}
-    return Note(kind=NoteKind.QUESTION, text=text, topic=_topic_of(text), **seen)
-
-
-def with_note(notes: list[Note], new: Note) -> list[Note]:
-    """The notes with a new one, in the place of what it says again or contradicts."""
-    for old in notes:
-        says_the_same = _says_the_same(old, new)
-        if not says_the_same and not (new.subject and (old.kind, old.subject) == (new.kind, new.subject)):
-            continue
-        if old.last_seen > new.last_seen:
-            return notes
-        if says_the_same:
-            first = min(old.first_seen, new.first_seen)
-            new = new.model_copy(update={"first_seen": first, "lasting": old.lasting or new.lasting})
-        return notes if new == old else [*(note for note in notes if note is not old), new]
-    return [*notes, new]
+    return Note(kind=NoteKind.QUESTION, text=text, first_seen=turn.seq, last_seen=turn.seq)
 
 
 def _says_the_same(one: Note, other: Note) -> bool:
-    if one.kind is not other.kind:
-        return False
-    if one.kind is NoteKind.QUESTION:
-        return one.text == other.text or ask_the_same(one.text, other.text, SAME_QUESTION)
-    return spelled(one.text) == spelled(other.text)
+    is_open, is_other_open = (note.kind is NoteKind.QUESTION for note in (one, other))
+    if is_open and is_other_open:
+        return one.text == other.text or _ask_the_same(one.text, other.text)
+    return not (is_open or is_other_open) and spelling(one.text) == spelling(other.text)
+
+
+def _ask_the_same(one: str, other: str) -> bool:
+    """Whether two questions share most of the terms of both."""
+    these, those = Asked(one).terms, Asked(other).terms
+    return len(these & those) >= SAME_QUESTION * len(these | those) > 0
 
 
 def _without_answered(notes: list[Note], turn: Turn) -> list[Note]:
@@ -214,8 +275,19 @@ def _without_answered(notes: list[Note], turn: Turn) -> list[Note]:
         for note in notes
         if note.kind is not NoteKind.QUESTION
         or note.last_seen >= turn.seq
-        or not ask_the_same(note.text, turn.question, SAME_QUESTION)
+        or not _ask_the_same(note.text, turn.question)
     ]
+
+
+def _rarity(notes: Sequence[Note]) -> dict[str, float]:
+    """How rare the words of each note are among all notes; numbers do not count, as each one is rare."""
+    words_of = {note.text: [word for word in spelling(note.text) if not has_digit(word)] for note in notes}
+    notes_with = Counter(word for found in words_of.values() for word in set(found))
+    total = len(notes)
+    return {
+        text: sum(idf(notes_with[word], total) for word in found) / len(found) if found else 0.0
+        for text, found in words_of.items()
+    }
 
 
 def _verdict(turn: Turn) -> dict[str, object]:

@@ -1,40 +1,52 @@
-"""What of a memory one turn is told: what bears on its question, the fresh first, within a budget."""
+"""Recall: chooses from a memory what is relevant to a question, and renders it as a block of a prompt."""
 
 import logging
 import math
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.errors import OrcError
-from core.llm.messages import fence_remembered
+from core.grounding.sources import without_markers
+from core.llm.messages import (
+    ANSWERED,
+    NOT_FOUND_BEFORE,
+    USER_SAID,
+    USER_WANTS,
+    fence_remembered,
+    remembered_line,
+)
 from core.llm.token_budget import take_each_fitting
 from core.llm.tokens import TokenCounter
 from core.search.bm25 import floored, idf_of_terms
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
-from orc.memory.notes import freshness
+from orc.memory.notes import Asked, freshness, terms_in
 from orc.memory.ports import Nearness
-from orc.memory.rendering import line_of
-from orc.memory.terms import Asked, terms_in
 
 logger = logging.getLogger(__name__)
 
 MOST_POINTS, MOST_NOTES, MOST_WISHES, MOST_GUESSED = 6, 8, 4, 3
 LEAST_SHARE = 0.2
-"""Of the weight of a question's words that a note or a point must have, to bear on it by its words."""
+"""The share of a question's weight that the words of a note or point must cover to be relevant."""
 SHARE_OF_BEST = 0.3
 CLEARLY_NEARER = 0.5
-"""Standard deviations above the mean by which a text must be near to bear on a question by its meaning."""
+"""Standard deviations above the mean similarity from which a text is relevant by its meaning."""
 LEAST_TEXTS = 4
-"""With fewer, a mean says nothing."""
+"""With fewer texts a mean is not meaningful."""
 FADED = 0.5
-"""What a text keeps of its worth however long ago it was said."""
+"""The share of its relevance that even the oldest text keeps."""
 POINT_HALF_LIFE = 200
 
 Item = Note | SummaryPoint
+_LABELS = {
+    NoteKind.PREFERENCE: USER_WANTS,
+    NoteKind.FACT: USER_SAID,
+    NoteKind.QUESTION: NOT_FOUND_BEFORE,
+}
 
 
 class Ranked(NamedTuple):
-    """Items that bear on a question, best first; `reason`: why not by meaning, where that was not used."""
+    """The relevant items, best first. `reason`: why not by meaning, if they were ranked by words."""
 
     items: list[Item]
     by_meaning: bool = False
@@ -42,7 +54,7 @@ class Ranked(NamedTuple):
 
 
 class Selection:
-    """Chooses from memories. With `nearness` by meaning, as far as that answers; else by words alone."""
+    """Chooses from memories: by meaning if there is a `nearness` and it answers, otherwise by words."""
 
     def __init__(self, tokens: int, counter: TokenCounter, nearness: Nearness | None = None) -> None:
         self._tokens = tokens
@@ -50,7 +62,7 @@ class Selection:
         self._nearness = nearness
 
     async def choose(self, question: str, memory: Memory) -> Recalled:
-        """What of the memory the question needs. Wishes are always in it, newest first."""
+        """The part of the memory that the question needs. It always has the newest wishes."""
         asked = Asked(question)
         wishes = [note for note in reversed(memory.notes) if note.kind is NoteKind.PREFERENCE][:MOST_WISHES]
         others = [note for note in memory.notes if note.kind is not NoteKind.PREFERENCE]
@@ -71,21 +83,21 @@ class Selection:
 
     async def _ranked(self, question: str, asked: Asked, items: Sequence[Item], latest: int) -> Ranked:
         fresh = [_freshness(item, latest) for item in items]
-        if not asked.tells:
-            # `And what about me?` asks for nothing by its words: what was said last is the best guess.
-            said = [item for item in items if isinstance(item, Note)]
-            return Ranked(_best(said, [_freshness(note, latest) for note in said])[:MOST_GUESSED])
+        if not asked.is_specific:
+            # The words of `And what about me?` say nothing: the newest statements are the best guess.
+            notes = [item for item in items if isinstance(item, Note)]
+            return Ranked(_best(notes, [_freshness(note, latest) for note in notes])[:MOST_GUESSED])
         worth = _by_words(asked, items)
         if self._nearness is None or not items:
             return Ranked(_best(items, _faded(worth, fresh)))
         try:
             near = await self._nearness.compare(question, [item.text for item in items])
         except Exception as exc:
-            # Words choose as well: no turn may fail for want of the better way.
+            # The outermost edge: words are good enough, so no turn fails because of this.
             return Ranked(_best(items, _faded(worth, fresh)), reason=_why_by_words(exc))
         least = _clearly_near(near)
-        bearing = [n if w or n >= least else 0.0 for n, w in zip(near, worth, strict=True)]
-        return Ranked(_best(items, _faded(bearing, fresh)), by_meaning=True)
+        relevant = [n if w or n >= least else 0.0 for n, w in zip(near, worth, strict=True)]
+        return Ranked(_best(items, _faded(relevant, fresh)), by_meaning=True)
 
     def _within_budget(self, items: Sequence[Item]) -> list[Item]:
         left = self._tokens - self._counter.count(fence_remembered([]))
@@ -102,7 +114,7 @@ def _why_by_words(exc: Exception) -> str:
 
 
 def _by_words(asked: Asked, items: Sequence[Item]) -> list[float]:
-    """The share of the question that each item's words make up, rare ones counting more; 0 for too little."""
+    """The share of the question that each item's words cover, weighted by rarity; 0 if it is too small."""
     texts = [asked.terms & terms_in(item.text, asked.language) for item in items]
     weights = floored(idf_of_terms(asked.terms, texts))
     shares = [asked.share(weights, item.text) for item in items]
@@ -111,7 +123,7 @@ def _by_words(asked: Asked, items: Sequence[Item]) -> list[float]:
 
 
 def _clearly_near(near: Sequence[float]) -> float:
-    """How near a text must be. Relative to the others: what a cosine means differs between embedders."""
+    """The similarity from which a text is relevant. Relative, as cosines differ between embedding models."""
     if len(near) < LEAST_TEXTS:
         return 0.0
     mean = sum(near) / len(near)
@@ -123,7 +135,7 @@ def _faded(worth: Sequence[float], fresh: Sequence[float]) -> list[float]:
 
 
 def _best(items: Sequence[Item], worth: Sequence[float]) -> list[Item]:
-    """The items that are worth anything, best first; of equals, what was said last."""
+    """The items with a worth above 0, best first; of equals, the newer one."""
     order = sorted(range(len(items)), key=lambda at: (worth[at], at), reverse=True)
     return [items[at] for at in order if worth[at] > 0]
 
@@ -135,11 +147,46 @@ def _freshness(item: Item, latest: int) -> float:
 
 
 def _coverage(asked: Asked, facts: Sequence[Note]) -> float:
-    """The share of the question's telling words that the best fact holds, where users ask about themselves.
+    """The share of the question's terms that the best statement covers, if users ask about themselves.
 
-    What they told of their own deposit says nothing of the deposit in a document.
+    What they said about their own deposit says nothing about the deposit in a document.
     """
     if not asked.is_about_the_user or not asked.terms:
         return 0.0
     weights = dict.fromkeys(asked.terms, 1.0)
     return max((asked.share(weights, fact.text) for fact in facts), default=0.0)
+
+
+def remembered(recalled: Recalled, tokens: int, counter: TokenCounter) -> str:
+    """The block, within so many tokens: wishes, statements, open questions, then points; empty without any.
+
+    If it does not fit, the last of the best-first lists are left out. Statements are shown oldest first: of
+    two that contradict each other the later one is valid.
+    """
+    items: list[Item] = [*sorted(recalled.notes, key=_order), *recalled.summary]
+    kept: list[Item] = []
+    for item in items:
+        lines = [line_of(each) for each in [*kept, item]]
+        if counter.count(fence_remembered(lines)) <= tokens:
+            kept.append(item)
+    return fence_remembered([line_of(item) for item in sorted(kept, key=_place)]) if kept else ""
+
+
+def _order(note: Note) -> int:
+    return list(_LABELS).index(note.kind)
+
+
+def _place(item: Note | SummaryPoint) -> tuple[int, int]:
+    """Sorts statements by age; the order of other items is kept."""
+    if not isinstance(item, Note):
+        return len(_LABELS), 0
+    return _order(item), item.last_seen if item.kind is NoteKind.FACT else 0
+
+
+def line_of(item: Note | SummaryPoint) -> str:
+    """A note or a point as one line, which cannot contain a source, a marker or another speaker."""
+    label = _LABELS[item.kind] if isinstance(item, Note) else ANSWERED
+    visible = "".join(
+        c if unicodedata.category(c) not in ("Cc", "Cf", "Zl", "Zp") else " " for c in item.text
+    )
+    return remembered_line(label, without_markers(" ".join(visible.split())))

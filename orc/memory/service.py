@@ -10,11 +10,10 @@ from core.names import Owner
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.ports import TurnLog
 from orc.memory.models import Memory, Recalled, SummaryPoint
-from orc.memory.notes import kept, with_note, with_notes_of
+from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.ports import MemoryStore
 from orc.memory.recall import Selection
-from orc.memory.summarizer import Condensed, Condenser
-from orc.memory.summary import bounded, point_of
+from orc.memory.summary import Condensed, Condenser, bounded, point_of
 from orc.settings import MemorySettings
 
 RETRIED_TURNS = 8
@@ -30,13 +29,13 @@ def take_in(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: Tok
     points = [point for point in memory.summary if point.last_seq <= memory.noted_seq]
     for turn in turns:
         if turn.status is TurnStatus.COMMITTED:
-            notes = with_notes_of(notes, turn)
+            notes = add_notes_of(notes, turn)
             points += filter(None, [point_of(turn, counter)])
     settled_seq = _settled(memory.noted_seq, turns, newest_seq)
     return memory.model_copy(
         update={
             "noted_seq": settled_seq,
-            "notes": kept(notes, max(newest_seq, memory.latest_seq)),
+            "notes": bounded_notes(notes, max(newest_seq, memory.latest_seq)),
             "summary": bounded(points, settled_seq, counter),
         }
     )
@@ -186,12 +185,12 @@ class MemoryKeeper:
                 *condensed.points,
             ]
             for note in condensed.notes:
-                notes = with_note(notes, note)
+                notes = add_note(notes, note)
         reached = min(last, turns[-1].seq) if turns else last
         return memory.model_copy(
             update={
                 "summarised_seq": reached,
-                "notes": kept(notes, memory.latest_seq),
+                "notes": bounded_notes(notes, memory.latest_seq),
                 "summary": bounded(
                     sorted(points, key=lambda point: point.first_seq), memory.noted_seq, self._counter
                 ),

@@ -1,9 +1,20 @@
-"""The rolling summary: a point for each answered turn, and fewer for old ones."""
+"""The rolling summary: a point for each answered turn, and fewer for old ones.
 
+With a model, old turns are condensed into fewer points; what the model returns is checked and bounded.
+"""
+
+import asyncio
+import logging
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel, Field
+
+from core.errors import OrcError
+from core.grounding.sources import without_markers
+from core.llm.chat_model import ChatModel, Meter
 from core.llm.messages import OFFLINE_INTRODUCTION
 from core.llm.token_budget import truncate_words
 from core.llm.tokens import TokenCounter
@@ -11,20 +22,30 @@ from core.text.question_type import is_small_talk
 from core.text.sentences import sentences
 from core.text.terms import has_digit
 from orc.conversations.models import Turn
-from orc.memory.models import SummaryPoint
-from orc.memory.notes import is_unproven, notes_in, says_not_found
-from orc.memory.terms import Asked, terms_in
+from orc.memory.models import Note, NoteKind, SummaryPoint
+from orc.memory.notes import (
+    NOTES_PER_TURN,
+    Asked,
+    is_question,
+    is_unproven,
+    notes_in,
+    says_not_found,
+    shortened,
+    terms_in,
+)
+
+logger = logging.getLogger(__name__)
 
 MAX_POINTS = 80
 POINT_TOKENS = 60
 QUESTION_TOKENS = 24
 LEAST_TOKENS = 16
 LEAST_WORDS = 4
-"""Of an answer without citations: `Noted.` is not worth a point."""
+"""Words of an answer without citations: `Noted.` is not worth a point."""
 NEVER_MERGED = 20
-"""The newest points stay as they are."""
+"""So many of the newest points are not merged."""
 JOINT = " · "
-"""Between the statements of several turns."""
+"""Separates the statements of several turns."""
 
 VISIBLE_CITATION = re.compile(r'\[(?:Page \d+ of Document|Web page) "[^\[\]"]*"[^\[\]"]*\]')
 """A citation as answers show it: `[Page 5 of Document "a.pdf"]`, `[Web page "Title", host]`."""
@@ -33,7 +54,7 @@ _NOT_VERIFIED = "not verified]"
 
 
 class Statement(NamedTuple):
-    """A sentence of an answer and the citation that stands after it."""
+    """A sentence of an answer and the citation after it."""
 
     text: str
     citation: str = ""
@@ -44,10 +65,10 @@ class Statement(NamedTuple):
 
 
 def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
-    """What was asked, and the answer's best sentence with its citation.
+    """The question, and the answer's best sentence with its citation.
 
-    None where neither says anything, where all that is said is in the user's notes, and where nothing bears
-    the answer out: it would come back as something known.
+    None if neither has content, if the notes have it all, and if nothing supports the answer: it would come
+    back as something known.
     """
     if turn.assistant is None or is_small_talk(turn.question):
         return None
@@ -55,13 +76,15 @@ def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
         return None
     answer = turn.assistant.content
     asked = truncate_words(" ".join(turn.question.replace("”", '"').split()), QUESTION_TOKENS, counter)
-    said = _best(statements_of(answer), Asked(turn.question))
-    if not said.text and notes_in(turn.question, turn.seq):
+    best = _best(statements_of(answer), Asked(turn.question))
+    if not best.text and notes_in(turn.question, turn.seq):
         return None
-    room = POINT_TOKENS - counter.count(asked) - counter.count(said.citation)
-    told = f"{truncate_words(said.text, max(room, LEAST_TOKENS), counter)} {said.citation}".strip()
+    tokens_left = POINT_TOKENS - counter.count(asked) - counter.count(best.citation)
+    statement = (
+        f"{truncate_words(best.text, max(tokens_left, LEAST_TOKENS), counter)} {best.citation}".strip()
+    )
     return SummaryPoint(
-        text=f"“{asked}” {told}".strip(),
+        text=f"“{asked}” {statement}".strip(),
         first_seq=turn.seq,
         last_seq=turn.seq,
         tokens=tokens_of(turn, counter),
@@ -69,8 +92,8 @@ def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
 
 
 def statements_of(answer: str) -> list[Statement]:
-    """The sentences of an answer before each of its citations; where it has none, its first sentence, if that
-    says anything."""
+    """The sentences of an answer before each of its citations; without citations, its first sentence if that
+    has content."""
     found: list[Statement] = []
     start = 0
     for citation in VISIBLE_CITATION.finditer(answer):
@@ -85,9 +108,9 @@ def statements_of(answer: str) -> list[Statement]:
 
 
 def bounded(points: Sequence[SummaryPoint], settled_seq: int, counter: TokenCounter) -> list[SummaryPoint]:
-    """At most MAX_POINTS points: of the older ones, those two neighbours become one that stand for least.
+    """At most MAX_POINTS points: the two older neighbours that cover the fewest turns are merged first.
 
-    Points of turns after `settled_seq` are left alone: they may be made anew.
+    Points of turns after `settled_seq` are not merged, as they may still be replaced.
     """
     kept = list(points)
     while len(kept) > MAX_POINTS:
@@ -105,7 +128,7 @@ def tokens_of(turn: Turn, counter: TokenCounter) -> int:
 
 
 def _best(statements: Sequence[Statement], asked: Asked) -> Statement:
-    """The one that a verified citation bears out, with most of the question's words; else the first."""
+    """The statement with a verified citation and the most terms of the question; otherwise the first."""
 
     def worth(statement: Statement) -> tuple[bool, int, bool]:
         shared = asked.terms & terms_in(statement.text, asked.language)
@@ -115,25 +138,136 @@ def _best(statements: Sequence[Statement], asked: Asked) -> Statement:
 
 
 def _merged(one: SummaryPoint, other: SummaryPoint, counter: TokenCounter) -> SummaryPoint:
-    """One point for both, no longer than either may be: what tells least goes first, then what is older."""
-    told = [part for point in (one, other) for part in _told(point.text)]
-    while len(told) > 1 and counter.count(JOINT.join(told)) > POINT_TOKENS:
-        told.remove(min(told, key=_worth))
+    """One point for both in the size of one: the least informative statements are dropped, oldest first."""
+    parts = [part for point in (one, other) for part in _statements_in(point.text)]
+    while len(parts) > 1 and counter.count(JOINT.join(parts)) > POINT_TOKENS:
+        parts.remove(min(parts, key=_worth))
     return SummaryPoint(
-        text=JOINT.join(told),
+        text=JOINT.join(parts),
         first_seq=one.first_seq,
         last_seq=other.last_seq,
         tokens=one.tokens + other.tokens,
     )
 
 
-def _told(text: str) -> list[str]:
-    """The statements of a point without what was asked; the question itself where there is nothing else."""
-    told = text.split(JOINT)
-    return told if len(told) > 1 else [_ASKED.sub("", text, count=1) or text]
+def _statements_in(text: str) -> list[str]:
+    """The statements of a point without the question; the question itself if there is nothing else."""
+    parts = text.split(JOINT)
+    return parts if len(parts) > 1 else [_ASKED.sub("", text, count=1) or text]
 
 
 def _worth(statement: str) -> tuple[bool, int]:
     is_cited = VISIBLE_CITATION.search(statement) is not None and _NOT_VERIFIED not in statement
     names = sum(word[0].isupper() or has_digit(word) for word in statement.split()[1:])
     return is_cited, names
+
+
+SECONDS = 30.0
+MESSAGE_TOKENS = 400
+"""Tokens of each side of a turn that the model sees."""
+
+
+class PointOfTurns(BaseModel):
+    """What was asked and found in some turns."""
+
+    first_turn: int = Field(description="number of the first of them")
+    last_turn: int = Field(description="number of the last of them")
+    text: str = Field(description="one sentence, with the citation that supports it")
+
+
+class NoteOfUser(BaseModel):
+    """What the user said about themselves or wants."""
+
+    turn: int = Field(description="number of the turn")
+    kind: Literal["fact", "preference"]
+    quote: str = Field(description="the user's own sentence, word for word")
+
+
+class CondensedTurns(BaseModel):
+    """The points and notes that replace old turns of a conversation."""
+
+    points: list[PointOfTurns]
+    notes: list[NoteOfUser] = []
+
+
+class Condensed(NamedTuple):
+    """Points in the order of their turns, and notes in the user's own words."""
+
+    points: list[SummaryPoint]
+    notes: list[Note]
+
+
+class Condenser:
+    """Asks one model once for a batch of turns, with its own meter: no turn waits for it."""
+
+    def __init__(
+        self, model: ChatModel, prompt: str, counter: TokenCounter, *, seconds: float = SECONDS
+    ) -> None:
+        self._model = model
+        self._prompt = prompt
+        self._counter = counter
+        self._seconds = seconds
+
+    async def condense(self, turns: Sequence[Turn]) -> Condensed | None:
+        """What the model makes of answered turns, oldest first; None if that fails or is unusable."""
+        asked = [SystemMessage(self._prompt), HumanMessage("\n\n".join(map(self._shown, turns)))]
+        try:
+            async with asyncio.timeout(self._seconds):
+                form = await self._model.structured(asked, CondensedTurns, meter=Meter(max_calls=1))
+        except (OrcError, TimeoutError) as exc:
+            logger.warning(
+                "old turns stay as they are, the model did not condense them: %s", type(exc).__name__
+            )
+            return None
+        points = self._points(form, turns)
+        if not points:
+            logger.warning("old turns stay as they are: the model made no point of them")
+            return None
+        return Condensed(points, _notes(form, turns))
+
+    def _shown(self, turn: Turn) -> str:
+        sides = (turn.question, turn.assistant.content if turn.assistant else "")
+        # One line each: a line of a quoted document must not look like another turn's.
+        user, assistant = (
+            truncate_words(" ".join(without_markers(side).split()), MESSAGE_TOKENS, self._counter)
+            for side in sides
+        )
+        return f"Turn {turn.seq}\nuser: {user}\nassistant: {assistant}"
+
+    def _points(self, form: CondensedTurns, turns: Sequence[Turn]) -> list[SummaryPoint]:
+        """The points whose turns exist, in order, each turn in one point at most, cut to POINT_TOKENS."""
+        points: list[SummaryPoint] = []
+        for made in sorted(form.points, key=lambda point: point.first_turn):
+            about = [turn for turn in turns if made.first_turn <= turn.seq <= made.last_turn]
+            after = points[-1].last_seq if points else 0
+            text = self._text(made.text, about)
+            if text and about and about[0].seq > after:
+                tokens = sum(tokens_of(turn, self._counter) for turn in about)
+                first, last = about[0].seq, about[-1].seq
+                points.append(SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens))
+        return points
+
+    def _text(self, text: str, about: Sequence[Turn]) -> str:
+        """The text of a point, without citations that its turns do not have."""
+        answers = "\n".join(turn.assistant.content for turn in about if turn.assistant)
+        checked = VISIBLE_CITATION.sub(lambda found: found[0] if found[0] in answers else "", text)
+        return truncate_words(" ".join(checked.split()), POINT_TOKENS, self._counter)
+
+
+def _notes(form: CondensedTurns, turns: Sequence[Turn]) -> list[Note]:
+    """The notes that quote the user's message of that turn word for word."""
+    said = {turn.seq: " ".join(turn.question.split()) for turn in turns}
+    found: list[Note] = []
+    for made in form.notes[: NOTES_PER_TURN * len(turns)]:
+        quote = " ".join(made.quote.split())
+        if quote and quote.casefold() in said.get(made.turn, "").casefold() and not is_question(quote):
+            found.append(_note(made, quote))
+    return found
+
+
+def _note(made: NoteOfUser, quote: str) -> Note:
+    is_lasting = any(note.lasting for note in notes_in(quote, made.turn))
+    kind = NoteKind(made.kind)
+    return Note(
+        kind=kind, lasting=is_lasting, text=shortened(quote), first_seen=made.turn, last_seen=made.turn
+    )

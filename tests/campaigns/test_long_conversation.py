@@ -132,6 +132,8 @@ def system(window: Window, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         settings = {
             "OPENAI_BASE_URL": base_url,
             "OPENAI_API_KEY": "none",
+            # A prompt that condenses old turns in the background would be counted with those of the turn.
+            "ORC_MEMORY": "extractive",
             "ORC_ADVANCED": json.dumps({"model_retries": 0, "context_window": WINDOW}),
         }
         with running(tmp_path_factory.mktemp("long"), **settings) as started:

@@ -18,7 +18,7 @@ from orc.conversations.models import Head, Started, Turn, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
 from orc.memory.models import Memory, Note
-from orc.memory.rendering import remembered
+from orc.memory.recall import remembered
 from orc.memory.service import MemoryKeeper, take_in
 from orc.memory.sqlite import SqliteMemoryStore
 

@@ -20,12 +20,11 @@ from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import Head
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
-from orc.memory.models import UNKNOWN_FORM, Memory, Recalled
+from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, Recalled
 from orc.memory.notes import MAX_NOTES
 from orc.memory.service import RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryKeeper, NoMemory
 from orc.memory.sqlite import SqliteMemoryStore
-from orc.memory.summarizer import Condenser
-from orc.memory.summary import MAX_POINTS
+from orc.memory.summary import MAX_POINTS, Condenser
 
 
 class Store(SqliteMemoryStore):
@@ -148,7 +147,7 @@ async def test_a_turn_that_was_never_taken_in_is_caught_up_with(
     assert await keeper.read(head) == before
 
 
-async def test_a_turn_that_is_still_answered_is_not_passed_over(
+async def test_turn_in_progress_holds_the_memory_back(
     log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
 ) -> None:
     slow = await begin(log, "My budget is 500 euros.")
@@ -158,10 +157,30 @@ async def test_a_turn_that_is_still_answered_is_not_passed_over(
     assert (await stored(store)).noted_seq == 0
     await commit(log, slow)
     await keeper.update(slow.head)
-    assert notes_of(await stored(store)) == ["My budget is 700 euros."]
+    budgets = ["My budget is 500 euros.", "My budget is 700 euros."]
+    assert notes_of(await stored(store)) == budgets
     await commit(log, late)
     await keeper.update(late.head)
-    assert sorted(notes_of(await stored(store))) == ["My boss is called Bo.", "My budget is 700 euros."]
+    assert sorted(notes_of(await stored(store))) == ["My boss is called Bo.", *budgets]
+
+
+async def test_notes_of_an_earlier_version_are_still_recalled(
+    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+) -> None:
+    head = await ask(log, "Our project is called Halberd.")
+    old = Note(
+        kind=NoteKind.FACT,
+        text="My badge number is 7431-K.",
+        topic="badge number",
+        subject="badge number",
+        first_seen=1,
+        last_seen=1,
+    )
+    assert await store.write(OWNER, Memory(life=head.created_at, notes=[old]))
+    await keeper.update(head)
+    recalled = await keeper.recall("What is my badge number?", await keeper.read(head))
+    assert notes_of(recalled) == [old.text]
+    assert len((await stored(store)).notes) == 2
 
 
 async def test_a_turn_that_failed_may_be_asked_again_for_a_while(
