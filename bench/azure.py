@@ -12,8 +12,9 @@ from bench.cosmos_proxy import Exchange, Exchanges, noting
 from bench.deployment import Stage, new_system
 from bench.plan import EARLY_TURN, Plan
 from bench.request_units import charge
-from bench.statistics import Figure, Target, flat, overheads, summary
+from bench.statistics import Figure, flat, overheads, summary
 from devkit.azure.services import azure_services
+from devkit.reports import Target
 
 GROUP = "On Azure's emulators"
 KIB = 1024

@@ -12,7 +12,8 @@ from bench.connection import Refused, connected
 from bench.deployment import Stage
 from bench.ingesting import Files, files_to_ingest
 from bench.plan import CLIENTS, Plan
-from bench.statistics import Figure, Target, summary
+from bench.statistics import Figure, summary
+from devkit.reports import Target
 
 SLOWED = Target(2)
 NO_ERRORS = Target(0)

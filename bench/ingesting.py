@@ -11,10 +11,11 @@ from bench.client import Advance, until_searchable, upload
 from bench.connection import connected
 from bench.deployment import HANDBOOK, ROOT, Stage
 from bench.plan import Plan
-from bench.statistics import Figure, Target, summary
+from bench.statistics import Figure, summary
 from core.bootstrap import Documents, open_documents
 from core.infra.settings import CoreSettings
 from core.names import Owner
+from devkit.reports import Target
 
 REAL_DOCUMENTS = ROOT.parent / "shared" / "data" / "open" / "docs"
 AT_ONCE = 4

@@ -7,7 +7,8 @@ from bench.client import Advance, BareModel, ask, first_token, timed
 from bench.connection import Connection, connected
 from bench.deployment import Stage
 from bench.plan import EARLY_TURN, Plan
-from bench.statistics import Figure, Target, summary
+from bench.statistics import Figure, summary
+from devkit.reports import Target
 
 SLOW_MODEL = {"tokens": 50, "delay_ms": 20}
 GROWTH = Target(1.2)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from bench.client import Advance
 from bench.plan import Plan
-from bench.statistics import Figure, Target, percentile, summary
+from bench.statistics import Figure, percentile, summary
 from core.documents.passages import split_pages
 from core.infra.sqlite import Database
 from core.models import Page, Passage
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
+from devkit.reports import Target
 
 PASSAGES = 50
 """Passages of each document."""

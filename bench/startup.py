@@ -10,7 +10,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 from bench.client import Advance
 from bench.deployment import set_up
 from bench.plan import Plan
-from bench.statistics import Figure, Target, summary
+from bench.statistics import Figure, summary
+from devkit.reports import Target
 
 IMPORT_SECONDS = Target(1.5)
 SERVING_SECONDS = Target(3)

@@ -4,19 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal
 
-
-@dataclass(frozen=True)
-class Target:
-    """A bound that a figure should keep, in the figure's own unit."""
-
-    bound: float
-    sign: Literal["<=", ">="] = "<="
-
-    def met_by(self, value: float) -> bool:
-        """Whether the value keeps the bound; being equal is enough."""
-        return value <= self.bound if self.sign == "<=" else value >= self.bound
+from devkit.reports import Target
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from bench.client import Advance, ask, prepare_conversations, timed
 from bench.connection import connected
 from bench.deployment import Stage, new_system
 from bench.plan import Plan
-from bench.statistics import Figure, Target, flat, summary
+from bench.statistics import Figure, flat, summary
+from devkit.reports import Target
 from orc.cli.processes import free_port
 
 GROUP = "Telemetry"

@@ -11,7 +11,8 @@ from bench.client import Advance, BareModel, ask, last_prompt, timed
 from bench.connection import Connection, connected
 from bench.deployment import Stage
 from bench.plan import CONCURRENT, Plan
-from bench.statistics import Figure, Target, flat, overheads, summary
+from bench.statistics import Figure, flat, overheads, summary
+from devkit.reports import Target
 
 CHAT = "chat turn"
 DOCUMENT = "document turn"

@@ -1,4 +1,4 @@
-"""What each ingredient of the ranking gives: added one after another, and left out one at a time."""
+"""Measures what each ingredient of the ranking contributes: added one by one, left out one at a time."""
 
 import math
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ from evals.corpus import Question
 from evals.retrieval import DEPTH, RankedPage, rank
 
 INGREDIENTS = {
-    "pairs": "words that stand together",
+    "pairs": "neighbouring words",
     "passage": "the page's best passage",
     "headings": "headings",
-    "instructions": "question without instructions",
-    "spelling": "spelling repaired",
-    "figures": "figures where a number is asked",
-    "places": "pages, tables, sections by number",
-    "covers": "words of the document's opening",
+    "instructions": "instructions removed",
+    "spelling": "repaired spelling",
+    "figures": "figures if a number is asked for",
+    "places": "numbered pages, tables, sections",
+    "covers": "words of the first page",
     "names": "file names",
     "periods": "years and quarters",
     "concepts": "vocabulary: terms",
     "kinds": "vocabulary: kinds of page",
-    "measures": "vocabulary: what measures are computed from",
+    "measures": "vocabulary: parts of a measure",
 }
 BASE = "words only, BM25 over pages"
 EVERYTHING = "everything"
@@ -31,9 +31,9 @@ EVERYTHING = "everything"
 
 @dataclass(frozen=True)
 class Figures:
-    """The shares of the needed pages that are first and among five, and the mean reciprocal rank.
+    """The shares of the needed pages that are first, or among the first five, and the mean reciprocal rank.
 
-    Averages over questions; of pages that are alternatives one is needed.
+    Averages over questions; of alternative pages one is needed.
     """
 
     first: float
@@ -43,14 +43,14 @@ class Figures:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way of ranking and what to call it."""
+    """A name and the weights of a way of ranking."""
 
     name: str
     weights: Weights
 
 
 def additions() -> list[Variant]:
-    """From the words alone to everything, one ingredient more each time."""
+    """From the words alone to everything, with one more ingredient each time."""
     variants = [Variant(BASE, _without(*INGREDIENTS))]
     left_out = list(INGREDIENTS)
     for key, name in INGREDIENTS.items():
@@ -60,7 +60,7 @@ def additions() -> list[Variant]:
 
 
 def removals() -> list[Variant]:
-    """Everything, and everything but one ingredient."""
+    """Everything, then everything without one of the ingredients."""
     single = [Variant(f"- {name}", _without(key)) for key, name in INGREDIENTS.items()]
     return [Variant(EVERYTHING, Weights()), *single]
 
@@ -83,7 +83,7 @@ def score(questions: Sequence[Question], rankings: Sequence[Sequence[RankedPage]
 
 
 def _ranks_of_gold(question: Question, pages: Sequence[RankedPage]) -> list[float]:
-    """The rank of the best alternative of each page that is needed; infinity where none is ranked."""
+    """The rank of the best alternative of each needed page; infinity if none is ranked."""
     places = {(page["file"], page["page"]): place for place, page in reversed(list(enumerate(pages, 1)))}
     ranks: dict[int, float] = {}
     for number, gold in enumerate(question.gold):

@@ -1,4 +1,4 @@
-"""Asks the running product questions over HTTP, and keeps what it said and what it stored."""
+"""Asks the running product questions over HTTP; collects its answers and what it stored of them."""
 
 import time
 import uuid
@@ -19,15 +19,15 @@ from core.models import DocumentStatus
 from devkit.system import System, running, upload
 from evals.corpus import Question, UnusableInput
 
-AT_ONCE = 3
+CONCURRENT_CONVERSATIONS = 3
 QUESTIONS_PER_CONVERSATION = 40
 INGESTION_SECONDS = 300
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What became of a question. `kept`: the conversation, read again, has the same citations."""
+    """The answer to a question. `kept`: the stored conversation has the same citations."""
 
     question: Question
     answer: str
@@ -38,7 +38,7 @@ class Answered:
 
 @contextmanager
 def product(folder: Path, documents_at_once: int) -> Iterator[System]:
-    """The product in a new data folder, with the offline model and without earlier turns in the prompts."""
+    """Run the product in a new data folder, with the offline model and no earlier turns in prompts."""
     settings = {
         "MAX_DOCUMENTS_PER_REQUEST": str(documents_at_once),
         "ORC_ADVANCED": '{"history_turns": 0}',
@@ -51,16 +51,16 @@ def product(folder: Path, documents_at_once: int) -> Iterator[System]:
 def ask_all(
     system: System, questions: Sequence[Question], documents: Mapping[str, Path], advance: Callable[[], None]
 ) -> list[Answered]:
-    """Ask each question about its own files; the answers in the order of the questions."""
+    """Ask each question about its own files; returns the answers in the order of the questions."""
     batches = list(_batches(questions))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(CONCURRENT_CONVERSATIONS) as pool:
         found = pool.map(lambda batch: _converse(system, batch, documents, advance), batches)
         answers = {id(answered.question): answered for answers in found for answered in answers}
     return [answers[id(question)] for question in questions]
 
 
 def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
-    """Questions about the same files, as many as share a conversation."""
+    """Groups of questions about the same files, one group for each conversation."""
     by_files: dict[tuple[str, ...], list[Question]] = defaultdict(list)
     for question in questions:
         by_files[tuple(question.files)].append(question)
@@ -79,25 +79,25 @@ def _converse(
         for question in questions:
             turns.append(_ask(client, conversation_id, question))
             advance()
-        stored = _checked(client.get(f"/conversations/{conversation_id}"))["turns"]
+        stored = _content(client.get(f"/conversations/{conversation_id}"))["turns"]
     kept = {turn["turn_id"]: turn["result"]["citations"] for turn in stored}
     return [_answered(*pair, kept) for pair in zip(questions, turns, strict=True)]
 
 
 def _add(client: httpx.Client, conversation_id: str, files: Sequence[Path]) -> None:
-    """Upload the files and wait until they can be searched."""
+    """Upload the files and wait until they are indexed."""
     for file in files:
-        _checked(upload(client, conversation_id, file))
+        _content(upload(client, conversation_id, file))
     deadline = time.monotonic() + INGESTION_SECONDS
     while time.monotonic() < deadline:
-        listed = _checked(client.get(f"/conversations/{conversation_id}/documents"))["documents"]
+        listed = _content(client.get(f"/conversations/{conversation_id}/documents"))["documents"]
         failed = [document for document in listed if document["status"] == DocumentStatus.FAILED]
         if failed:
             raise UnusableInput(f"{failed[0]['blob_name']}: {failed[0]['reason']}")
         if all(document["status"] == DocumentStatus.COMPLETED for document in listed):
             return
-        time.sleep(LOOK_SECONDS)
-    raise UnusableInput(f"not searchable within {INGESTION_SECONDS} s: {', '.join(f.name for f in files)}")
+        time.sleep(POLL_SECONDS)
+    raise UnusableInput(f"not indexed within {INGESTION_SECONDS} s: {', '.join(f.name for f in files)}")
 
 
 def _ask(client: httpx.Client, conversation_id: str, question: Question) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _ask(client: httpx.Client, conversation_id: str, question: Question) -> dict
         "conversation_id": conversation_id,
         "blob_names": question.files,
     }
-    return _checked(client.post("/orc", json=body))
+    return _content(client.post("/orc", json=body))
 
 
 def _answered(question: Question, turn: Mapping[str, Any], kept: Mapping[str, object]) -> Answered:
@@ -119,7 +119,7 @@ def _answered(question: Question, turn: Mapping[str, Any], kept: Mapping[str, ob
     )
 
 
-def _checked(response: httpx.Response) -> dict[str, Any]:
+def _content(response: httpx.Response) -> dict[str, Any]:
     if response.is_error:
         raise UnusableInput(f"{response.request.url.path}: {response.status_code} {response.text}")
     content: dict[str, Any] = response.json()

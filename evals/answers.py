@@ -10,13 +10,12 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.statistics import Target
 from core.grounding.models import Citation
+from devkit.reports import Target, markdown_table, verdict, write_whole
 from evals.answering import Answered, ask_all, product
-from evals.bar_plot import Bar, bar_plot
 from evals.corpus import Question, UnusableInput, console, find_documents, read_questions
 from evals.page_texts import PageTexts
-from evals.retrieval import UNUSABLE_INPUT, write_whole
+from evals.retrieval import UNUSABLE_INPUT
 
 TITLE = "Answers of the offline model"
 MOST_EXAMPLES = 20
@@ -24,7 +23,7 @@ MOST_EXAMPLES = 20
 
 @dataclass(frozen=True)
 class Share:
-    """`count` of `total`, and the bound that the share should keep."""
+    """`count` of `total`, and the bound for the share."""
 
     name: str
     count: int
@@ -38,13 +37,13 @@ class Share:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the target is met; None where there is none, or nothing to hold it against."""
+        """Whether the target is met; None without a target or without a total."""
         return self.target.met_by(self.value) if self.target and self.total else None
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A citation with what an independent look at the page says; `found` is None where it cannot look."""
+    """A citation, and whether another PDF library finds its quote on the page; None if it is not a PDF."""
 
     answered: Answered
     citation: Citation
@@ -81,7 +80,7 @@ class Results:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 2 where questions or documents cannot be read."""
+    """Run the command; the exit code is 2 if questions or documents cannot be read."""
     options = _parser().parse_args(arguments)
     output = options.output.resolve()
     try:
@@ -91,15 +90,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return UNUSABLE_INPUT
     shares = results.shares()
     write_whole(output / "answers.md", markdown(results, shares))
-    write_whole(output / "answers.svg", plot(shares))
     write_whole(output / "answers.jsonl", "".join(_line(answered) for answered in _all(results)))
     for share in shares:
-        print(f"{share.name}: {share.count}/{share.total} = {share.value:.3f}{_verdict(share)}")
+        print(f"{share.name}: {share.count}/{share.total} = {share.value:.3f} {verdict(share.ok)}".rstrip())
     return 0
 
 
 def run(questions: Path, unanswerable: Path | None = None) -> Results:
-    """Ask everything in a product that is started for it, and look up every quote."""
+    """Start the product, ask every question, and look up every quote."""
     asked = read_questions(questions)
     without = read_certain(unanswerable) if unanswerable else []
     documents = find_documents(questions.parent, [*asked, *without])
@@ -122,7 +120,7 @@ def run(questions: Path, unanswerable: Path | None = None) -> Results:
 
 
 def read_certain(path: Path) -> list[Question]:
-    """The questions of the file, less those that are marked as perhaps having an answer."""
+    """The questions of the file, without those that are marked as perhaps having an answer."""
     questions = read_questions(path)
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return [q for q, line in zip(questions, lines, strict=True) if line.get("certain", True)]
@@ -131,20 +129,22 @@ def read_certain(path: Path) -> list[Question]:
 def markdown(results: Results, shares: Sequence[Share]) -> str:
     """The whole report."""
     rows = [
-        f"| {share.name} | {share.count} of {share.total} | {100 * share.value:.1f} % |"
-        f" {_bound(share)} |{_verdict(share)} |"
+        (
+            share.name,
+            f"{share.count} of {share.total}",
+            f"{100 * share.value:.1f} %",
+            _bound(share),
+            verdict(share.ok),
+        )
         for share in shares
     ]
     return "\n".join(
         [
             f"# {TITLE}\n",
-            "Written by `python -m evals.answers`. Asked through the running product, as a client would."
-            " A quote counts as found if another PDF library has its characters on the cited page; blanks,"
-            " hyphens and the forms of ligatures do not count.\n",
-            "![Shares](answers.svg)\n",
-            "| figure | count | share | target | |",
-            "| --- | --- | --- | --- | --- |",
-            *rows,
+            "Written by `python -m evals.answers`. The questions are asked over HTTP, as a client would."
+            " A quote counts as found if another PDF library has its characters on the cited page; spaces,"
+            " hyphens and the forms of ligatures are ignored.\n",
+            markdown_table(("figure", "count", "share", "target", "met"), rows),
             *_examples("Answerable, but refused", [_asked(a) for a in results.answerable if a.refused]),
             *_examples(
                 "Unanswerable, but answered", [_asked(a) for a in results.unanswerable if not a.refused]
@@ -154,12 +154,6 @@ def markdown(results: Results, shares: Sequence[Share]) -> str:
             "",
         ]
     )
-
-
-def plot(shares: Sequence[Share]) -> str:
-    """The shares as bars."""
-    bars = [Bar(s.name, s.value, s.target.bound if s.target else None, s.ok) for s in shares]
-    return bar_plot(f"{TITLE}: shares, and their targets", bars)
 
 
 def _share(name: str, truths: Sequence[bool], target: Target | None = None) -> Share:
@@ -200,15 +194,11 @@ def _bound(share: Share) -> str:
     return f"{share.target.sign} {100 * share.target.bound:g} %" if share.target else ""
 
 
-def _verdict(share: Share) -> str:
-    return {None: "", True: " ok", False: " not ok"}[share.ok]
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m evals.answers", description=__doc__)
     parser.add_argument("questions", type=Path, help="JSON Lines with id, question, files and gold")
     parser.add_argument("--unanswerable", type=Path, help="the same, of questions without an answer")
-    parser.add_argument("--output", type=Path, required=True, help="a folder for report, plot and answers")
+    parser.add_argument("--output", type=Path, required=True, help="a folder for the report and the answers")
     return parser
 
 

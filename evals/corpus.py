@@ -1,4 +1,4 @@
-"""Question sets and their documents: found, read by the product's own extraction, and indexed."""
+"""Question sets and their documents: finds, extracts and indexes them with the product's own code."""
 
 import asyncio
 import tempfile
@@ -21,7 +21,7 @@ console = Console(stderr=True)
 
 
 class Gold(BaseModel):
-    """A page that answers a question. Pages of one group are alternatives; of each group one is needed."""
+    """A page that answers a question. Pages of one group are alternatives; one of each group is needed."""
 
     file: str
     page: int
@@ -29,7 +29,7 @@ class Gold(BaseModel):
 
 
 class Question(BaseModel):
-    """One line of QUESTIONS.jsonl, as far as ranking and scoring need it."""
+    """The fields of a line of a question set that ranking and scoring need."""
 
     id: str
     question: str
@@ -60,9 +60,9 @@ def locate(questions: Sequence[Question], folders: Sequence[Path]) -> dict[str, 
     found: dict[str, Path] = {}
     missing = []
     for name in dict.fromkeys(name for question in questions for name in question.files):
-        places = [place for folder in folders if (place := folder / name).is_file()]
-        if places:
-            found[name] = places[0]
+        paths = [path for folder in folders if (path := folder / name).is_file()]
+        if paths:
+            found[name] = paths[0]
         else:
             missing.append(name)
     if missing:
@@ -73,7 +73,7 @@ def locate(questions: Sequence[Question], folders: Sequence[Path]) -> dict[str, 
 
 @asynccontextmanager
 async def indexed(documents: Mapping[str, Path]) -> AsyncIterator[Database]:
-    """A database in which all documents can be searched, each under its file's name; gone afterwards."""
+    """A temporary database with the index of all documents; the file name is the document id."""
     with tempfile.TemporaryDirectory() as folder:
         settings = CoreSettings(data_dir=Path(folder))
         extractor = Extractor()

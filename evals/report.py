@@ -1,19 +1,22 @@
-"""Writes what each ingredient of the retrieval gives: a table, a plot, and the figures as JSON."""
+"""Writes what each ingredient of the retrieval contributes: tables for people, and the figures as JSON."""
 
 import argparse
 import asyncio
 import json
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.progress import Progress
 
+from core.infra.sqlite import Database
+from devkit.reports import markdown_table, write_whole
 from evals.ablation import Figures, Variant, additions, measure, removals
 from evals.corpus import Question, UnusableInput, console, indexed, locate, read_questions
-from evals.plot import line_plot
-from evals.retrieval import UNUSABLE_INPUT, write_whole
+from evals.retrieval import UNUSABLE_INPUT
+from evals.variations import earlier_reports, read_pages, vary
 
 ROOT = Path(__file__).resolve().parents[1]
 OPEN = ROOT.parent / "shared" / "data" / "open"
@@ -27,6 +30,7 @@ SETS = {
 FOLDERS = (OPEN / "docs", OPEN / "formats")
 COLUMNS = ("R@1", "R@5", "MRR")
 
+Sets = Mapping[str, Sequence[Question]]
 Results = Mapping[str, Mapping[str, Figures]]
 """Figures by the name of the variant, then by the name of the question set."""
 
@@ -34,84 +38,79 @@ PREFACE = """# Retrieval, ingredient by ingredient
 
 Written by `python -m evals.report --publish`. R@1 and R@5: the share of the pages that a question needs
 which are first, or among the first five; MRR: the mean reciprocal rank. Pages are ranked by their best
-passage, and nothing but the product's own extraction and search is used.
+passage, with the product's own extraction and search.
 
 {sizes}
-The questions on the filing were written and the ranking was tuned by the same hands: read those figures as an
-upper bound, and the others as a check that nothing is lost.
+The questions on the filing were written and the ranking was tuned by the same people: those figures are an
+upper bound, the others a check that nothing is lost. The ranking was not tuned on the variations, which are
+made from the other sets (see `evals/variations.py`): questions that name one of several similar documents,
+its year or a numbered table, that have a typing error, or that say how to answer.
 
-![What each ingredient gives](retrieval.svg)
+These figures are those of the SQLite index. Azure AI Search ranks passages itself: it has neither the
+accounting vocabulary nor the other ingredients, except headings and file names.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 2 where questions or documents cannot be read."""
+    """Run the command; the exit code is 2 if questions or documents cannot be read."""
     options = _parser().parse_args(arguments)
     try:
         sets = {name: read_questions(path) for name, path in SETS.items()}
-        added, removed = asyncio.run(run(sets))
+        varied, added, removed = asyncio.run(run(sets))
     except UnusableInput as exc:
         print(f"error: {exc}", file=sys.stderr)
         return UNUSABLE_INPUT
-    folders = [options.output, DOCS] if options.publish else [options.output]
-    for folder in folders:
-        write_whole(folder / "retrieval.md", markdown(sets, added, removed))
-        write_whole(folder / "retrieval.svg", plot(added))
+    for folder in [options.output, DOCS] if options.publish else [options.output]:
+        write_whole(folder / "retrieval.md", markdown(sets, varied, added, removed))
     figures = {name: {of: asdict(found) for of, found in by_set.items()} for name, by_set in added.items()}
     write_whole(options.output / "figures.json", json.dumps(figures, indent=2) + "\n")
     return 0
 
 
-async def run(sets: Mapping[str, Sequence[Question]]) -> tuple[Results, Results]:
-    """The figures with one ingredient more each time, and with one left out."""
+async def run(sets: Sets) -> tuple[Sets, Results, Results]:
+    """The variations of the sets, and the figures with one ingredient added, or left out, at a time."""
     documents = locate([question for questions in sets.values() for question in questions], FOLDERS)
-    async with indexed(documents) as database:
-        with Progress(console=console) as progress:
-            variants = (additions(), removals())
-            task = progress.add_task("Ranking pages", total=sum(map(len, variants)) * len(sets))
-
-            async def of(variant: Variant) -> dict[str, Figures]:
-                found = {}
-                for name, questions in sets.items():
-                    found[name] = await measure(database, variant.weights, questions)
-                    progress.advance(task)
-                return found
-
-            added, removed = [{variant.name: await of(variant) for variant in group} for group in variants]
-    return added, removed
+    with tempfile.TemporaryDirectory() as folder:
+        documents |= earlier_reports(documents, Path(folder))
+        async with indexed(documents) as database:
+            varied = vary(sets, await read_pages(database, documents))
+            added = await _measure_all(database, additions(), sets)
+            removed = await _measure_all(database, removals(), {**sets, **varied})
+    return varied, added, removed
 
 
-def markdown(sets: Mapping[str, Sequence[Question]], added: Results, removed: Results) -> str:
+async def _measure_all(database: Database, variants: Sequence[Variant], sets: Sets) -> Results:
+    results: dict[str, dict[str, Figures]] = {}
+    with Progress(console=console) as progress:
+        task = progress.add_task("Ranking pages", total=len(variants) * len(sets))
+        for variant in variants:
+            results[variant.name] = {}
+            for name, questions in sets.items():
+                results[variant.name][name] = await measure(database, variant.weights, questions)
+                progress.advance(task)
+    return results
+
+
+def markdown(sets: Sets, varied: Sets, added: Results, removed: Results) -> str:
     """The whole report."""
-    sizes = "".join(f"- {name}: {len(questions)} questions\n" for name, questions in sets.items())
-    return "\n".join(
-        [
-            PREFACE.format(sizes=sizes),
-            "## Added one after another\n",
-            table(list(sets), added),
-            "\n## Left out one at a time\n",
-            table(list(sets), removed),
-            "",
-        ]
-    )
+    sizes = {**sets, **varied}.items()
+    parts = [
+        PREFACE.format(sizes="".join(f"- {name}: {len(questions)} questions\n" for name, questions in sizes)),
+        "## Added one after another\n",
+        table(list(sets), added),
+        "\n## Left out one at a time\n",
+        table(list(sets), removed),
+        "\n## Left out one at a time, over the variations\n",
+        table(list(varied), removed),
+    ]
+    return "\n".join(parts) + "\n"
 
 
 def table(sets: Sequence[str], results: Results) -> str:
     """One row for each variant; a set's figures share a column, as in `COLUMNS`."""
-    head = ["| ranking | " + " | ".join(f"{name} {' / '.join(COLUMNS)}" for name in sets) + " |"]
-    head.append("| --- |" + " --- |" * len(sets))
-    rows = [
-        f"| {variant} | {' | '.join(_cell(by_set[name]) for name in sets)} |"
-        for variant, by_set in results.items()
-    ]
-    return "\n".join([*head, *rows])
-
-
-def plot(added: Results) -> str:
-    """R@5 as the ingredients are added."""
-    sets = next(iter(added.values()))
-    lines = {f"R@5, {name}": [by_set[name].among_five for by_set in added.values()] for name in sets}
-    return line_plot("R@5 as ingredients are added", list(added), lines)
+    headings = ["ranking", *(f"{name} {' / '.join(COLUMNS)}" for name in sets)]
+    rows = ([variant, *(_cell(by_set[name]) for name in sets)] for variant, by_set in results.items())
+    return markdown_table(headings, rows)
 
 
 def _cell(figures: Figures) -> str:
@@ -121,7 +120,7 @@ def _cell(figures: Figures) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m evals.report", description=__doc__)
     parser.add_argument("--output", type=Path, default=OUTPUT, help="a folder (default: evals/report)")
-    parser.add_argument("--publish", action="store_true", help="write table and plot to docs/ as well")
+    parser.add_argument("--publish", action="store_true", help="write the tables to docs/ as well")
     return parser
 
 

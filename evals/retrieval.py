@@ -12,6 +12,7 @@ from rich.progress import track
 
 from core.search.hybrid import HybridRetriever
 from core.storage.sqlite.passages import SqlitePassageIndex, rank_pages
+from devkit.reports import write_whole
 from evals.corpus import Question, UnusableInput, console, find_documents, indexed, read_questions
 
 DEPTH = 20
@@ -27,7 +28,7 @@ class RankedPage(TypedDict):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 2 where the input cannot be used, and then nothing is written."""
+    """Run the command. If the input cannot be used, the exit code is 2 and nothing is written."""
     options = _parser().parse_args(arguments)
     try:
         questions = read_questions(options.questions)
@@ -63,18 +64,10 @@ async def rank(index: SqlitePassageIndex, question: Question, depth: int) -> lis
     return [RankedPage(file=file, page=page) for file, page in rank_pages(hits)[:depth]]
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m evals.retrieval", description=__doc__)
     parser.add_argument("questions", type=Path, help="JSON Lines with id, question and files")
-    parser.add_argument("--output", type=Path, required=True, help="where the ranking goes, JSON Lines")
+    parser.add_argument("--output", type=Path, required=True, help="file for the ranking, JSON Lines")
     parser.add_argument("--depth", type=int, default=DEPTH, help="pages for each question (default: 20)")
     return parser
 

@@ -7,10 +7,12 @@ year; `places` ask about a numbered table, figure or note; `misspelled` have one
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from core.infra.sqlite import Database
 from core.models import Page
+from core.storage.sqlite.passages import SqlitePassageIndex
 from evals.corpus import Gold, Question
 
 REPORT = "MSFT_FY23Q4_10K.docx"
@@ -42,31 +44,65 @@ _CAPTION = re.compile(r"^\s*(Table|Figure|NOTE) (\d{1,2})(?=\s?[:.]| —)", re.M
 _WORD = re.compile(rf"[a-z]{{{SHORTEST_MISSPELLED},}}")
 
 
+def vary(
+    sets: Mapping[str, Sequence[Question]], pages: Mapping[str, Sequence[Page]]
+) -> dict[str, list[Question]]:
+    """The variations of question sets over documents with these pages, by name; empty ones are left out."""
+    questions = [question for name, each in sets.items() if name != "multilingual" for question in each]
+    made = {
+        "names": names(questions),
+        "periods": periods(questions) if PRESS_RELEASE in pages else [],
+        "places": list(places(pages)),
+        "misspelled": misspelled(questions),
+        "instructed": instructed(questions),
+    }
+    return {name: varied for name, varied in made.items() if varied}
+
+
+def earlier_reports(documents: Mapping[str, Path], folder: Path) -> dict[str, Path]:
+    """The press release, and copies of the annual report, in `folder`, with all years shifted back."""
+    if REPORT not in documents:
+        return {}
+    report = documents[REPORT]
+    found = {PRESS_RELEASE: report.with_name(PRESS_RELEASE)}
+    for years in range(1, EARLIER_REPORTS + 1):
+        found[earlier_name(years)] = _write_earlier(report, folder / earlier_name(years), years)
+    return found
+
+
 def earlier_name(years: int) -> str:
-    """The name of the annual report of so many years before the real one."""
+    """The file name of the annual report of so many years before the real one."""
     return REPORT.replace("FY23", f"FY{23 - years}")
 
 
-def write_earlier_reports(report: Path, folder: Path) -> dict[str, Path]:
-    """Copies of the report whose years are all shifted back, by name."""
-    written = {}
-    for years in range(1, EARLIER_REPORTS + 1):
-        target = folder / earlier_name(years)
-        with zipfile.ZipFile(report) as source, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
-            for entry in source.infolist():
-                content = source.read(entry)
-                if entry.filename.startswith("word/") and entry.filename.endswith(".xml"):
-                    content = _shift_xml(content.decode(), years).encode()
-                copy.writestr(entry.filename, content)
-        written[target.name] = target
-    return written
+async def read_pages(database: Database, documents: Iterable[str]) -> dict[str, list[Page]]:
+    """The indexed text of the documents, by page."""
+    index = SqlitePassageIndex(database)
+    found = {}
+    for name in documents:
+        texts: dict[int, list[str]] = {}
+        for passage in await index.get(name):
+            texts.setdefault(passage.page, []).append(passage.text)
+        found[name] = [Page(number=number, text="\n".join(parts)) for number, parts in texts.items()]
+    return found
 
 
-def names(questions: Sequence[Question], scope: Sequence[str]) -> list[Question]:
+def _write_earlier(report: Path, target: Path, years: int) -> Path:
+    with zipfile.ZipFile(report) as source, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+        for entry in source.infolist():
+            content = source.read(entry)
+            if entry.filename.startswith("word/") and entry.filename.endswith(".xml"):
+                content = _shift_xml(content.decode(), years).encode()
+            copy.writestr(entry.filename, content)
+    return target
+
+
+def names(questions: Sequence[Question]) -> list[Question]:
     """Questions about one of two similar benefit plans, which they name, over all files of the company."""
+    scope = next((question.files for question in questions if len(question.files) > len(PLANS)), [])
     return [
         question.model_copy(
-            update={"question": f"{question.question} I have the {plan} plan.", "files": list(scope)}
+            update={"question": f"{question.question} I have the {plan} plan.", "files": scope}
         )
         for question in questions
         if len(question.files) == 1 and (plan := PLANS.get(question.files[0]))
@@ -91,6 +127,8 @@ def periods(questions: Sequence[Question]) -> list[Question]:
 def places(documents: Mapping[str, Sequence[Page]]) -> Iterator[Question]:
     """A question for each table, figure and note whose number is captioned on exactly one page."""
     for name, pages in documents.items():
+        if name in {earlier_name(years) for years in range(1, EARLIER_REPORTS + 1)}:
+            continue
         captioned: dict[tuple[str, str], set[int]] = {}
         for page in pages:
             for kind, number in _CAPTION.findall(page.text):

@@ -1,4 +1,4 @@
-"""Fixed sentences of answers, which models are told to use word for word, and what is said of cut ones."""
+"""Replaces a model's citation markers by checked citations, and locates their quotes on PDF pages."""
 
 import asyncio
 import logging
@@ -13,32 +13,36 @@ from core.grounding.quotes import Span
 from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, is_forged, visible_name
 from core.names import page_id
 
+LONGEST_QUOTE = 1500
+_DECIMALS = 4
+
+ReadBoxes = Callable[[str, int], Awaitable[bytes]]
+"""Reads the word boxes of a document's page by its number, as PageStore.boxes does."""
+
+log = logging.getLogger(__name__)
+
+
+def marker(number: int) -> str:
+    """The marker with which a model cites source `number`."""
+    return f"[S{number}]"
+
 
 def mark_truncated(grounding: Grounding, tokens: int) -> Grounding:
-    """The verdict on an answer that reached its limit: its end is missing, so it cannot count as grounded."""
+    """The verdict on an answer that was cut at its token limit: incomplete, so not grounded."""
     issue = f"The answer was cut at its limit of {tokens} tokens."
     return grounding.model_copy(update={"grounded": False, "issues": [*grounding.issues, issue]})
 
 
-LONGEST_QUOTE = 1500
-
-
-def marker(number: int) -> str:
-    """How a model is asked to cite source `number`."""
-    return f"[S{number}]"
-
-
 class CitationWriter:
-    """Rewrites a model's answer as it streams in: markers out, checked citations in.
+    """Replaces the markers of an answer by checked citations while the answer streams in.
 
-    `feed` returns the text that is safe to show so far, `finish` the rest. Afterwards `citations`
-    holds every distinct citation and `grounding` what the checks found. Numbers that the `question` gave
-    contradict nothing.
+    `feed` returns the text that can be shown so far, `finish` the rest. Then `citations` has every distinct
+    citation, and `grounding` the result of the checks. Numbers from the `question` contradict no source.
     """
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._sources = {source.number: source for source in sources}
-        self._contradictions = NumberConflicts(sources, question)
+        self._conflicts = NumberConflicts(sources, question)
         self._evidence: dict[int, SourceEvidence] = {}
         self._held = ""
         self._since_marker = ""
@@ -48,23 +52,23 @@ class CitationWriter:
         self.citations: list[Citation] = []
 
     def feed(self, delta: str) -> str:
-        """Take in more of the model's text; give out what can no longer turn into a marker."""
+        """Take in more of the model's text; returns what can no longer become part of a marker."""
         self._held += delta
         return self._release(is_all=False)
 
     def finish(self) -> str:
-        """The text that was still held back."""
+        """Return the text that was still held back."""
         rest = self._release(is_all=True)
         self._close_claims()
         return rest
 
     @property
     def grounding(self) -> Grounding:
-        """The verdict of the code checks on what was written."""
+        """The result of the code checks on the text so far."""
         verified = sum(citation.verified for citation in self.citations)
         uncovered = [claim for claim in self._claims.uncovered if not claim.is_cited]
         contradicted = [
-            told for claim in self._claims.uncovered for told in self._contradictions.of(claim.text)
+            issue for claim in self._claims.uncovered for issue in self._conflicts.find(claim.text)
         ]
         issues = self._issues + [f"Nothing is cited for: {claim.short}" for claim in uncovered] + contradicted
         coverage = self._claims.coverage
@@ -98,7 +102,7 @@ class CitationWriter:
         return "".join(shown)
 
     def _prose(self, text: str) -> str:
-        # Right after a citation these would make a link of it, to wherever the model says.
+        # After a citation these would turn it into a Markdown link to an address of the model's choice.
         shown = f" {text}" if self._ends_in_citation and text.startswith(("(", ":")) else text
         self._ends_in_citation = self._ends_in_citation and not text
         self._since_marker += text
@@ -124,11 +128,11 @@ class CitationWriter:
         place = _place(source)
         if citation.verified:
             return f"[{place}]"
-        self._issues.append(f"{place} does not bear out: {self._claims.cited[0].short}")
+        self._issues.append(f"{place} does not support: {self._claims.cited[0].short}")
         return f"[{place}, not verified]"
 
     def _check(self, claims: list[Claim], source: Source) -> Citation:
-        """Whether the source bears out the last claim; those that it introduces or lists are marked too."""
+        """Check the last claim against the source, and mark the claims that it introduces or lists too."""
         evidence = self._evidence.setdefault(source.number, SourceEvidence(source))
         spans = [evidence.find(claim.text) for claim in claims]
         claims[0].is_cited = True
@@ -149,7 +153,7 @@ def _place(source: Source) -> str:
 
 
 def _joined(spans: list[Span | None]) -> Span | None:
-    """From the first to the last of the spans; only the first one where they lie far apart or it is None."""
+    """From the first to the last span; only the first one if they are far apart, or None if it is None."""
     found = [span for span in spans if span]
     if spans[0] is None:
         return None
@@ -171,18 +175,10 @@ def _citation(source: Source, claim: str, span: Span | None) -> Citation:
     )
 
 
-ReadBoxes = Callable[[str, int], Awaitable[bytes]]
-"""The boxes of a document's page by its number, as PageStore.boxes gives them."""
-
-_DECIMALS = 4
-
-log = logging.getLogger(__name__)
-
-
 def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Rectangle]:
-    """One rectangle for each line that characters `start` to `end` of a page stand on, words kept whole.
+    """One rectangle for each line with characters `start` to `end` of a page, in whole words.
 
-    None where `boxes` are not those of this text.
+    Empty if `boxes` do not belong to this text.
     """
     return [_rectangle(box) for box in boxes_between(page_text, boxes, start, end)]
 
@@ -190,10 +186,10 @@ def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Recta
 async def with_rectangles(
     citations: Sequence[Citation], sources: Sequence[Source], read_boxes: ReadBoxes
 ) -> list[Citation]:
-    """The citations, those that are verified with their rectangles.
+    """The citations, the verified ones with their rectangles.
 
-    `sources` are what the answer was written from; pages of the web have no rectangles. Each cited page's
-    boxes are read once, all side by side. The answer has been made: it stands without what cannot be had.
+    `sources` are those that the answer was written from; web pages have no rectangles. The boxes of each
+    cited page are read once, all concurrently. If they cannot be read, citations have no rectangles.
     """
     texts = {(source.document_id, source.page): source.page_text for source in sources if not source.url}
     cited = {(citation.document_id, citation.page) for citation in citations if citation.verified}
@@ -207,7 +203,7 @@ async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
     try:
         return await read_boxes(document_id, page)
     except Exception:
-        # The outermost edge of what only adorns an answer that may have been shown.
+        # Rectangles are optional, and the answer may have been shown already.
         log.warning("boxes.unavailable document_id=%s page=%d", document_id, page, exc_info=True)
         return b""
 

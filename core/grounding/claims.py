@@ -1,4 +1,4 @@
-"""Headings and introductions of an answer: which ones only lead on to what follows, and state nothing."""
+"""Splits an answer into claims, and tells claims from headings and introductions that state nothing."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from core.text.sentences import sentences, split_pieces
 from core.text.terms import STOP_WORDS
 
 NOT_FOUND_ANSWER = "I could not find this in the attached documents."
-"""The whole answer where the sources do not hold it: prompts demand it and the checks look for it."""
+"""The whole answer if the sources do not contain it: prompts demand it and the checks look for it."""
 
 
 MOST_IN_TITLE = 3
 MOST_IN_LEAD = 2
-"""Telling words without a verb. More may hide one: `The contract allows smoking:`."""
+"""Content words without a verb. More may include one: `The contract allows smoking:`."""
 MOST_BEFORE_VERB = 4
-"""Telling words of what breaks off with its verb: `To end the lease, the tenant must:`."""
+"""Content words before a final verb: `To end the lease, the tenant must:`."""
 
 VERBS = frozenset(
     "is are was were be been am isn't aren't has have had may might can could must shall should will would do"
@@ -26,7 +26,7 @@ VERBS = frozenset(
     " est sont était étaient sera seront ont avait peut peuvent doit doivent faut"
     " son está están fue será ha han puede pueden debe deben hay tiene tienen".split()
 )
-"""With which a sentence states something, if it goes on: forms that no main verb does without."""
+"""Auxiliary verbs: a sentence that goes on after one of them states something."""
 PREDICATES = frozenset(
     "allowed permitted forbidden prohibited banned required mandatory optional free welcome included excluded"
     " due valid erlaubt gestattet verboten untersagt zulässig unzulässig kostenlos frei inbegriffen"
@@ -34,7 +34,7 @@ PREDICATES = frozenset(
     " obligatoire gratuit gratuite inclus permitido permitida permitidos prohibido prohibida prohibidos"
     " obligatorio obligatoria gratis incluido incluida".split()
 )
-"""What states something without a verb too: `Smoking permitted`."""
+"""Words that state something even without a verb: `Smoking permitted`."""
 LEADING_WORDS = frozenset(
     "following follows summary overview answer answers details information main key important relevant"
     " general points rules conditions terms steps cases exceptions options requirements items list section"
@@ -49,7 +49,7 @@ LEADING_WORDS = frozenset(
     " excepciones artículo capítulo página parte documento documentos conclusión ejemplo ejemplos"
     " según".split()
 )
-"""Words of headings and of leads that tell of the answer itself."""
+"""Words of headings and leads that refer to the answer itself."""
 
 _NUMBERING = re.compile(r"^\(?(?:\d+|[ivxIVX]+)(?:\.\d+)*[.)]\s*")
 _HERE_ARE = re.compile(
@@ -65,38 +65,38 @@ _FUNCTION_WORDS = frozenset[str]().union(*STOP_WORDS.values())
 def only_introduces(text: str) -> bool:
     """Whether a heading, or a lead that ends in a colon, says nothing that could be true or false.
 
-    Told by its words alone, and strictly: what has a number, what negates, what says something after its
-    verb and what is long states something.
+    Strict, and by words alone: a text that has a number or a negation, that says something after its verb,
+    or that is long, does state something.
     """
     plain, is_lead = _NUMBERING.sub("", text).strip(), text.endswith(":")
     if plain.endswith("?"):
         return True
     opening = _HERE_ARE.match(plain)
-    spoken = [
+    found = [
         word.casefold().replace("’", "'") for word in _WORD.findall(plain[opening.end() if opening else 0 :])
     ]
-    telling = [at for at, word in enumerate(spoken) if _tells(word)]
-    if any(character.isdigit() for character in plain) and (telling or is_lead):
+    content = [at for at, word in enumerate(found) if _is_content(word)]
+    if any(character.isdigit() for character in plain) and (content or is_lead):
         return False
-    if telling and any(word in ALL_NEGATIONS or word.endswith("n't") for word in spoken):
+    if content and any(word in ALL_NEGATIONS or word.endswith("n't") for word in found):
         return False
-    if spoken and spoken[-1].startswith(_POINTS_ON):
-        return len(telling) <= MOST_IN_LEAD
-    verb = next((at for at, word in enumerate(spoken) if word in VERBS), None)
+    if found and found[-1].startswith(_POINTS_ON):
+        return len(content) <= MOST_IN_LEAD
+    verb = next((at for at, word in enumerate(found) if word in VERBS), None)
     if verb is not None:
-        return len(telling) <= MOST_BEFORE_VERB and all(at < verb for at in telling)
-    if any(spoken[at] in PREDICATES for at in telling[1:]):
+        return len(content) <= MOST_BEFORE_VERB and all(at < verb for at in content)
+    if any(found[at] in PREDICATES for at in content[1:]):
         return False
-    return len(telling) <= (MOST_IN_LEAD if is_lead else MOST_IN_TITLE)
+    return len(content) <= (MOST_IN_LEAD if is_lead else MOST_IN_TITLE)
 
 
-def _tells(word: str) -> bool:
+def _is_content(word: str) -> bool:
     return word not in _FUNCTION_WORDS and word not in VERBS and word not in LEADING_WORDS
 
 
 _BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 _ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
-_GOES_ON = re.compile(r"[\d§a-z]")
+_CONTINUATION = re.compile(r"[\d§a-z]")
 _MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)")
 _SHORT = 200
 
@@ -116,30 +116,30 @@ class Claim:
 
     @property
     def is_not_found(self) -> bool:
-        """Whether it is the sentence that says that nothing was found."""
+        """Whether it says that nothing was found."""
         return self.text.casefold() == NOT_FOUND_ANSWER.casefold()
 
     @property
     def introduces(self) -> bool:
-        """Whether it stands above what follows: a heading, or a lead such as `The limits are:`."""
+        """Whether it is a heading, or a lead such as `The limits are:`."""
         return self.kind in ("title", "heading") or self.text.endswith(":")
 
     @property
     def needs_source(self) -> bool:
-        """Whether it needs a source: a marked heading or a lead does not while it only introduces."""
+        """Whether it states something; a Markdown heading or a lead may only introduce."""
         may_introduce = self.kind == "title" or self.text.endswith(":")
         return not self.is_not_found and not (may_introduce and only_introduces(self.text))
 
 
 @dataclass(slots=True)
 class Claims:
-    """The claims so far. `cited` are those that a marker at this point speaks of, the last one first."""
+    """The claims so far. `cited` are those that a marker at this point refers to, the last one first."""
 
     all: list[Claim] = field(default_factory=list)
     cited: list[Claim] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Take in what was written since the last marker; what says nothing changes nothing."""
+        """Add the text since the last marker; text without content changes nothing."""
         added: list[Claim] = []
         for claim in _claims_of(text):
             before = added[-1] if added else None
@@ -163,7 +163,7 @@ class Claims:
             added.append(Claim(before + claim.text, claim.kind))
 
     def _unproven_above(self) -> list[Claim]:
-        """What stands over the passage or list that goes on here, and states what no source bore out yet."""
+        """The headings and leads of the current passage or list that state something unsupported so far."""
         under = list(dropwhile(lambda claim: not claim.introduces, reversed(self.all)))
         above = takewhile(lambda claim: claim.introduces, under)
         return [claim for claim in above if claim.needs_source and not claim.is_covered]
@@ -179,7 +179,7 @@ class Claims:
 
     @property
     def report_not_found(self) -> bool:
-        """Whether all that stands beside the sentence for nothing found is borne out."""
+        """Whether the answer says that nothing was found, and all its other claims are supported."""
         return any(claim.is_not_found for claim in self.all) and not self.uncovered
 
 
@@ -193,12 +193,12 @@ def _claims_of(text: str) -> list[Claim]:
 
 
 def _continues(before: Claim, claim: Claim) -> bool:
-    """Whether the full stop before was an abbreviation's: `according to Art.` and `25`."""
-    return bool(_ABBREVIATED.search(before.text) and _GOES_ON.match(claim.text))
+    """Whether the previous claim ends in an abbreviation: `according to Art.` and `25`."""
+    return bool(_ABBREVIATED.search(before.text) and _CONTINUATION.match(claim.text))
 
 
 def _cited_with_last(added: list[Claim]) -> list[Claim]:
-    """The last claim; with an item or a row those before it; and the heading or introduction of them all."""
+    """The last claim; the list items or rows before it; and the heading or lead of them all."""
     first = len(added) - 1
     if added[first].kind in ("item", "row"):
         while first and added[first - 1].kind == added[-1].kind:

@@ -1,4 +1,4 @@
-"""Which sentences of a page bear out a claim."""
+"""Finds the sentences of a page that support a claim."""
 
 import re
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from core.grounding.sentence_facts import (
     has_content,
     matches,
     negations,
-    read,
     same_order,
+    tokenize,
 )
 from core.grounding.sources import Source
 from core.text.sentences import sentences as split_sentences
@@ -25,12 +25,12 @@ from core.text.terms import detect_language, words
 MAX_WINDOW_SENTENCES = 3
 MIN_IN_CLAUSE = 0.7
 MIN_IN_WINDOW = 0.7
-MIN_LOOKED_AT = 1 / 2
+MIN_BEGINNINGS = 1 / 2
 BEGINNING = 3
 LANGUAGE_SAMPLE_CHARACTERS = 1500
 SURROUNDINGS = 3000
-LONGEST_READ_WHOLE = 20_000
-MOST_PLACES = 8
+MAX_PARSED_WHOLE = 20_000
+MAX_PLACES = 8
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
 _VISIBLE = re.compile(r"\S")
 _LONG_WORD = re.compile(r"\w{2,}")
@@ -47,7 +47,7 @@ class _Unit:
 
 
 class Evidence:
-    """A stretch of a page, read once however many claims are held against it."""
+    """A part of a page; its sentences are parsed once for all claims."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -55,10 +55,10 @@ class Evidence:
         self._units: dict[int, _Unit] = {}
 
     def find(self, claim: str, near: Span) -> Span | None:
-        """The sentences, best those inside `near`, that bear out `claim`; None if nothing does.
+        """The sentences that support `claim`, preferably inside `near`; None if there are none.
 
-        Either the claim stands there word for word and the whole sentence negates as often, or each of its
-        clauses has one there with the same names, numbers, units, opposites and negations and most words.
+        Either they contain the claim word for word and negate as often, or for each of its clauses they have
+        one with the same names, numbers, units, opposites and negations, and most of its words.
         """
         if not has_content(claim, self.language):
             return None
@@ -84,16 +84,16 @@ class Evidence:
         return self._units[number]
 
     def _windows_with(self, beginnings: set[str]) -> Iterator[list[_Unit]]:
-        """Runs of sentences in which a good part of the words with these beginnings may stand."""
+        """Runs of sentences that may have a good part of the words with these beginnings."""
         spans = self.sentences
         for size in range(1, MAX_WINDOW_SENTENCES + 1):
             for first in range(len(spans) - size + 1):
                 text = self._folded[spans[first].start : spans[first + size - 1].end]
-                if sum(word in text for word in beginnings) >= MIN_LOOKED_AT * len(beginnings):
+                if sum(word in text for word in beginnings) >= MIN_BEGINNINGS * len(beginnings):
                     yield [self._unit_at(number) for number in range(first, first + size)]
 
     def _unit(self, span: Span) -> _Unit:
-        tokens = read(self._text[span.start : span.end], self.language)
+        tokens = tokenize(self._text[span.start : span.end], self.language)
         return _Unit(
             span,
             tuple(clauses(tokens)),
@@ -113,7 +113,7 @@ class Evidence:
         return None
 
     def _paraphrased(self, claim: str, near: Span) -> Span | None:
-        asked = [c for c in clauses(read(claim, self.language)) if any(t.is_content for t in c.tokens)]
+        asked = [c for c in clauses(tokenize(claim, self.language)) if any(t.is_content for t in c.tokens)]
         best: tuple[tuple[bool, int], Span] | None = None
         beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
         for window in self._windows_with(beginnings):
@@ -125,38 +125,38 @@ class Evidence:
 
 
 class SourceEvidence:
-    """A source's page, of which only what lies around the passage, or where a claim's words are, is read."""
+    """A source's page; only the parts near the passage, or near a claim's rarest word, are parsed."""
 
     def __init__(self, source: Source) -> None:
         self._page = source.page_text
         self._passage = Span(source.start, source.start + len(source.text))
-        self._read: dict[Span, Evidence] = {}
+        self._parsed: dict[Span, Evidence] = {}
 
     def find(self, claim: str) -> Span | None:
-        """Where on the page `claim` is borne out."""
+        """The span of the page that supports `claim`."""
         for region in self._regions(claim):
-            if region not in self._read:
-                self._read[region] = Evidence(self._page[region.start : region.end])
+            if region not in self._parsed:
+                self._parsed[region] = Evidence(self._page[region.start : region.end])
             near = Span(self._passage.start - region.start, self._passage.end - region.start)
-            if found := self._read[region].find(claim, near):
+            if found := self._parsed[region].find(claim, near):
                 return Span(found.start + region.start, found.end + region.start)
         return None
 
     def _regions(self, claim: str) -> Iterator[Span]:
         around = self._region(self._passage.start, self._passage.end)
-        if around.end - around.start <= LONGEST_READ_WHOLE:
+        if around.end - around.start <= MAX_PARSED_WHOLE:
             yield around
         whole = Span(0, len(self._page))
-        if around == whole and whole.end <= LONGEST_READ_WHOLE:
+        if around == whole and whole.end <= MAX_PARSED_WHOLE:
             return
-        if whole.end <= LONGEST_READ_WHOLE:
+        if whole.end <= MAX_PARSED_WHOLE:
             yield whole
         else:
-            self._read.clear()
+            self._parsed.clear()
             yield from (self._region(at, at) for at in _places_of_rarest_word(claim, self._page))
 
     def _region(self, start: int, end: int) -> Span:
-        """A stretch and its surroundings, from the end of a sentence on."""
+        """A span and its surroundings, beginning after the end of a sentence."""
         first = max(0, start - SURROUNDINGS)
         if first:
             first = min(start, max(first, self._page.find(". ", first, start) + 1))
@@ -169,16 +169,16 @@ def _places_of_rarest_word(claim: str, page: str) -> list[int]:
     if not counts:
         return []
     rarest = min(counts, key=lambda word: (counts[word], word))
-    return [match.start() for match in islice(re.finditer(re.escape(rarest), page), MOST_PLACES)]
+    return [match.start() for match in islice(re.finditer(re.escape(rarest), page), MAX_PLACES)]
 
 
 def find_support(claim: str, page_text: str, near: Span) -> Span | None:
-    """Where on the page a claim is borne out, as `Evidence.find` says."""
+    """The span of a page that supports a claim, as for `Evidence.find`."""
     return Evidence(page_text).find(claim, near)
 
 
 def page_sentences(text: str) -> list[Span]:
-    """Sentences, list items, table rows and headings of a text, with their places."""
+    """The spans of the sentences, list items, table rows and headings of a text."""
     offsets = [match.start() for match in _VISIBLE.finditer(text)]
     found: list[Span] = []
     position = 0
@@ -206,22 +206,22 @@ def _supports(asked: list[Clause], window: list[_Unit]) -> bool:
 
 
 def _holds(clause: Clause, window: list[_Unit], index: int) -> bool:
-    """Whether one clause of a sentence says what `clause` says.
+    """Whether one clause of a sentence says the same as `clause`.
 
-    A clause without a name of its own speaks of the names before it in its sentence, and a sentence without
-    names of those in the sentences before.
+    A clause without names may refer to the names before it in its sentence, and a sentence without names to
+    those of the sentences before.
     """
     unit = window[index]
-    lent = [] if unit.has_names else [t for u in window[:index] for c in u.clauses for t in c.tokens]
+    context = [] if unit.has_names else [t for u in window[:index] for c in u.clauses for t in c.tokens]
     for number, found in enumerate(unit.clauses):
         own = found.tokens[1:] if number == 0 else found.tokens
-        if _says(clause, found, [] if any(token.is_name for token in own) else lent):
+        if _says(clause, found, [] if any(token.is_name for token in own) else context):
             return True
-        lent = [*lent, *found.tokens]
+        context = [*context, *found.tokens]
     return False
 
 
-def _says(clause: Clause, found: Clause, lent: list[Token]) -> bool:
+def _says(clause: Clause, found: Clause, context: list[Token]) -> bool:
     if clause.negations != found.negations:
         return False
     wanted = {token.stem for token in clause.tokens if token.is_content}
@@ -230,8 +230,8 @@ def _says(clause: Clause, found: Clause, lent: list[Token]) -> bool:
         return False
     tokens = list(found.tokens)
     for anchor in clause.anchors:
-        in_reach = tokens + (lent if anchor.is_name else [])
-        if not any(matches(anchor, token) for token in in_reach):
+        available = tokens + (context if anchor.is_name else [])
+        if not any(matches(anchor, token) for token in available):
             return False
     return same_order(clause.anchors, tokens)
 

@@ -1,4 +1,4 @@
-"""Numbers as sentences state them: their value, how exact it is, and what it counts."""
+"""Reads the numbers of sentences, and finds numbers of an answer that its sources contradict."""
 
 import math
 import re
@@ -7,13 +7,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from core.grounding.evidence import page_sentences
-from core.grounding.sentence_facts import Clause, Token, clauses, read
+from core.grounding.sentence_facts import Clause, Token, clauses, tokenize
 from core.grounding.sources import Source
 from core.text.numbers import CURRENCIES, SCALE_VALUES, SCALES, SPELLED_NUMBERS
 from core.text.terms import detect_language, words
 
 ROUGH = 0.1
-"""How far off a number may be, as a share of the true one, where a sentence says `about`."""
+"""How far off a number may be, as a share of the true one, if a sentence says `about`."""
+MAX_PARSED_CHARACTERS = 200_000
+"""Of the sources' pages, parsed sentence by sentence; beyond it only numbers are read."""
+MAX_SENTENCES = 200
+"""Sentences compared with a claim, those with most of its words first."""
+LANGUAGE_SAMPLE_CHARACTERS = 1500
+BEGINNING = 3
+SAME_SUBJECT = 0.75
+"""Share of the claim's words that a sentence about the same subject has, in addition to all its names."""
+SHARE_OF_CLAUSE = 0.4
+"""If it is a single word, its share of the words next to the other number."""
+FILLER_VERBS = frozenset("get take receiv amount last cost need come total equal make".split())
+"""Stems of verbs that a paraphrase changes freely."""
 _FIXED = frozenset(CURRENCIES.values())
 _YEARS = range(1900, 2100)
 _NUMBERING = re.compile(
@@ -36,7 +48,7 @@ _ROUGHLY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of a sentence. `half` is half of what its last digit is worth, `scale` that of its million.
+    """One number of a sentence. `half` is half the value of its last digit, `scale` that of its `million`.
 
     `fixed` are its currency or percent sign, `units` the words after it; `counted` is the first of those.
     """
@@ -59,21 +71,21 @@ class Figure:
             return self.units == other.units
         return self.units[0] in other.units or other.units[0] in self.units
 
-    def told_beside(self, other: "Figure") -> str:
-        """The number as its sentence has it, with no more words after it than make clear what both count."""
+    def wording_next_to(self, other: "Figure") -> str:
+        """The number as it is written, with no more words after it than show what both count."""
         alike = [at for at, unit in enumerate(self.units, 1) if unit in other.units]
         beyond = len(self.units) - alike[-1] if alike and not self.fixed else 0
         return " ".join(self.written[: len(self.written) - beyond])
 
     def is_like(self, value: float, *, roughly: bool) -> bool:
-        """Whether a number of this value, in whatever millions, could be this one."""
+        """Whether a number with this value, possibly in thousands or millions, could be this one."""
         tolerance = max(self.half, abs(self.value) * (ROUGH if roughly else 0))
         return any(
-            abs(self.value - value * worth) <= tolerance * 1.2 for worth in (1.0, *SCALE_VALUES.values())
+            abs(self.value - value * factor) <= tolerance * 1.2 for factor in (1.0, *SCALE_VALUES.values())
         ) or (math.isclose(self.value, value * self.scale))
 
     def may_be(self, other: "Figure", *, roughly: bool) -> bool:
-        """Whether this number is the other one, or that one rounded. A table may be in millions."""
+        """Whether this number equals the other one, exactly or rounded. A table may be in millions."""
         tolerance = self.half if other.half < self.half else 0.0
         off = abs(self.value - other.value)
         is_same = off <= max(tolerance, (ROUGH if roughly else 1e-9) * abs(other.value))
@@ -81,30 +93,30 @@ class Figure:
 
 
 class Statement:
-    """A sentence as its numbers are compared, those of a list's numbering left out.
+    """A parsed sentence and its numbers, without the numbering of a list.
 
-    `leans`: it begins like `It has` and has no names, so that it may speak of what was said before.
+    `refers_back`: it begins like `It has` and has no names, so it may be about the sentence before.
     """
 
     def __init__(self, sentence: str, language: str) -> None:
-        tokens = read(_NUMBERING.sub(" ", sentence), language)
+        tokens = tokenize(_NUMBERING.sub(" ", sentence), language)
         self.clauses = clauses(tokens)
         self.figures = list(_figures(tokens))
         self.words = stems(tokens)
         self.has_names = any(token.is_name for token in tokens[1:])
-        self.leans = bool(tokens) and not tokens[0].stem and not self.has_names
+        self.refers_back = bool(tokens) and not tokens[0].stem and not self.has_names
         self.is_rough = any(token.written.casefold() in _ROUGHLY for token in tokens)
 
     def figures_of(self, clause: Clause) -> list[Figure]:
         return [f for f in self.figures if any(f.token is token for token in clause.tokens)]
 
     def around(self, figure: Figure) -> list[Token]:
-        """The words of its clause beside what it counts; those of the sentence, where that says no more."""
+        """The other words of its clause, without what it counts; if there are none, those of the sentence."""
         whole = [token for clause in self.clauses for token in clause.tokens]
         for tokens in (self.clause_of(figure).tokens, whole):
-            beside = [token for token in tokens if token is not figure.counted]
-            if stems(beside):
-                return beside
+            others = [token for token in tokens if token is not figure.counted]
+            if stems(others):
+                return others
         return []
 
     def clause_of(self, figure: Figure) -> Clause:
@@ -112,9 +124,9 @@ class Statement:
 
 
 def written_numbers(text: str) -> dict[str, float]:
-    """All numbers of a text, as they are written in lower case, with their values.
+    """All numbers of a text, by their spelling in lower case, with their values.
 
-    Of dates and the like it has the parts, one by one. Nothing is known here of millions and units.
+    Dates and the like are split into their parts. Scales such as millions, and units, are ignored.
     """
     folded = text.casefold()
     found = {word: SPELLED_NUMBERS[word] for word in set(_WORD.findall(folded)) if word in SPELLED_NUMBERS}
@@ -127,7 +139,7 @@ def written_numbers(text: str) -> dict[str, float]:
 
 
 def stems(tokens: Iterable[Token]) -> frozenset[str]:
-    """What words say, numbers left out."""
+    """The stems of content words, without numbers."""
     return frozenset(token.stem for token in tokens if token.is_content and token.kind != "number")
 
 
@@ -144,7 +156,7 @@ def _figures(tokens: list[Token]) -> Iterator[Figure]:
 
 def _figure(tokens: list[Token], at: int, value: float) -> Figure:
     token = tokens[at]
-    worth = next((SCALE_VALUES[unit] for unit in token.near if unit in SCALE_VALUES), 1.0)
+    factor = next((SCALE_VALUES[unit] for unit in token.near if unit in SCALE_VALUES), 1.0)
     decimals = len(token.stem.partition(".")[2])
     fixed = _FIXED.intersection(token.near)
     units = tuple(unit for unit in token.near if unit not in _FIXED and unit not in SCALE_VALUES)
@@ -152,9 +164,9 @@ def _figure(tokens: list[Token], at: int, value: float) -> Figure:
     is_year = is_year and (not units or token.after in _DURING)
     following = [] if is_year else _following(tokens, at, amounts=bool(fixed))
     return Figure(
-        value=value * worth,
-        half=0.5 * 10.0**-decimals * worth,
-        scale=worth,
+        value=value * factor,
+        half=0.5 * 10.0**-decimals * factor,
+        scale=factor,
         fixed=fixed,
         units=() if is_year else units,
         is_year=is_year,
@@ -165,7 +177,7 @@ def _figure(tokens: list[Token], at: int, value: float) -> Figure:
 
 
 def _following(tokens: list[Token], at: int, *, amounts: bool) -> list[Token]:
-    """What is written after a number and belongs to it: scale and currency, else what it counts."""
+    """The tokens after a number that belong to it: scale and currency, else what it counts."""
     number = tokens[at]
     near = len(number.near) - len(_currency_before(tokens, at)) - _has_symbol(number)
     following = tokens[at + 1 : at + 1 + near]
@@ -194,77 +206,63 @@ def _value(stem: str) -> float | None:
         return None
 
 
-READ_CHARACTERS = 200_000
-"""Of the sources' pages, looked through sentence by sentence; of what is beyond, only for its numbers."""
-MOST_SENTENCES = 200
-"""So many are read for a claim, those with most of its words first."""
-LANGUAGE_SAMPLE = 1500
-BEGINNING = 3
-SAME_THING = 0.75
-"""A sentence speaks of the same thing if it has this share of the claim's words, besides all its names."""
-OF_THE_CLAUSE = 0.4
-"""Where that is a single word, it is also this share of the words beside the other number."""
-LIGHT = frozenset("get take receiv amount last cost need come total equal make".split())
-"""Stems of verbs that a paraphrase changes freely: they tell no two things apart."""
-
-
 @dataclass(slots=True)
 class _Sentence:
-    """A sentence of a page that has a number, and the one before it; read once a claim comes near it."""
+    """A sentence of a page that has a number, and the one before it; parsed when a claim is close to it."""
 
     text: str
     before: str
     language: str
     folded: str
-    reach: str
-    _read: Statement | None = None
+    searched: str
+    _parsed: Statement | None = None
 
     @property
     def statement(self) -> Statement:
-        if self._read is None:
-            self._read = Statement(self.text, self.language)
-        return self._read
+        if self._parsed is None:
+            self._parsed = Statement(self.text, self.language)
+        return self._parsed
 
     @property
-    def lent(self) -> frozenset[str]:
-        """The words before it, where it leans on them."""
-        if not self.statement.leans:
+    def context(self) -> frozenset[str]:
+        """The words of the sentence before, if this one refers back to it."""
+        if not self.statement.refers_back:
             return frozenset()
         return Statement(self.before, self.language).words
 
 
 class NumberConflicts:
-    """Holds claims against what the sources say in numbers. The pages are read with the first claim."""
+    """Compares numbers of claims with those of the sources; pages are parsed with the first claim."""
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         pages = {(source.document_id, source.page): source.page_text for source in sources}
         self._pages = [text for text in pages.values() if text]
         self._question = question
 
-    def of(self, claim: str) -> list[str]:
-        """A sentence for each number of `claim` that stands neither in a source nor in the question, where
-        a source has another one for the same thing. The claim is one that nothing bears out."""
+    def find(self, claim: str) -> list[str]:
+        """A message for each number of an unsupported claim that no source contains, nor the question, while
+        a source has another number for the same thing."""
         said = Statement(claim, self._language)
-        told = [
-            _told(figure, others)
+        conflicts = [
+            _message(figure, others)
             for clause in said.clauses
             for figure in said.figures_of(clause)
-            if not self._stands(figure, said)
-            and (others := _instead(figure, clause, said, self._near(said.around(figure))))
+            if not self._is_in_sources(figure, said)
+            and (others := _conflicting(figure, clause, said, self._near(said.around(figure))))
         ]
-        return list(dict.fromkeys(told))
+        return list(dict.fromkeys(conflicts))
 
     @cached_property
     def _language(self) -> str:
-        return detect_language(words(" ".join(page[:LANGUAGE_SAMPLE] for page in self._pages[:3])))
+        return detect_language(words(" ".join(page[:LANGUAGE_SAMPLE_CHARACTERS] for page in self._pages[:3])))
 
     @cached_property
     def _split_at(self) -> int:
-        """How many of the pages are looked through."""
+        """The number of pages that are parsed."""
         total = 0
         for number, page in enumerate(self._pages):
             total += len(page)
-            if total > READ_CHARACTERS:
+            if total > MAX_PARSED_CHARACTERS:
                 return number
         return len(self._pages)
 
@@ -274,7 +272,7 @@ class NumberConflicts:
 
     @cached_property
     def _written(self) -> dict[str, float]:
-        """All numbers of the pages that are looked through, by how they are written."""
+        """All numbers of the parsed pages, by their spelling."""
         return {
             number: value
             for page in self._pages[: self._split_at]
@@ -283,20 +281,20 @@ class NumberConflicts:
 
     @cached_property
     def _loose(self) -> frozenset[float]:
-        """Numbers that are known without what they count: the question's, and those of the other pages."""
+        """Numbers without what they count: those of the question and of the pages that are not parsed."""
         texts = (self._question, *self._pages[self._split_at :])
         return frozenset(value for text in texts for value in written_numbers(text).values())
 
     def _near(self, around: Sequence[Token]) -> list[_Sentence]:
-        """The sentences that may have a good part of these words, by how the words begin."""
+        """The sentences that may have a good part of these words, judged by how the words begin."""
         plain = [token.written.casefold() for token in around if token.kind == "word" and token.is_content]
         beginnings = {word[:BEGINNING] for word in plain}
-        counted = [(sum(b in each.reach for b in beginnings), each) for each in self._sentences]
+        counted = [(sum(b in each.searched for b in beginnings), each) for each in self._sentences]
         close = [(count, each) for count, each in counted if 2 * count >= len(beginnings)]
         close.sort(key=lambda pair: -pair[0])
-        return [each for _, each in close[:MOST_SENTENCES]]
+        return [each for _, each in close[:MAX_SENTENCES]]
 
-    def _stands(self, figure: Figure, said: Statement) -> bool:
+    def _is_in_sources(self, figure: Figure, said: Statement) -> bool:
         if figure.value in self._loose:
             return True
         alike = [n for n, value in self._written.items() if figure.is_like(value, roughly=said.is_rough)]
@@ -318,13 +316,13 @@ def _sentences(page: str, language: str) -> Iterator[_Sentence]:
         before = sentence
 
 
-def _told(figure: Figure, others: Sequence[Figure]) -> str:
-    has = " and ".join(other.told_beside(figure) for other in others)
-    return f"The answer says {figure.told_beside(others[0])}; the source has {has}."
+def _message(figure: Figure, others: Sequence[Figure]) -> str:
+    has = " and ".join(other.wording_next_to(figure) for other in others)
+    return f"The answer says {figure.wording_next_to(others[0])}; the source has {has}."
 
 
-def _instead(figure: Figure, clause: Clause, said: Statement, near: Sequence[_Sentence]) -> list[Figure]:
-    """The numbers that a source has in its place: those of the sentence that is closest to the claim."""
+def _conflicting(figure: Figure, clause: Clause, said: Statement, near: Sequence[_Sentence]) -> list[Figure]:
+    """The numbers that a source has instead: those of the sentence closest to the claim."""
     best: list[Figure] = []
     closest = 0.0
     for each in near:
@@ -337,7 +335,7 @@ def _instead(figure: Figure, clause: Clause, said: Statement, near: Sequence[_Se
 
 
 def _may_count_the_same(figure: Figure, other: Figure, statement: Statement) -> bool:
-    """Whether two equal numbers can mean the same. What one of them counts may stand elsewhere."""
+    """Whether two equal numbers can mean the same; the unit of one may be elsewhere in its sentence."""
     if figure.fixed and other.fixed:
         return figure.fixed == other.fixed
     if figure.is_year or not (figure.units and other.units) or figure.counts_the_same(other):
@@ -350,32 +348,31 @@ def _holds(said: Statement, other: Figure) -> bool:
 
 
 def _closeness(figure: Figure, clause: Clause, other: Figure, found: _Sentence, said: Statement) -> float:
-    """How much of what a claim's number is about the words around another number hold; 0 where that is
-    about something else.
+    """The share of the words around a claim's number that another sentence has; 0 if its subject differs.
 
-    All names, opposites and further numbers must be there.
+    All names, opposites and other numbers of the clause must be in the sentence.
     """
-    statement, lent, around = found.statement, found.lent, said.around(figure)
-    wanted, beside = stems(around) - LIGHT or stems(around), stems(statement.around(other))
-    in_reach = statement.words | lent
-    shared = wanted & in_reach
-    leans = bool(lent and figure.units)
-    if not (wanted & beside or leans) or clause.negations != statement.clause_of(other).negations:
+    statement, context, around = found.statement, found.context, said.around(figure)
+    wanted, neighbours = stems(around) - FILLER_VERBS or stems(around), stems(statement.around(other))
+    available = statement.words | context
+    shared = wanted & available
+    refers_back = bool(context and figure.units)
+    if not (wanted & neighbours or refers_back) or clause.negations != statement.clause_of(other).negations:
         return 0.0
-    if not _required(around) <= in_reach or not _has_further(figure, clause, said, statement):
+    if not _required(around) <= available or not _has_other_numbers(figure, clause, said, statement):
         return 0.0
     share = len(shared) / len(wanted)
-    is_same = len(shared) > 1 or len(shared) >= OF_THE_CLAUSE * len(beside)
-    least = SAME_THING if figure.fixed or figure.units or figure.is_year else 1.0
-    return share + len(wanted & beside) if is_same and share >= least else 0.0
+    is_same = len(shared) > 1 or len(shared) >= SHARE_OF_CLAUSE * len(neighbours)
+    least = SAME_SUBJECT if figure.fixed or figure.units or figure.is_year else 1.0
+    return share + len(wanted & neighbours) if is_same and share >= least else 0.0
 
 
 def _required(around: Sequence[Token]) -> frozenset[str]:
-    """Names and words with an opposite, which make a sentence another one."""
+    """Names and words with an opposite, which a sentence about the same must have."""
     return frozenset(token.stem for token in around if token.is_name or token.kind == "opposite")
 
 
-def _has_further(figure: Figure, clause: Clause, said: Statement, statement: Statement) -> bool:
-    """Whether the clause's other numbers, but those of the same kind, are those of the sentence."""
-    further = [f for f in said.figures_of(clause) if f is not figure and not f.counts_the_same(figure)]
-    return all(any(f.may_be(other, roughly=said.is_rough) for other in statement.figures) for f in further)
+def _has_other_numbers(figure: Figure, clause: Clause, said: Statement, statement: Statement) -> bool:
+    """Whether the sentence has the clause's other numbers, except those of the same kind."""
+    others = [f for f in said.figures_of(clause) if f is not figure and not f.counts_the_same(figure)]
+    return all(any(f.may_be(other, roughly=said.is_rough) for other in statement.figures) for f in others)

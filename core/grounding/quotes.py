@@ -1,4 +1,4 @@
-"""Where a quote stands on a page."""
+"""Locates quotes on a page."""
 
 import re
 import unicodedata
@@ -31,7 +31,7 @@ class _Canonical:
 
 
 def locate(quote: str, page_text: str) -> Span | None:
-    """Where `quote` stands on the page, or None.
+    """The first place of `quote` on the page, or None.
 
     Line breaks, hyphenation at line ends, ligatures, letter case, spacing and punctuation may differ;
     words, numbers, signs and decimal points may not.
@@ -40,13 +40,13 @@ def locate(quote: str, page_text: str) -> Span | None:
 
 
 class QuoteFinder:
-    """A text to look for quotes in, prepared once."""
+    """Looks for quotes in a text, which is normalised once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def find_all(self, quote: str) -> list[Span]:
-        """Every place where `quote` stands, as `locate` says."""
+        """Every place of `quote`; see `locate` for what may differ."""
         wanted = _canonical(quote).text.strip()
         if not wanted:
             return []
@@ -63,7 +63,7 @@ class QuoteFinder:
 
 
 def _canonical(text: str) -> _Canonical:
-    """Letters, numbers and single spaces only, with the place in `text` that each character came from."""
+    """The text reduced to letters, numbers and single spaces, with each character's offset in `text`."""
     characters: list[str] = []
     offsets: list[int] = []
     for match in _RUN.finditer(text):
@@ -77,18 +77,18 @@ def _canonical(text: str) -> _Canonical:
                 offsets.append(index)
         elif match["other"]:
             for character in unicodedata.normalize("NFKC", match["other"]).casefold():
-                kept = _kept(character, text, index)
-                if kept is None or (kept == " " and (not characters or characters[-1] == " ")):
+                reduced = _canonical_character(character, text, index)
+                if reduced is None or (reduced == " " and (not characters or characters[-1] == " ")):
                     continue
-                characters.append(kept)
+                characters.append(reduced)
                 offsets.append(index)
         elif match["marker"]:  # fenced text has `[S 2]` where the page has `[S2]`
             characters.extend("s ")
             offsets.extend((index, index))
-    return _close_up_cjk("".join(characters), offsets)
+    return _without_cjk_spaces("".join(characters), offsets)
 
 
-def _kept(character: str, text: str, index: int) -> str | None:
+def _canonical_character(character: str, text: str, index: int) -> str | None:
     if character.isalnum() or character in "%$€£¥+":
         return character
     before = text[index - 1] if index else " "
@@ -104,7 +104,7 @@ def _kept(character: str, text: str, index: int) -> str | None:
     return " "
 
 
-def _close_up_cjk(text: str, offsets: list[int]) -> _Canonical:
+def _without_cjk_spaces(text: str, offsets: list[int]) -> _Canonical:
     gaps = {match.start() for match in _BETWEEN_CJK.finditer(text)}
     if not gaps:
         return _Canonical(text, tuple(offsets))
@@ -113,7 +113,7 @@ def _close_up_cjk(text: str, offsets: list[int]) -> _Canonical:
 
 
 def _with_last_mark(quote: str, page_text: str, start: int, end: int) -> Span:
-    """The span, with the mark that ends the quote where the page has it too."""
+    """The span, including the quote's final punctuation mark if the page has it."""
     mark = quote.rstrip()[-1]
     return Span(start, end + (not mark.isalnum() and page_text[end : end + 1] == mark))
 

@@ -1,4 +1,4 @@
-"""What a sentence says, as far as code can compare it: words, names, numbers with units, negations."""
+"""Parses sentences into what code can compare: words, names, numbers with units, opposites, negations."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, stems, words
 NEGATIONS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
     for language, words in {
-        "en": "not no never without neither nor none nobody nothing nowhere cannot hardly",
+        "en": "not no never without neither nor none nobody nothing nowhere cannot hardly",  # prose: data
         "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts niemand",
         "fr": "pas jamais aucun aucune sans rien ni personne",
         "es": "no nunca jamás sin ningún ninguna ninguno nada nadie tampoco ni",
@@ -55,13 +55,14 @@ SIDE_OF: dict[str, str] = {
     for side, words in enumerate(pair.split("|"))
     for word in words.split()
 }
-"""Each word of a pair of opposites with the side that it is on: those of one side mean the same here."""
+"""Each word of a pair of opposites with its side; words of one side count as the same."""
 
 PREPOSITIONS = frozenset(
     "in on at from to by within about under of for with since until before after over between per "
-    "von nach bis seit aus bei mit für durch de à au en par pour a con per da van naar door voor".split()
+    "von nach bis seit aus bei mit für durch de à au en par pour a con per da"
+    " van naar door voor".split()  # prose: data
 )
-AGENTS = frozenset("by durch par por door".split())
+AGENTS = frozenset("by durch par por door".split())  # prose: data
 CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mais ou pero ma maar".split())
 
 
@@ -80,10 +81,10 @@ _UNSPACED_FROM = "\u0e00"
 
 @dataclass(slots=True)
 class Token:
-    """One word, number or mark.
+    """One word, number or punctuation mark.
 
-    `near`: the units of a number; `after`: the word itself while it is read, then the preposition before it;
-    `written`: how the sentence has it.
+    `near` are the units of a number. `after` is the preposition before it (during parsing, the word itself).
+    `written` is its spelling in the sentence.
     """
 
     stem: str
@@ -97,13 +98,13 @@ class Token:
 
     @property
     def is_content(self) -> bool:
-        """Whether it is more than a function word, a mark or a negation."""
+        """Whether it is a content word: no function word, punctuation mark or negation."""
         return bool(self.stem) and not self.negates and not self.breaks
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Tokens of one clause."""
+    """The tokens of one clause."""
 
     tokens: tuple[Token, ...]
 
@@ -117,21 +118,21 @@ class Clause:
         return sum(token.negates for token in self.tokens)
 
 
-def read(text: str, language: str) -> list[Token]:
-    """The tokens of one sentence, clause breaks and negations among them."""
+def tokenize(text: str, language: str) -> list[Token]:
+    """The tokens of one sentence, including clause breaks and negations."""
     clean = unicodedata.normalize("NFKC", _LINE_END_HYPHEN.sub("", text))
     raw = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
     stemmed = iter(stems([token.stem for token in raw if token.kind == "word"], language))
     for token in raw:
         if token.kind == "word":
             token.stem = next(stemmed)
-    _demote_first_stop(raw)
+    _demote_first_word(raw)
     _mark(raw, language)
     return raw
 
 
 def clauses(tokens: list[Token]) -> list[Clause]:
-    """The clauses of a sentence; those too short to say anything by themselves are joined to the next."""
+    """The clauses of a sentence; clauses too short to say anything alone are joined to the next."""
     found: list[list[Token]] = [[]]
     for token in tokens:
         if token.breaks and sum(t.is_content for t in found[-1]) >= (3 if token.breaks == "," else 2):
@@ -145,13 +146,13 @@ def clauses(tokens: list[Token]) -> list[Clause]:
 
 
 def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether a text has a word that is no function word; a bare number says nothing."""
-    return any(token.is_content and token.kind != "number" for token in read(text, language))
+    """Whether a text has a content word; a number alone is none."""
+    return any(token.is_content and token.kind != "number" for token in tokenize(text, language))
 
 
 def negations(text: str, language: str) -> int:
     """How often a text negates."""
-    return sum(token.negates for token in read(text, language))
+    return sum(token.negates for token in tokenize(text, language))
 
 
 def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
@@ -182,7 +183,7 @@ def _raw_words(written: str, following: str) -> Iterator[Token]:
 
 
 def _mark(tokens: list[Token], language: str) -> None:
-    """Say of each token what it is: negation, number with its unit, opposite, name."""
+    """Mark negations, numbers with their units, opposites and names."""
     denied = NEGATIONS.get(language, ALL_NEGATIONS)
     spelled = [token.after for token in tokens]
     for index, token in enumerate(tokens):
@@ -214,7 +215,7 @@ def _is_number_word(folded: str, following: list[Token]) -> bool:
 
 
 def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ...]:
-    """A currency right before or after a number, its scale, or the words that follow it."""
+    """The currency next to a number, its scale, or the words that follow it."""
     found: list[str] = []
     if index and (code := CURRENCIES.get(spelled[index - 1])):
         found.append(code)
@@ -228,18 +229,18 @@ def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ..
     return tuple(found)
 
 
-def _demote_first_stop(tokens: list[Token]) -> None:
-    """A sentence's first word is a name only if it is no function word in any language."""
+def _demote_first_word(tokens: list[Token]) -> None:
+    """The first word of a sentence is a name only if it is no function word in any language."""
     first = next((token for token in tokens if token.kind != "mark"), None)
     if first and any(first.after in stop_words for stop_words in STOP_WORDS.values()):
         first.is_name = False
 
 
 def same_order(claim: list[Token], page: list[Token]) -> bool:
-    """Whether names and numbers of a claim stand in the same relation to each other on the page.
+    """Whether the names and numbers of a claim have the same relation to each other on the page.
 
-    Their order may change together with the voice (`by`), or where both keep their own preposition. Between
-    two of them the page has no other number of the same unit: `Oslo 5, Bergen 6` says nothing of Oslo and 6.
+    Their order may change together with the voice (`by`), or if both keep their prepositions. Between two of
+    them the page may have no other number of the same unit: `Oslo 5, Bergen 6` does not relate Oslo and 6.
     """
     places = [_place(token, page) for token in claim]
     for (one, at), (other, there) in pairwise(zip(claim, places, strict=True)):
@@ -275,7 +276,7 @@ def _competes(token: Token, wanted: Token) -> bool:
 
 
 def matches(wanted: Token, found: Token) -> bool:
-    """Whether a token of the page is the wanted one: a number needs its unit too, a name only its stem."""
+    """Whether a token of the page matches: a number needs its unit too, a name only its stem."""
     if wanted.stem != found.stem or (wanted.kind == "number") != (found.kind == "number"):
         return False
     if wanted.kind != "number":

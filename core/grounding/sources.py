@@ -1,4 +1,4 @@
-"""Passages as a model sees them: numbered, fenced, and unable to break out of their fence."""
+"""The numbered sources of a prompt: fenced against injection, and the brackets that cite them."""
 
 import re
 import unicodedata
@@ -18,9 +18,9 @@ _FENCED = re.compile(
 
 
 class Source(Record):
-    """One numbered passage of a prompt. `text` stands on the page from character `start` on.
+    """One numbered passage of a prompt; `text` begins at character `start` of the page.
 
-    A page of the web has a `url`, its title for a name, and for a page's text what a search engine quotes.
+    A web page has a `url`, its title as name, and the search engine's excerpt as page text.
     """
 
     number: int
@@ -34,12 +34,12 @@ class Source(Record):
 
     @property
     def host(self) -> str:
-        """Whose page of the web it is; empty for a document's."""
+        """The host of a web page; empty for a document."""
         return (urlsplit(self.url).hostname or "") if self.url else ""
 
 
 class AttachedFile(Record):
-    """A file that the model reads itself; its pages are sources in their order, `first` being page 1."""
+    """A file attached to the prompt; its pages are numbered as sources in order, page 1 as `first`."""
 
     document_id: str
     blob_name: str
@@ -48,7 +48,7 @@ class AttachedFile(Record):
 
 
 class FencedSource(Record):
-    """What a reader of the prompt can tell of a source."""
+    """A source as it can be read back from a prompt."""
 
     number: int
     blob_name: str
@@ -62,7 +62,7 @@ def without_markers(text: str) -> str:
 
 
 def fence(sources: Sequence[Source]) -> str:
-    """The sources as quoted material; nothing in a text can open or close a fence, or cite."""
+    """The sources as quoted material; no text in them can open or close a fence, or cite a source."""
     return "\n".join(
         f"{_opening(source)}\n{escape(without_markers(source.text))}\n</source>" for source in sources
     )
@@ -85,14 +85,14 @@ def read_fenced(prompt: str) -> list[FencedSource]:
 
 
 def label(file: AttachedFile) -> str:
-    """What stands before an attached file: whose pages are which sources. A name cannot break out of it."""
+    """The line before an attached file, with the numbers of its pages; a name cannot break out of it."""
     last = file.first + file.pages - 1
     name = escape(file.blob_name, _QUOTES)
     return f'<file document="{name}" pages="1 to {file.pages}" sources="S{file.first} to S{last}"/>'
 
 
 def read_labels(prompt: str) -> list[AttachedFile]:
-    """The files that `label` wrote into a prompt, in order; whose they are it does not tell."""
+    """The files that `label` wrote into a prompt, in order; their document ids are not in it."""
     return [
         AttachedFile(
             document_id="", blob_name=unescape(name, {"&quot;": '"'}), first=int(first), pages=int(pages)
@@ -102,7 +102,7 @@ def read_labels(prompt: str) -> list[AttachedFile]:
 
 
 def without_fenced(prompt: str) -> str:
-    """The prompt less its sources: the instructions and the question."""
+    """The prompt without its sources: the instructions and the question."""
     return _LABEL.sub("", _FENCED.sub("", prompt)).strip()
 
 
@@ -110,7 +110,7 @@ WITHDRAWN = "<withdrawn_answer>"
 
 
 def withdrawn(revision: Revision) -> str:
-    """The earlier answer, and what was wrong with it, fenced."""
+    """The previous answer and its issues, fenced."""
     answer = escape(without_markers(revision.answer))
     issues = "\n".join(f"- {escape(without_markers(' '.join(issue.split())))}" for issue in revision.issues)
     return f"{WITHDRAWN}\n{answer}\n</withdrawn_answer>\n<what_was_wrong>\n{issues}\n</what_was_wrong>"
@@ -124,7 +124,7 @@ LONGEST = 4000
 _MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
 _FORGED = re.compile(r"\[(?:(?=.*\bpages?\b)(?=.*\bdocuments?\b)|(?=.*\bweb\W*pages?\b))", re.I | re.S)
 _IGNORED = re.compile(r"[*_`~\\]")
-_TWINS = {
+_LOOK_ALIKES = {
     "a": "\u0430\u0251\u03b1\u0410\u0391",
     "b": "\u042c\u044c\u0412\u0392\u0432",
     "c": "\u0441\u03c2\u0421",
@@ -140,15 +140,15 @@ _TWINS = {
     "u": "\u03c5\u057d",
     "w": "\u051d\u0461\u03c9\u051c",
 }
-"""By the letters of what may be forged: those of Cyrillic, Greek and other scripts that pass for them."""
-_UNTWINNED = str.maketrans({twin: letter for letter, twins in _TWINS.items() for twin in twins})
+"""Letters of citations, with those of Cyrillic, Greek and other scripts that look the same."""
+_TO_LATIN = str.maketrans({other: letter for letter, others in _LOOK_ALIKES.items() for other in others})
 _BRACKETS = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
 
 
 def bracketed(text: str, *, is_all: bool) -> str | None:
-    """What stands in the bracket that `text` opens with, or None while more text could change that.
+    """The bracket that `text` begins with, or None if more text could change it.
 
-    It ends at its closing bracket or when it gets too long, whatever the pieces the text arrives in.
+    It ends at its closing bracket or at a maximum length, however the text is split into pieces.
     """
     depth = visible = 0
     for index, character in enumerate(text[:LONGEST]):
@@ -168,12 +168,12 @@ def cited_numbers(bracket: str) -> list[int]:
 
 
 def is_forged(bracket: str) -> bool:
-    """Whether it reads like a checked citation, which only code may write."""
-    return _FORGED.match(_plain(bracket).translate(_UNTWINNED)) is not None
+    """Whether a bracket looks like a checked citation, which only code may write."""
+    return _FORGED.match(_plain(bracket).translate(_TO_LATIN)) is not None
 
 
 def visible_name(blob_name: str) -> str:
-    """A file name that cannot close a citation or open another one."""
+    """A file name that can neither close a citation nor open one."""
     plain = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in blob_name)
     plain = OPENING.sub("(", plain.replace('"', "'"))
     return "".join(")" if character in _CLOSING else character for character in plain)

@@ -1,1 +1,1 @@
-"""Search over passages: by words, by vectors where an embedder is configured, and both fused."""
+"""Search over passages: by words, by vectors if an embedder is configured, and by both fused."""

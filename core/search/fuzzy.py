@@ -1,4 +1,4 @@
-"""Words that are nearly the same: misspelled, cut short, or joined."""
+"""Compares words that are nearly the same: misspelled, shortened, or joined."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ LEAST_SIMILAR = 0.6
 
 
 def edits(one: str, other: str, most: int) -> int:
-    """How many letters to change, add, drop or swap; `most + 1` where it takes more than `most`."""
+    """The number of letters to change, add, drop or swap; `most + 1` if there are more than `most`."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     before: list[int] = []
@@ -28,7 +28,7 @@ def edits(one: str, other: str, most: int) -> int:
 
 
 def misspelling_of(word: str, terms: Iterable[str]) -> str | None:
-    """The term that the word is most likely a misspelling of; None where it is no near miss of any."""
+    """The term that the word is most likely a misspelling of; None if it is close to none."""
     if len(word) < SHORTEST_REPAIRED:
         return None
     allowed = 1 if len(word) < LONG_WORD else 2
@@ -56,7 +56,7 @@ def resembles(word: str, term: str) -> bool:
 
 
 def _one_edit_apart(shorter: str, longer: str) -> bool:
-    """Whether `edits` would say 1 or 0, without comparing all letters with all."""
+    """Whether `edits` would return 0 or 1, at less cost."""
     if len(longer) - len(shorter) > 1:
         return False
     start = 0
@@ -70,7 +70,7 @@ def _one_edit_apart(shorter: str, longer: str) -> bool:
 
 def _distance(word: str, letters: Counter[str], term: str, most: int) -> int:
     if len(term) >= SHORTEST_REPAIRED and word.startswith(term):
-        return 1  # the stemmer did not know its ending
+        return 1  # an ending that the stemmer does not know
     if abs(len(term) - len(word)) > most or (Counter(term) - letters).total() > most:
         return most + 1
     return edits(word, term, most)
@@ -82,7 +82,7 @@ def _in_one_spelling(word: str) -> str:
 
 def _shared_pairs(one: str, other: str) -> float:
     if 2 * (min(len(one), len(other)) - 1) < LEAST_SIMILAR * (len(one) + len(other) - 2):
-        return 0.0  # the shorter one has too few of them
+        return 0.0  # the shorter one has too few pairs
     first, second = ([word[i : i + 2] for i in range(len(word) - 1)] for word in (one, other))
     total = len(first) + len(second)
     for pair in first:

@@ -1,8 +1,9 @@
-"""The search behind answers: by words and by vectors side by side, and what is tried where that finds little.
+"""Hybrid retrieval: by words and by vectors, with fallbacks if that finds little.
 
-With an embedder: hybrid at a high threshold, hybrid at a lower one, vectors alone. Without one, or where
-it does not answer: lexical at a high threshold, lexical at a lower one, and words that only resemble those
-asked. A threshold decides whether to go on to the next step; what was found below it stays, further down.
+With an embedder the steps are: hybrid at a high threshold, hybrid at a lower one, vectors alone. Without
+one, or if it is unavailable: lexical at a high threshold, lexical at a lower one, and words that only
+resemble those of the query. A threshold decides whether to go on to the next step; hits below it remain,
+further down.
 """
 
 import asyncio
@@ -19,13 +20,13 @@ from core.text.terms import detect_language, question_words, stems, words
 
 RRF_K = 60
 CANDIDATES = 50
-"""Passages that each side proposes for fusion."""
+"""Passages of each ranking that are fused."""
 HYBRID_THRESHOLDS = (0.95, 0.55)
-"""Shares of the best possible fused score: near the top for both sides; found by both at all."""
+"""Shares of the best possible fused score: near the top of both rankings; in both rankings."""
 LEXICAL_THRESHOLDS = (0.75, 0.5)
 """Shares of the question's words that a page has."""
 EXAMINED = 8
-"""Lexical hits that are held against the thresholds: the best page is nearly always among them."""
+"""Lexical hits compared with the thresholds: the best page is nearly always among them."""
 QUERY_SECONDS = 5.0
 
 Key = TypeVar("Key", bound=Hashable)
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class HybridRetriever:
-    """Implements the Retriever port over a passage index and, where configured, vectors."""
+    """Implements the Retriever port over a passage index and, if configured, vectors."""
 
     def __init__(
         self, index: PassageIndex, vectors: VectorIndex | None = None, embedder: Embedder | None = None
@@ -46,7 +47,7 @@ class HybridRetriever:
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         """The best passages of exactly these documents, best first, and the steps taken to find them.
 
-        Scores are shares of the best possible one where vectors took part, else the passage index's own.
+        With vectors, scores are shares of the best possible one; otherwise they are the passage index's.
         """
         if not document_ids or top_k < 1 or not query.strip():
             return Retrieval()
@@ -70,10 +71,10 @@ class HybridRetriever:
             async with asyncio.timeout(QUERY_SECONDS):
                 vector = await embedder.embed_query(query)
         except (DependencyDown, TimeoutError) as exc:
-            log.warning("the embedder does not answer error=%s", _code(exc))
+            log.warning("embedder unavailable error=%s", _code(exc))
             return _Near([], f"the embedder does not answer ({_code(exc)}); lexical only")
         except InvalidInput as exc:
-            log.warning("the embedder refuses a question error=%s", exc.code)
+            log.warning("embedder refused a question error=%s", exc.code)
             return _Near([], f"the embedder refuses the question ({exc.code}); lexical only")
         neighbours = await vectors.nearest(vector, document_ids, depth)
         if not neighbours:
@@ -81,7 +82,7 @@ class HybridRetriever:
         return _Near(await self._load(neighbours), "")
 
     async def _load(self, neighbours: Sequence[Neighbour]) -> list[Hit]:
-        """The passages of neighbours, in their order; without those that have gone meanwhile."""
+        """The passages of neighbours, in their order, without passages that were deleted meanwhile."""
         ordinals: dict[str, list[int]] = defaultdict(list)
         for neighbour in neighbours:
             ordinals[neighbour.document_id].append(neighbour.ordinal)
@@ -89,7 +90,7 @@ class HybridRetriever:
         found = {
             (document_id, ordinal): passage
             for document_id, passages in zip(ordinals, read, strict=True)
-            # A document that has become shorter has lost its last passages: the others keep their place.
+            # A document that has become shorter lacks its last passages; the others keep their place.
             for ordinal, passage in zip(sorted(ordinals[document_id]), passages, strict=False)
         }
         return [
@@ -117,14 +118,14 @@ class HybridRetriever:
 
 
 class _Near(NamedTuple):
-    """What vectors have found, or why nothing."""
+    """The hits by vectors, or the reason why there are none."""
 
     hits: list[Hit]
     note: str
 
 
 def fuse(rankings: Iterable[Sequence[Key]]) -> dict[Key, float]:
-    """Reciprocal rank fusion, best first: 1 for what is first everywhere, equal ones in order of sight."""
+    """Reciprocal rank fusion, best first: 1 for a key that is first everywhere; ties keep their order."""
     lists = list(rankings)
     scores: dict[Key, float] = defaultdict(float)
     for ranking in lists:
@@ -134,7 +135,7 @@ def fuse(rankings: Iterable[Sequence[Key]]) -> dict[Key, float]:
 
 
 def fuse_hits(*rankings: Sequence[Hit]) -> list[Hit]:
-    """One ranking of the passages of several, by their own ranks and by those of their pages."""
+    """Fuse rankings by the ranks of passages and by those of their pages."""
     pages = fuse([[_page(hit.passage) for hit in ranking] for ranking in rankings])
     passages = fuse([[hit.passage for hit in ranking] for ranking in rankings])
     hits = [Hit(passage=p, score=(score + pages[_page(p)]) / 2) for p, score in passages.items()]
@@ -142,7 +143,7 @@ def fuse_hits(*rankings: Sequence[Hit]) -> list[Hit]:
 
 
 def cover(query: str, hits: Sequence[Hit]) -> list[float]:
-    """For each hit: the share of the question's words on its page, as far as hits show the page."""
+    """For each hit: the share of the question's words on its page, as far as the hits contain the page."""
     pages: dict[tuple[str, int], list[str]] = defaultdict(list)
     for hit in hits:
         pages[_page(hit.passage)] += words(f"{hit.passage.heading}\n{hit.passage.text}")
@@ -158,7 +159,7 @@ def _share(asked: list[str], found: list[str]) -> float:
 
 
 def _finish_hybrid(lexical: list[Hit], near: list[Hit], top_k: int) -> Retrieval:
-    # Vectors first: where the two have nothing in common, their best hits take turns in this order.
+    # Vectors first: if the rankings have nothing in common, their best hits alternate in this order.
     fused = fuse_hits(near, lexical)
     steps = _descend("hybrid", HYBRID_THRESHOLDS, [hit.score for hit in fused])
     if not steps[-1].hits:
@@ -174,7 +175,7 @@ def _finish_hybrid(lexical: list[Hit], near: list[Hit], top_k: int) -> Retrieval
 def _descend(
     method: Literal["hybrid", "lexical"], thresholds: Sequence[float], scores: Sequence[float]
 ) -> list[RetrievalStep]:
-    """The steps down to the first threshold that a score reaches, or all of them."""
+    """The steps down to the first threshold that a score meets, or all of them."""
     steps: list[RetrievalStep] = []
     for threshold in thresholds:
         reached = sum(score >= threshold for score in scores)
@@ -185,7 +186,7 @@ def _descend(
 
 
 def _append(leading: list[Hit], others: list[Hit]) -> list[Hit]:
-    """`leading` and what else `others` has; as their scores do not compare, they are held below the last."""
+    """`leading`, then the rest of `others`, with scores capped since the two are not comparable."""
     least = leading[-1].score if leading else math.inf
     known = {hit.passage for hit in leading}
     rest = (hit for hit in others if hit.passage not in known)

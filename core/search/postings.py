@@ -77,7 +77,7 @@ class InMemoryIndex(DocumentIndex):
 
 
 def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
-    """Build the index of a document; its terms are stems of its own language."""
+    """Build the index of a document; its terms are stems in the document's language."""
     spelled = [words(passage.text) for passage in passages]
     language = detect_language(word for found in spelled for word in found)
     starts, digits = integers([0]), integers()

@@ -128,7 +128,7 @@ class _Ranking:
     def _score_text(self) -> Scores:
         """Pages by the question's words and by neighbouring pairs of them.
 
-        Words that an expansion replaces are left out; the others count as much as they would beside them.
+        Words that an expansion replaces are left out; the others count as much as they would with them.
         """
         words = self._question.words
         scores = self._weigh(self._literal, self._by_word)

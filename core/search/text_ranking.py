@@ -123,8 +123,8 @@ class TextRanking:
         score = 0.0
         for term, weight in self._idf.items():
             own = saturation(counts[term], relative_length, LENGTH_B)
-            beside = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
-            score += weight * max(own, own / 2 + beside)
+            around = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
+            score += weight * max(own, own / 2 + around)
         pairs = self.question.pairs.intersection(pairwise(body))
         score += PAIR_WEIGHT * sum(self._idf[one] + self._idf[other] for one, other in pairs)
         own_terms, asked = frozenset(body), frozenset(self._idf)

@@ -235,7 +235,7 @@ async def test_a_copy_is_found_by_its_own_name(index: PassageIndex) -> None:
     assert rank_pages(await index.search("deductible at Adatum", both, 5))[0] == ("Adatum", 2)
 
 
-async def test_a_copy_of_nothing_leaves_nothing_and_one_of_itself_changes_nothing(
+async def test_a_copy_of_a_missing_document_empties_the_target(
     index: PassageIndex,
 ) -> None:
     await save(index, "plan", PLAN)

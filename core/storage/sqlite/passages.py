@@ -13,8 +13,8 @@ from core.search.postings import DocumentIndex, InMemoryIndex, Layout, TermPosti
 from core.search.query import Period, parse_question
 from core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_passages
 
-# The tables of an earlier version lack what the ranking needs. Records of that time have no `readable`, so
-# their documents are read again.
+# The tables of an earlier version lack columns that the ranking needs. Its document records have no
+# `readable`, so those documents are extracted again.
 SCHEMA = """
 DROP TABLE IF EXISTS indexed_documents;
 DROP TABLE IF EXISTS postings;
@@ -56,9 +56,9 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 class SqlitePassageIndex:
-    """Page-aware BM25 over exactly the documents asked for; implements the PassageIndex port.
+    """Ranks passages by page over exactly the documents of a query; implements the PassageIndex port.
 
-    `vocabularies` are those that come with the product unless others are given.
+    `vocabularies` defaults to those of the product.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SqlitePassageIndex:
         return await self._database.read(lambda connection: _get(connection, document_id, ordinals))
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
-        """Those of the documents that can be searched, be it for nothing."""
+        """Those of the documents that are indexed, with passages or without."""
         query = (
             "SELECT document_id FROM search_documents WHERE document_id IN (SELECT value FROM json_each(?))"
         )
@@ -97,7 +97,7 @@ class SqlitePassageIndex:
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:
-        """The best passages of these documents, best first; only those that have something of the query.
+        """The best passages of these documents that match the query, best first.
 
         The distinct pages in the order of the hits are a ranking of the pages.
         """

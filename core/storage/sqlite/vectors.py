@@ -1,4 +1,4 @@
-"""The vectors of passages in SQLite, a row per document, compared exactly over the documents asked for."""
+"""The vectors of passages in SQLite, one row per document; a search compares all of its scope."""
 
 import asyncio
 import json
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from core.documents.ports import Neighbour
 from core.infra.sqlite import Database, statement
 
-# numpy is imported where vectors are at hand: a process without an embedder never pays for it.
+# numpy is imported on first use, so that a process without an embedder does not load it.
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
     Matrix = NDArray[numpy.float32]
 
-# An ordinary table: with rows as long as these, a search of one WITHOUT ROWID took ten times as long.
+# Not WITHOUT ROWID: with rows as long as these, a search took ten times as long.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS passage_vectors (
     document_id TEXT PRIMARY KEY,
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS passage_vectors (
 )
 """
 _STORED = "<f4"
-_IN_REACH = " FROM passage_vectors WHERE document_id IN (SELECT value FROM json_each(?))"
+_IN_SCOPE = " FROM passage_vectors WHERE document_id IN (SELECT value FROM json_each(?))"
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 class SqliteVectorIndex:
     """Vectors by document; implements the VectorIndex port.
 
-    `embedder` names what makes the vectors. Those of another one, or of another dimension, are kept but
-    never compared: their documents are as if they had none.
+    `embedder` is the name of the embedder. Vectors of another embedder or dimension are kept, but never
+    compared: their documents count as having none.
     """
 
     def __init__(self, database: Database, embedder: str = "") -> None:
@@ -44,7 +44,7 @@ class SqliteVectorIndex:
         self._embedder = embedder
 
     async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
-        """Replace a document's vectors; ValueError where they differ in length or are not finite."""
+        """Replace a document's vectors; raises ValueError if they differ in length or are not finite."""
         if not vectors:
             return await self.delete(document_id)
         matrix = await asyncio.to_thread(_unit_rows, vectors)
@@ -52,7 +52,7 @@ class SqliteVectorIndex:
         return await self._database.write(statement("REPLACE INTO passage_vectors VALUES (?, ?, ?, ?)", row))
 
     async def copy(self, source_id: str, target_id: str) -> None:
-        """Replace the target's vectors by the source's, by none where it has none."""
+        """Replace the target's vectors by the source's, if any."""
         if source_id == target_id:
             return
 
@@ -91,7 +91,7 @@ def _nearest(
 
     (wanted,) = _unit_rows([vector])
     rows = connection.execute(
-        f"SELECT document_id, vectors{_IN_REACH} AND embedder = ? AND dimension = ? ORDER BY document_id",
+        f"SELECT document_id, vectors{_IN_SCOPE} AND embedder = ? AND dimension = ? ORDER BY document_id",
         (scope, embedder, len(vector)),
     )
     # One document at a time: a wide scope is gigabytes of vectors, but only megabytes of similarities.
@@ -110,7 +110,7 @@ def _nearest(
 
 
 def _log_incomparable(connection: sqlite3.Connection, scope: str, compared: int) -> None:
-    (stored,) = connection.execute(f"SELECT count(*){_IN_REACH}", (scope,)).fetchone()
+    (stored,) = connection.execute(f"SELECT count(*){_IN_SCOPE}", (scope,)).fetchone()
     if stored > compared:
         log.warning(
             "vectors of another embedder or dimension are passed over documents=%d", stored - compared

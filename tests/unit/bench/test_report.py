@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 from rich.console import Console
 
 from bench.report import Report, busy_warning, plot
-from bench.statistics import Figure, Target, summary
+from bench.statistics import Figure, summary
+from devkit.reports import Target
 
 
 def report(*figures: Figure) -> Report:

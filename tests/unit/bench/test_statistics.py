@@ -2,7 +2,8 @@
 
 import pytest
 
-from bench.statistics import Target, overheads, percentile, summary
+from bench.statistics import overheads, percentile, summary
+from devkit.reports import Target
 
 
 def test_percentiles_are_interpolated_between_neighbours() -> None:

@@ -1,7 +1,6 @@
 """What the report of the answers says of given answers, and how quotes are looked up."""
 
 import json
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from core.grounding.models import Citation
 from devkit.shared_data import HANDBOOK
 from evals.answering import Answered
-from evals.answers import Checked, Results, main, markdown, plot, read_certain
+from evals.answers import Checked, Results, main, markdown, read_certain
 from evals.corpus import Gold, Question
 from evals.page_texts import PageTexts
 
@@ -41,7 +40,7 @@ def results_of(*found: bool | None) -> Results:
     return Results([first, answered(refused=True), answered()], without, checked)
 
 
-def test_shares_count_what_they_say() -> None:
+def test_shares_count_answers_and_citations() -> None:
     shares = {share.name: (share.count, share.total, share.ok) for share in results_of(True, False).shares()}
     assert shares == {
         "answerable, but refused": (1, 3, False),
@@ -53,21 +52,16 @@ def test_shares_count_what_they_say() -> None:
     }
 
 
-def test_a_quote_that_cannot_be_looked_up_counts_neither_way() -> None:
+def test_a_quote_that_cannot_be_looked_up_does_not_count() -> None:
     shares = {share.name: share for share in results_of(True, None).shares()}
     assert (shares["quotes on the cited page"].count, shares["quotes on the cited page"].total) == (1, 1)
 
 
-def test_the_report_names_what_went_wrong() -> None:
+def test_the_report_lists_failures() -> None:
     results = results_of(True, False)
     text = markdown(results, results.shares())
     assert "| answerable, but refused | 1 of 3 | 33.3 % | <= 10 % | not ok |" in text
     assert "## Not found on the page\n\n- `q1` a.pdf, page 4: `Ten days.`" in text
-
-
-def test_the_plot_has_a_bar_for_each_share() -> None:
-    image = ET.fromstring(plot(results_of(True, True).shares()))
-    assert len([element for element in image.iter() if element.tag.endswith("rect")]) == 1 + 6
 
 
 def test_uncertain_questions_are_left_out(tmp_path: Path) -> None:
@@ -79,9 +73,7 @@ def test_uncertain_questions_are_left_out(tmp_path: Path) -> None:
     assert [question.id for question in read_certain(path)] == ["True"]
 
 
-def test_questions_that_are_not_there_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_question_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "none.jsonl"), "--output", str(tmp_path / "out")]) == 2
     assert "none.jsonl" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -101,5 +93,5 @@ def test_quotes_are_looked_up_on_their_own_page(quote: str, found: bool) -> None
     assert holding == ([11] if found else [])
 
 
-def test_files_that_are_no_pdf_are_not_looked_up() -> None:
+def test_only_pdf_files_are_looked_up() -> None:
     assert PageTexts({"a.txt": Path("a.txt")}).has("a.txt", 1, "anything") is None

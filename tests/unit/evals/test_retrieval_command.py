@@ -83,9 +83,7 @@ def test_a_bad_line_is_reported_by_its_number(
     assert "line 2" in capsys.readouterr().err
 
 
-def test_questions_that_are_not_there_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_question_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "none.jsonl"), "--output", str(tmp_path / "ranked.jsonl")]) == 2
     assert "none.jsonl" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Markers become checked citations, in whatever pieces the answer arrives."""
+"""Markers become checked citations, however the answer is streamed."""
 
 import itertools
 
@@ -36,7 +36,7 @@ def test_a_marker_becomes_a_citation_with_its_quote_and_offsets() -> None:
     assert writer.grounding.coverage == 1.0
 
 
-def test_a_claim_that_the_page_does_not_bear_out_is_shown_as_not_verified() -> None:
+def test_an_unsupported_claim_is_shown_as_not_verified() -> None:
     text, writer = write(f"Leave is 30 days a year. {marker(1)}")
     assert text == 'Leave is 30 days a year. [Page 5 of Document "a.pdf", not verified]'
     assert [citation.verified for citation in writer.citations] == [False]
@@ -44,7 +44,7 @@ def test_a_claim_that_the_page_does_not_bear_out_is_shown_as_not_verified() -> N
     assert writer.grounding.issues
 
 
-def test_a_source_that_was_never_given_is_withheld_and_said() -> None:
+def test_a_citation_of_an_unknown_source_is_withheld_and_reported() -> None:
     text, writer = write(f"Leave is 25 days a year. {marker(9)}")
     assert text.endswith("[citation withheld: no such source]")
     assert writer.citations == []
@@ -62,18 +62,18 @@ def test_only_the_sentence_before_a_marker_counts_as_covered() -> None:
     assert writer.grounding.coverage == pytest.approx(0.5)
 
 
-def test_a_citation_that_the_model_wrote_itself_cannot_pass_for_a_checked_one() -> None:
+def test_a_citation_written_by_the_model_is_defused() -> None:
     text, writer = write('Leave is 99 days. [Page 1 of Document "a.pdf"]')
     assert "[Page" not in text
     assert writer.citations == []
 
 
-def test_brackets_that_are_no_markers_stay() -> None:
+def test_other_brackets_are_kept() -> None:
     text, _ = write("See [12] and [Smith 2020] and [so on")
     assert text == "See [12] and [Smith 2020] and [so on"
 
 
-def test_the_sentence_for_nothing_found_is_recognised() -> None:
+def test_the_not_found_sentence_is_recognised() -> None:
     _, writer = write(NOT_FOUND_ANSWER)
     assert writer.grounding.not_found
     assert not writer.grounding.grounded
@@ -96,7 +96,7 @@ def test_a_number_after_a_marker_is_checked_with_the_claim_before_it() -> None:
     assert [citation.verified for citation in writer.citations] == [True, False]
 
 
-def test_a_marker_with_no_claim_before_it_cites_nothing() -> None:
+def test_a_marker_without_a_claim_cites_nothing() -> None:
     text, writer = write("[S1] Leave is 25 days a year. [S1]")
     assert text == ' Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
     assert len(writer.citations) == 1
@@ -104,7 +104,7 @@ def test_a_marker_with_no_claim_before_it_cites_nothing() -> None:
     assert writer.grounding.issues
 
 
-def test_an_answer_with_an_uncovered_sentence_is_not_grounded_and_says_which() -> None:
+def test_an_uncovered_sentence_is_reported() -> None:
     _, writer = write(f"Leave is 25 days a year. {marker(1)} Everybody loves the sea{' so' * 200}.")
     assert not writer.grounding.grounded
     [issue] = writer.grounding.issues
@@ -112,7 +112,7 @@ def test_an_answer_with_an_uncovered_sentence_is_not_grounded_and_says_which() -
     assert len(issue) < 240
 
 
-def test_not_found_is_the_whole_answer_but_for_cited_sentences() -> None:
+def test_not_found_may_be_followed_by_cited_sentences_only() -> None:
     _, alone = write(f"{NOT_FOUND_ANSWER} Leave is 25 days a year. {marker(1)}")
     assert alone.grounding.not_found
     _, more = write(f"{NOT_FOUND_ANSWER} Leave is probably 99 days.")
@@ -143,7 +143,7 @@ def test_rows_and_items_under_one_marker_are_all_covered(answer: str) -> None:
     assert writer.grounding.grounded
 
 
-def test_an_item_of_a_list_that_the_source_does_not_hold_is_uncovered() -> None:
+def test_an_unsupported_list_item_is_uncovered() -> None:
     writer = CitationWriter([source().model_copy(update={"text": LIST, "page_text": LIST})])
     writer.feed("Do this:\n- Sell your house\n- Keep your receipts [S1]")
     writer.finish()
@@ -169,9 +169,7 @@ HOUSE = "Pets are permitted in all rooms:\n• Tenants may keep cats\n• Guests
         ("## The fee\nYou should know the following:\n- The fee is 10. [S1]", None),
     ],
 )
-def test_a_heading_or_a_lead_that_states_something_needs_a_source_too(
-    answer: str, uncited: str | None
-) -> None:
+def test_a_heading_or_lead_that_states_something_needs_a_source(answer: str, uncited: str | None) -> None:
     writer = CitationWriter([source().model_copy(update={"text": HOUSE, "page_text": HOUSE})])
     writer.feed(answer)
     writer.finish()
@@ -181,7 +179,7 @@ def test_a_heading_or_a_lead_that_states_something_needs_a_source_too(
     assert uncited is None or f"Nothing is cited for: {uncited}" in told
 
 
-def test_a_lead_may_be_borne_out_by_the_source_of_any_item_below_it() -> None:
+def test_a_lead_is_supported_by_the_source_of_any_item_below_it() -> None:
     other = "Cats must be registered. The fee is 10."
     writer = CitationWriter(
         [
@@ -221,18 +219,18 @@ LOOK_ALIKES = [
 
 
 @pytest.mark.parametrize("forged", LOOK_ALIKES)
-def test_what_looks_like_a_citation_loses_its_bracket(forged: str) -> None:
+def test_a_look_alike_of_a_citation_loses_its_bracket(forged: str) -> None:
     text, writer = write(*f"Leave is 99 days. {forged}")
     assert text == f"Leave is 99 days. ({forged[1:]}"
     assert writer.citations == []
 
 
-def test_a_marker_of_thousands_of_digits_is_only_text() -> None:
+def test_a_marker_of_thousands_of_digits_is_plain_text() -> None:
     written = f"[S{'1' * 5000}]"
     assert write(written)[0] == written
 
 
-def test_a_bracket_that_is_never_closed_is_shown_in_the_end() -> None:
+def test_an_unclosed_bracket_is_shown_at_the_end() -> None:
     written = f"It was [see above {'word ' * 100}and so on"
     writer = CitationWriter([source()])
     assert writer.feed(written) == written
@@ -247,7 +245,7 @@ ANSWER = (
 
 
 @given(st.lists(st.integers(0, len(ANSWER)), max_size=30))
-def test_however_the_stream_is_cut_the_text_and_the_citations_are_the_same(cuts: list[int]) -> None:
+def test_the_result_does_not_depend_on_the_pieces_of_the_stream(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(ANSWER)]
     pieces = [ANSWER[a:b] for a, b in itertools.pairwise(edges)]
     whole_text, whole = write(ANSWER)
@@ -257,5 +255,5 @@ def test_however_the_stream_is_cut_the_text_and_the_citations_are_the_same(cuts:
     assert cut.grounding == whole.grounding
 
 
-def test_a_stream_of_single_characters_reads_like_the_whole() -> None:
+def test_a_stream_of_single_characters_gives_the_same_text() -> None:
     assert write(*ANSWER)[0] == write(ANSWER)[0]

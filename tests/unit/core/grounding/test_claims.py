@@ -1,4 +1,4 @@
-"""Which headings and leads of an answer state nothing, told by their words."""
+"""Headings and leads of an answer that state nothing."""
 
 import pytest
 
@@ -41,10 +41,10 @@ Fumer est permis partout:
 
 
 @pytest.mark.parametrize("text", LEADS.strip().splitlines())
-def test_what_only_leads_on_states_nothing(text: str) -> None:
+def test_introductions_state_nothing(text: str) -> None:
     assert only_introduces(text)
 
 
 @pytest.mark.parametrize("text", STATEMENTS.strip().splitlines())
-def test_what_says_something_is_no_introduction(text: str) -> None:
+def test_a_statement_is_no_introduction(text: str) -> None:
     assert not only_introduces(text)

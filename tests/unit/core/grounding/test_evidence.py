@@ -1,4 +1,4 @@
-"""Which sentences bear out a claim, and which near misses do not."""
+"""Sentences that support a claim, and near misses that do not."""
 
 import time
 
@@ -65,7 +65,7 @@ def is_borne_out(claim: str, page: str) -> bool:
         ),
     ],
 )
-def test_a_near_miss_is_not_borne_out(claim: str, page: str) -> None:
+def test_a_near_miss_is_not_supported(claim: str, page: str) -> None:
     assert not is_borne_out(claim, page)
 
 
@@ -97,7 +97,7 @@ def test_a_near_miss_is_not_borne_out(claim: str, page: str) -> None:
         ("Dogs are not admitted.", "Dogs are welcome on Fridays. Dogs are not admitted."),
     ],
 )
-def test_a_paraphrase_that_keeps_names_numbers_and_most_words_is_borne_out(claim: str, page: str) -> None:
+def test_a_paraphrase_that_keeps_names_numbers_and_most_words_is_supported(claim: str, page: str) -> None:
     assert is_borne_out(claim, page)
 
 
@@ -113,7 +113,7 @@ def long_source(page: str, start: int) -> Source:
     )
 
 
-def test_a_page_of_a_million_characters_is_not_read_for_a_claim() -> None:
+def test_a_page_of_a_million_characters_is_not_parsed_whole() -> None:
     filling = "The ropes of the quay are long and wet in winter. " * 10_000
     page = filling + "Leave is 25 days a year in Oslo. " + filling
     evidence = SourceEvidence(long_source(page, 100))

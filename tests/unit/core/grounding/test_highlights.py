@@ -51,14 +51,14 @@ class Boxes:
         return self._pages[document_id, number]
 
 
-def test_rectangles_are_shares_of_the_page() -> None:
+def test_rectangles_are_fractions_of_the_page() -> None:
     assert rectangles(TEXT, BOXES, 4, 7) == TWO
     assert rectangles(TEXT, b"", 4, 7) == []
     whole = rectangles("word", pack([[Box(0, 0, SCALE, SCALE)]]), 0, 4)
     assert whole == [Rectangle(left=0, top=0, right=1, bottom=1)]
 
 
-async def test_each_cited_page_is_read_once_and_all_side_by_side() -> None:
+async def test_each_cited_page_is_read_once_and_concurrently() -> None:
     boxes = Boxes({("d1", 1): BOXES, ("d1", 2): BOXES}, readers=2)
     cited = [citation("d1", 1), citation("d1", 2), citation("d1", 1)]
     found = await with_rectangles(cited, [source("d1", 1), source("d1", 2), source("d2", 1)], boxes.read)
@@ -66,20 +66,20 @@ async def test_each_cited_page_is_read_once_and_all_side_by_side() -> None:
     assert boxes.asked == [("d1", 1), ("d1", 2)]
 
 
-async def test_what_is_not_verified_has_no_rectangles_and_costs_no_read() -> None:
+async def test_an_unverified_citation_has_no_rectangles_and_costs_no_read() -> None:
     boxes = Boxes({})
     cited = [citation("d1", 1, verified=False)]
     assert await with_rectangles(cited, [source("d1", 1)], boxes.read) == cited
     assert boxes.asked == []
 
 
-async def test_pages_without_boxes_leave_the_citation_as_it_is() -> None:
+async def test_pages_without_boxes_leave_citations_unchanged() -> None:
     boxes = Boxes({("d1", 1): b""})
     cited = [citation("d1", 1)]
     assert await with_rectangles(cited, [source("d1", 1)], boxes.read) == cited
 
 
-async def test_a_store_that_is_down_costs_the_rectangles_and_not_the_answer() -> None:
+async def test_citations_survive_an_unavailable_page_store() -> None:
     boxes = Boxes({("d1", 2): BOXES}, readers=2)
     cited = [citation("d1", 1), citation("d1", 2)]
     found = await with_rectangles(cited, [source("d1", 1), source("d1", 2)], boxes.read)
@@ -87,7 +87,7 @@ async def test_a_store_that_is_down_costs_the_rectangles_and_not_the_answer() ->
 
 
 @pytest.mark.parametrize("fault", [NotFound("gone"), Unavailable("busy"), ValueError("a bug")])
-async def test_whatever_goes_wrong_costs_the_rectangles_and_not_the_answer(fault: Exception) -> None:
+async def test_citations_survive_any_error_of_the_page_store(fault: Exception) -> None:
     async def read(_document_id: str, number: int) -> bytes:
         if number == 1:
             raise fault
@@ -98,6 +98,6 @@ async def test_whatever_goes_wrong_costs_the_rectangles_and_not_the_answer(fault
     assert [each.rectangles for each in found] == [[], TWO]
 
 
-def test_citations_from_before_there_were_rectangles_can_be_read() -> None:
+def test_stored_citations_without_rectangles_can_be_read() -> None:
     old = citation("d1", 1).model_dump(exclude={"rectangles"})
     assert Citation.model_validate(old).rectangles == []

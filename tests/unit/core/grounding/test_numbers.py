@@ -1,4 +1,4 @@
-"""Numbers that sources contradict: which are told, and which near misses must not be."""
+"""Numbers that sources contradict, and near misses that must not be reported."""
 
 import time
 
@@ -24,7 +24,7 @@ def source(number: int, text: str) -> Source:
 
 
 def contradictions(claim: str, *pages: str, question: str = "") -> list[str]:
-    return NumberConflicts([source(n, page) for n, page in enumerate(pages, 1)], question).of(claim)
+    return NumberConflicts([source(n, page) for n, page in enumerate(pages, 1)], question).find(claim)
 
 
 LEAVE = "Employees are entitled to 25 days of annual leave."
@@ -61,7 +61,7 @@ LONG_LEAVE = f"{LEAVE[:-1]} per calendar year after the first six months of serv
         ),
     ],
 )  # fmt: skip
-def test_a_number_that_no_source_has_is_told_with_the_one_that_stands_there(
+def test_a_wrong_number_is_reported_with_the_number_of_the_source(
     claim: str, page: str, says: str, has: str
 ) -> None:
     assert contradictions(claim, "Dogs are welcome.", page) == [
@@ -110,22 +110,22 @@ def test_a_number_that_no_source_has_is_told_with_the_one_that_stands_there(
         ("", "The fee is 10."),
     ],
 )  # fmt: skip
-def test_what_only_looks_like_another_number_is_not_told(claim: str, page: str) -> None:
+def test_an_apparent_conflict_is_not_reported(claim: str, page: str) -> None:
     assert contradictions(claim, page) == []
 
 
 @pytest.mark.parametrize("question", ["Do I get leave after 12 months?", "After twelve months?"])
-def test_what_the_question_gave_is_no_claim(question: str) -> None:
+def test_numbers_of_the_question_are_no_conflict(question: str) -> None:
     claim, page = "Employees of 12 months get leave.", "Employees of 6 months get leave."
     assert contradictions(claim, page) != []
     assert contradictions(claim, page, question=question) == []
 
 
-def test_a_number_that_stands_in_any_source_is_not_contradicted_by_another() -> None:
+def test_a_number_of_one_source_is_not_contradicted_by_another() -> None:
     assert contradictions("The fee is 12 euros.", "The fee is 10 euros.", "Later the fee is 12 euros.") == []
 
 
-def test_in_a_checked_answer_only_what_nothing_bears_out_is_contradicted() -> None:
+def test_only_unsupported_claims_are_contradicted() -> None:
     writer = CitationWriter([source(1, LEAVE), source(2, "Trainees get 20 days of leave.")])
     writer.feed("Employees are entitled to 25 days of annual leave [S1]. Trainees get 22 days of leave [S2].")
     writer.finish()
@@ -143,12 +143,12 @@ def test_a_grounded_answer_has_no_contradictions() -> None:
     assert writer.grounding.contradicted == []
 
 
-def test_many_pages_are_held_against_an_answer_in_a_moment() -> None:
+def test_many_pages_are_compared_quickly() -> None:
     pages = [f"Rule {n} holds for {n} days. The fee of case {n} is {n * 7} euros. " * 25 for n in range(400)]
     started = time.process_time()
     claims = NumberConflicts([source(n, page) for n, page in enumerate(pages)])
     for number in range(5):
-        claims.of(f"The fee of case {number} is {number}.5 euros.")
+        claims.find(f"The fee of case {number} is {number}.5 euros.")
     assert time.process_time() - started < 5
 
 
@@ -160,7 +160,7 @@ WORDS = st.sampled_from(
 
 @settings(max_examples=150, deadline=None)
 @given(claim=st.lists(WORDS, max_size=12), page=st.lists(WORDS, max_size=30))
-def test_no_text_breaks_it_and_a_page_never_contradicts_itself(claim: list[str], page: list[str]) -> None:
+def test_a_page_never_contradicts_itself(claim: list[str], page: list[str]) -> None:
     text = " ".join(page)
     contradictions(" ".join(claim), text)
     assert contradictions(text, text) == []

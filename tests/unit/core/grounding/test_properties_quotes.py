@@ -1,4 +1,4 @@
-"""Quotes on generated pages: found wherever they stand, however they are broken, and never when changed."""
+"""Quotes on generated pages: always found, however lines are broken, and never if changed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -62,9 +62,7 @@ def typeset(draw: Draw, tokens: list[str], start: int, end: int) -> tuple[str, S
 
 
 @given(quoted(), st.data())
-def test_a_quote_is_found_however_the_page_breaks_it(
-    drawn: tuple[list[str], int, int], data: st.DataObject
-) -> None:
+def test_a_quote_is_found_across_line_breaks(drawn: tuple[list[str], int, int], data: st.DataObject) -> None:
     tokens, start, end = drawn
     page, _ = typeset(data.draw, tokens, start, end)
     quote = " ".join(tokens[start:end])
@@ -74,9 +72,7 @@ def test_a_quote_is_found_however_the_page_breaks_it(
 
 
 @given(quoted(), st.data())
-def test_what_stands_on_a_page_is_found_in_the_page_as_it_was_written(
-    drawn: tuple[list[str], int, int], data: st.DataObject
-) -> None:
+def test_a_span_of_a_page_is_found_on_it(drawn: tuple[list[str], int, int], data: st.DataObject) -> None:
     tokens, start, end = drawn
     page, place = typeset(data.draw, tokens, start, end)
     written = " ".join(tokens)
@@ -86,7 +82,7 @@ def test_what_stands_on_a_page_is_found_in_the_page_as_it_was_written(
 
 
 @given(quoted(), st.data())
-def test_a_changed_letter_or_digit_is_never_found(
+def test_a_quote_with_a_changed_letter_or_digit_is_never_found(
     drawn: tuple[list[str], int, int], data: st.DataObject
 ) -> None:
     tokens, start, end = drawn
@@ -101,7 +97,7 @@ def test_a_changed_letter_or_digit_is_never_found(
 
 
 @given(quoted(), st.data())
-def test_a_left_out_or_added_word_is_never_found(
+def test_a_quote_with_an_omitted_or_added_word_is_never_found(
     drawn: tuple[list[str], int, int], data: st.DataObject
 ) -> None:
     tokens, start, end = drawn
@@ -116,7 +112,7 @@ def test_a_left_out_or_added_word_is_never_found(
 
 
 @given(quoted(), st.data())
-def test_a_word_or_number_that_is_cut_short_is_never_found(
+def test_a_quote_with_a_shortened_word_or_number_is_never_found(
     drawn: tuple[list[str], int, int], data: st.DataObject
 ) -> None:
     tokens, start, end = drawn

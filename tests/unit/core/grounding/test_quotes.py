@@ -1,4 +1,4 @@
-"""Where quotes stand on pages, and which sentences bear out a claim."""
+"""Quotes located on pages, and sentences that support a claim."""
 
 import pytest
 from hypothesis import given
@@ -67,7 +67,7 @@ def test_line_breaks_inside_chinese_and_japanese_do_not_matter() -> None:
 
 
 @given(st.text(max_size=200), st.data())
-def test_what_is_located_reads_like_the_quote(page: str, data: st.DataObject) -> None:
+def test_a_located_span_has_the_text_of_the_quote(page: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(page)))
     end = data.draw(st.integers(start, len(page)))
     span = locate(page[start:end], page)
@@ -75,7 +75,7 @@ def test_what_is_located_reads_like_the_quote(page: str, data: st.DataObject) ->
 
 
 @given(st.lists(st.from_regex(r"[A-Za-z0-9]{1,8}", fullmatch=True), min_size=3, max_size=30), st.data())
-def test_any_run_of_whole_words_is_found_however_it_is_spaced(words: list[str], data: st.DataObject) -> None:
+def test_any_run_of_whole_words_is_found_with_any_spacing(words: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(words) - 2))
     end = data.draw(st.integers(start + 1, len(words)))
     page = "\n".join(words)
@@ -87,7 +87,7 @@ def supported(claim: str) -> str | None:
     return PAGE[span.start : span.end] if span else None
 
 
-def test_a_paraphrase_with_the_same_numbers_is_borne_out() -> None:
+def test_a_paraphrase_with_the_same_numbers_is_supported() -> None:
     quote = supported("In Oslo the allowance per day is 1,250.50 kroner.")
     assert quote is not None
     assert "1,250.50 kroner" in quote
@@ -103,11 +103,11 @@ def test_a_paraphrase_with_the_same_numbers_is_borne_out() -> None:
         'The handbook says "exceptions are approved by the minister himself".',
     ],
 )
-def test_another_number_a_turned_negation_or_other_words_are_not_borne_out(claim: str) -> None:
+def test_a_changed_number_negation_or_word_is_not_supported(claim: str) -> None:
     assert supported(claim) is None
 
 
-def test_sentences_run_over_single_line_breaks_but_not_over_paragraphs() -> None:
+def test_sentences_continue_over_line_breaks_but_not_over_paragraphs() -> None:
     text = "One goes\non here. Two costs 3.50 today!\n\nThree"
     assert [text[s.start : s.end] for s in page_sentences(text)] == [
         "One goes\non here.",

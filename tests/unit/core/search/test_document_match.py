@@ -1,4 +1,4 @@
-"""A document is meant when the question says its file's name, or asks about its period."""
+"""Documents matched by their file name and period."""
 
 import pytest
 
@@ -28,7 +28,7 @@ NAMES = [
         ("How many partners has Westwinter?", 5),
     ],
 )
-def test_the_file_that_is_named_scores_best(question: str, meant: int) -> None:
+def test_the_named_file_scores_best(question: str, meant: int) -> None:
     scores = score_names(question, NAMES)
     assert max(range(len(scores)), key=scores.__getitem__) == meant
     assert scores[meant] > 0.2
@@ -40,7 +40,7 @@ def test_a_question_that_names_no_file_prefers_none(question: str) -> None:
     assert not any(score_names(question, NAMES))
 
 
-def test_a_part_that_all_names_share_says_next_to_nothing() -> None:
+def test_a_part_of_all_names_has_little_weight() -> None:
     same = [f"plan-{letter}.pdf" for letter in "abcdefgh"]
     assert max(score_names("What is the plan?", same)) < 0.1
 
@@ -57,7 +57,7 @@ def test_the_newest_year_asked_counts_most_and_its_quarter_before_the_others() -
     assert second == 1.0 > first > 0
 
 
-def test_a_cover_speaks_where_the_name_has_no_year() -> None:
+def test_the_cover_gives_the_period_if_the_name_has_no_year() -> None:
     documents = [reported_periods(name, Period(2022)) for name in ("report.pdf", "report-2023.pdf")]
     assert score_periods([Period(2022)], documents) == [1.0, 0.3]
     assert score_periods([], documents) == [0, 0]

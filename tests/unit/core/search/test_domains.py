@@ -1,4 +1,4 @@
-"""A field's vocabulary finds what documents call things, where it stands, and in its own documents only."""
+"""A domain's vocabulary finds the terms and pages of its documents, and affects no others."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -106,7 +106,7 @@ def _documents(connection: sqlite3.Connection) -> list[sqlite3.Row]:
         ("What is the payout ratio?", {3, 5}),
     ],
 )
-async def test_a_measure_is_found_on_the_statements_that_it_is_computed_from(
+async def test_a_measure_leads_to_the_statements_that_it_is_computed_from(
     database: Database, question: str, pages: set[int]
 ) -> None:
     await save(database, "report", REPORT)
@@ -122,7 +122,7 @@ async def test_contents_are_found_when_asked_for(database: Database) -> None:
     assert rank_pages(hits)[0] == ("report", 2)
 
 
-async def test_it_is_the_vocabulary_that_finds_them(database: Database) -> None:
+async def test_without_the_vocabulary_they_are_not_found(database: Database) -> None:
     await save(database, "report", REPORT)
     index = SqlitePassageIndex(database, vocabularies=[])
     assert await index.search("What is the quick ratio?", ["report"], 10) == []
@@ -131,7 +131,7 @@ async def test_it_is_the_vocabulary_that_finds_them(database: Database) -> None:
 PROSE = "Our balance sheet, our income statement and our return on assets are what management looks at. " * 4
 
 
-async def test_a_statement_without_a_title_is_told_by_its_lines(database: Database) -> None:
+async def test_a_statement_without_a_title_is_recognised_by_its_lines(database: Database) -> None:
     lines = [
         INCOME.partition("\n")[2]
         + "\nResearch and development 88 80\nIncome taxes 104 107\nDiluted 3.10 2.97"
@@ -142,13 +142,13 @@ async def test_a_statement_without_a_title_is_told_by_its_lines(database: Databa
     assert scores["untitled"] == pytest.approx(scores["titled"], abs=0.3)
 
 
-async def test_words_of_a_measure_are_not_looked_for_one_by_one(database: Database) -> None:
+async def test_words_of_a_measure_are_not_searched_one_by_one(database: Database) -> None:
     await save(database, "report", [*REPORT, "The return of the goods to the club. " * 4])
     hits = await SqlitePassageIndex(database).search("What is the return on assets?", ["report"], 30)
     assert {3, 4} <= {page for _, page in rank_pages(hits)} <= {2, 3, 4, 5}
 
 
-async def test_where_figures_are_asked_tables_come_before_prose_of_the_same_terms(database: Database) -> None:
+async def test_a_question_for_figures_ranks_tables_before_prose_of_the_same_terms(database: Database) -> None:
     prose = "Of the total assets and the net income we speak in the report."
     table = "Net income 377 362\nOther 12 13\nSundry 14 15\nTotal assets 4,210 4,011"
     await save(database, "report", [REPORT[0], prose, table])
@@ -157,7 +157,7 @@ async def test_where_figures_are_asked_tables_come_before_prose_of_the_same_term
     assert ranked == [("report", 3), ("report", 2)]
 
 
-async def test_a_statement_is_found_though_prose_speaks_of_it(database: Database) -> None:
+async def test_a_statement_is_ranked_before_prose_that_mentions_it(database: Database) -> None:
     await save(database, "report", [*REPORT, *[PROSE] * 4])
     ranked = rank_pages(
         await SqlitePassageIndex(database).search("What is the return on assets?", ["report"], 20)
@@ -165,7 +165,7 @@ async def test_a_statement_is_found_though_prose_speaks_of_it(database: Database
     assert {page for _, page in ranked[:2]} == {3, 4}
 
 
-async def test_a_running_header_makes_no_page_a_table_of_contents(database: Database) -> None:
+async def test_a_title_in_running_headers_is_ignored(database: Database) -> None:
     await save(database, "plain", [*REPORT, *[FILLER] * 6])
     await save(database, "headed", [f"Table of Contents\n{text}" for text in [*REPORT, *[FILLER] * 6]])
     scores = await scores_of(database, "What is the quick ratio?", page=4)
@@ -191,7 +191,7 @@ async def test_a_german_report_is_found_in_its_own_terms(
     assert ranked[0] == ("bericht", page)
 
 
-async def test_documents_of_another_field_are_ranked_as_if_there_were_no_vocabulary(
+async def test_a_vocabulary_does_not_change_the_ranking_of_other_documents(
     database: Database,
 ) -> None:
     manual = [
@@ -249,6 +249,6 @@ def test_every_shipped_term_is_expanded_by_its_own_name() -> None:
         'known_by = ["x"]\n[[term]]\nsays = ["a"]\non = ["b"]',
     ],
 )
-def test_a_vocabulary_that_does_not_hold_together_is_refused(toml: str) -> None:
+def test_an_inconsistent_vocabulary_is_refused(toml: str) -> None:
     with pytest.raises((ValidationError, ValueError)):
         Vocabulary(toml)

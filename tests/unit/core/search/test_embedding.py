@@ -1,4 +1,4 @@
-"""The vectors of a document are those of its passages, all of them or none."""
+"""A document has the vectors of all its passages, or none."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ async def places(vectors: SqliteVectorIndex, text: str) -> list[int]:
     return [found.ordinal for found in await vectors.nearest(bag_of_words(text, 256), ["d1"], 3)]
 
 
-async def test_each_passage_is_found_by_its_own_words_and_those_of_its_heading(
+async def test_passages_are_embedded_with_their_headings(
     vectors: SqliteVectorIndex,
 ) -> None:
     passages = [passage("harbour fees"), passage("ships at anchor", "Mooring > Rules"), passage("lunch")]
@@ -58,12 +58,12 @@ async def test_each_passage_is_found_by_its_own_words_and_those_of_its_heading(
     assert (await places(vectors, "mooring"))[0] == 1
 
 
-def test_a_passage_without_a_heading_is_embedded_as_it_is() -> None:
+def test_a_passage_without_a_heading_is_embedded_alone() -> None:
     assert text_to_embed(passage("ships")) == "ships"
     assert text_to_embed(passage("ships", "Rules")) == "Rules\n\nships"
 
 
-async def test_a_long_document_is_embedded_in_groups_and_says_how_far_it_is(
+async def test_a_long_document_is_embedded_in_groups_with_progress(
     vectors: SqliteVectorIndex,
 ) -> None:
     passages = [passage(f"number{i}") for i in range(2 * GROUP + 1)]
@@ -77,7 +77,7 @@ async def test_a_long_document_is_embedded_in_groups_and_says_how_far_it_is(
     assert len(await vectors.nearest(bag_of_words("x", 256), ["d1"], 9999)) == len(passages)
 
 
-async def test_an_embedder_that_fails_leaves_no_vectors_not_even_old_ones(
+async def test_a_failed_embedding_leaves_no_vectors(
     vectors: SqliteVectorIndex,
 ) -> None:
     passages = [passage("harbour")] * (GROUP + 1)

@@ -1,4 +1,4 @@
-"""What cannot be searched is read through: documents that are not indexed yet, and all while it is down."""
+"""Full scans: of documents that are not indexed yet, and of all while the index is unavailable."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import ADMIN_KEY, Failure, SearchDouble, serving
 
-DOWN = "The search does not answer (dependency_down); the text of the documents was read through instead."
+DOWN = "The search does not answer (dependency_down); the full text of the documents was scanned instead."
 PLAN = [
     Page(number=1, text="The deductible is 500 dollars a year."),
     Page(number=2, text="Rooms are covered."),
@@ -69,17 +69,17 @@ def places(found: Retrieval) -> set[tuple[str, int]]:
     return {(hit.passage.document_id, hit.passage.page) for hit in found.hits}
 
 
-async def test_what_is_indexed_is_searched_and_the_rest_read_through(
+async def test_documents_without_an_index_are_scanned(
     retriever: WholeScopeRetriever,
 ) -> None:
     found = await retriever.search("What is the deductible?", ["plan"], 5)
     assert (places(found), [step.method for step in found.steps]) == ({("plan", 1)}, ["semantic"])
     found = await retriever.search("What is the deductible?", ["plan", "other"], 5)
     assert places(found) == {("plan", 1), ("other", 1)}
-    assert found.steps[-1].note == "1 of 2 documents are not indexed yet; their text was read through."
+    assert found.steps[-1].note == "1 of 2 documents are not indexed yet; their full text was scanned."
 
 
-async def test_while_the_search_is_down_all_is_read_through_and_it_says_so(
+async def test_all_documents_are_scanned_while_the_search_is_down(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:
     double.down = True
@@ -88,7 +88,7 @@ async def test_while_the_search_is_down_all_is_read_through_and_it_says_so(
     assert found.steps == [RetrievalStep(method="lexical", hits=2, note=DOWN)]
 
 
-async def test_a_search_that_breaks_off_after_its_first_answer_is_stood_in_for(
+async def test_a_search_that_breaks_off_is_replaced_by_a_scan(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:
     double.failures.append(Failure("search", 503, times=99, after=1))
@@ -96,7 +96,7 @@ async def test_a_search_that_breaks_off_after_its_first_answer_is_stood_in_for(
     assert (places(found), found.steps[-1].note) == ({("plan", 1)}, DOWN)
 
 
-async def test_a_search_that_refuses_is_stood_in_for_too(
+async def test_a_search_that_refuses_is_replaced_by_a_scan(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:
     double.failures.append(Failure("search", 403, times=99))
@@ -119,7 +119,7 @@ async def test_the_search_is_used_again_within_two_seconds_of_its_return(
     assert (places(found), found.steps[0].method) == ({("plan", 1)}, "semantic")
 
 
-async def test_only_the_asked_documents_are_read_through(
+async def test_only_documents_in_scope_are_scanned(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:
     double.down = True
@@ -134,9 +134,7 @@ class DownPages(SqlitePageStore):
         raise DependencyDown("The database cannot be used.", dependency="store")
 
 
-async def test_where_the_pages_cannot_be_read_either_it_is_an_error(
-    double: SearchDouble, search: Search, tmp_path: Path
-) -> None:
+async def test_unreadable_pages_are_an_error(double: SearchDouble, search: Search, tmp_path: Path) -> None:
     double.down = True
     index = AzurePassageIndex(search)
     pages = DownPages(Database(tmp_path / "unused.db"))

@@ -1,4 +1,4 @@
-"""Near misses are told from other words."""
+"""Similar words and other words."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_edits_are_symmetric_and_stop_at_the_limit(one: str, other: str, most: i
         ("anything", [], None),
     ],
 )
-def test_the_nearest_term_is_taken_for_a_longer_word(
+def test_a_long_word_is_repaired_to_the_nearest_term(
     word: str, terms: list[str], expected: str | None
 ) -> None:
     assert misspelling_of(word, terms) == expected

@@ -1,4 +1,4 @@
-"""Words and vectors find side by side; what is tried where they find little, and that it is told."""
+"""Fusion of words and vectors, and the fallbacks if they find little."""
 
 import asyncio
 import logging
@@ -121,7 +121,7 @@ def steps(found: Retrieval) -> list[tuple[str, float | None, int]]:
     return [(step.method, step.threshold, step.hits) for step in found.steps]
 
 
-async def test_what_both_sides_find_comes_first_at_the_high_threshold(
+async def test_hits_of_both_rankings_come_first_at_the_high_threshold(
     index: WordIndex, vectors: VectorIndex
 ) -> None:
     await keep(index, vectors, "d1", LUNCH, "The harbour gate is in the garden.", HARBOUR)
@@ -133,7 +133,7 @@ async def test_what_both_sides_find_comes_first_at_the_high_threshold(
     assert 0 < scores[-1] < scores[0] <= 1
 
 
-async def test_a_passage_with_none_of_the_words_is_found_by_its_meaning(
+async def test_a_passage_without_the_words_is_found_by_its_vector(
     index: WordIndex, vectors: VectorIndex
 ) -> None:
     await keep(index, vectors, "d1", LUNCH, HARBOUR, ANCHOR)
@@ -141,7 +141,7 @@ async def test_a_passage_with_none_of_the_words_is_found_by_its_meaning(
     assert texts(found) == [HARBOUR, ANCHOR]
 
 
-async def test_what_both_find_far_down_counts_at_the_lower_threshold(
+async def test_low_hits_of_both_rankings_count_at_the_lower_threshold(
     index: WordIndex, vectors: VectorIndex
 ) -> None:
     by_words = ["Winter rules apply to all who stay." for _ in range(8)]
@@ -154,7 +154,9 @@ async def test_what_both_find_far_down_counts_at_the_lower_threshold(
     assert [step.hits > 0 for step in found.steps] == [False, True]
 
 
-async def test_where_no_word_is_found_the_vectors_find_alone(index: WordIndex, vectors: VectorIndex) -> None:
+async def test_vectors_alone_find_a_question_without_known_words(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
     await keep(index, vectors, "d1", LUNCH, ANCHOR)
     found = await HybridRetriever(index, vectors, TopicEmbedder()).search("port?", ["d1"], 1)
     assert texts(found) == [ANCHOR]
@@ -162,9 +164,7 @@ async def test_where_no_word_is_found_the_vectors_find_alone(index: WordIndex, v
     assert not any(widened for *_, widened in index.searches)
 
 
-async def test_where_the_two_sides_have_nothing_in_common_they_take_turns_vectors_first(
-    index: WordIndex, vectors: VectorIndex
-) -> None:
+async def test_disjoint_rankings_alternate_vectors_first(index: WordIndex, vectors: VectorIndex) -> None:
     index.add("d1", "Winter rules.", "Winter coats.")
     await keep(index, vectors, "d2", ANCHOR, ANCHOR + " ")
     found = await HybridRetriever(index, vectors, TopicEmbedder()).search("port winter", ["d1", "d2"], 4)
@@ -182,7 +182,7 @@ async def test_a_question_is_embedded_once(index: WordIndex, vectors: VectorInde
 @pytest.mark.parametrize(
     ("query", "scope", "top_k"), [("port?", [], 5), ("port?", ["d1"], 0), (" \n", ["d1"], 5)]
 )
-async def test_nothing_to_search_costs_nothing(
+async def test_an_empty_search_calls_neither_index_nor_embedder(
     index: WordIndex, vectors: VectorIndex, query: str, scope: list[str], top_k: int
 ) -> None:
     embedder = TopicEmbedder()
@@ -191,9 +191,7 @@ async def test_nothing_to_search_costs_nothing(
     assert (embedder.asked, index.searches) == ([], [])
 
 
-async def test_documents_out_of_scope_are_not_found_by_either_side(
-    index: WordIndex, vectors: VectorIndex
-) -> None:
+async def test_documents_out_of_scope_are_never_found(index: WordIndex, vectors: VectorIndex) -> None:
     await keep(index, vectors, "mine", LUNCH, ANCHOR)
     await keep(index, vectors, "theirs", HARBOUR, LUNCH, ANCHOR)
     found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour lunch", ["mine"], 50)
@@ -201,9 +199,7 @@ async def test_documents_out_of_scope_are_not_found_by_either_side(
     assert all(scope == ["mine"] for scope, *_ in index.searches)
 
 
-async def test_vectors_of_passages_that_have_gone_lead_nowhere(
-    index: WordIndex, vectors: VectorIndex
-) -> None:
+async def test_vectors_of_deleted_passages_give_no_hits(index: WordIndex, vectors: VectorIndex) -> None:
     await keep(index, vectors, "d1", LUNCH, HARBOUR, ANCHOR)
     index.add("d1", LUNCH, HARBOUR)
     found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour", ["d1"], 5)
@@ -229,7 +225,7 @@ async def test_vectors_of_passages_that_have_gone_lead_nowhere(
     ],
     ids=["down", "misconfigured", "silent", "filtered"],
 )
-async def test_an_embedder_that_fails_leaves_the_words_and_is_told(
+async def test_without_the_embedder_words_are_searched_and_the_step_says_so(
     index: WordIndex,
     vectors: VectorIndex,
     monkeypatch: pytest.MonkeyPatch,
@@ -260,7 +256,7 @@ async def test_documents_without_vectors_of_this_embedder_are_searched_by_words(
     assert found.steps[0].note == "these documents have no vectors of topics; lexical only"
 
 
-async def test_a_failing_index_is_an_error_and_no_empty_answer(vectors: VectorIndex) -> None:
+async def test_a_failing_index_is_an_error(vectors: VectorIndex) -> None:
     class BrokenIndex(WordIndex):
         async def search(
             self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
@@ -287,7 +283,7 @@ async def test_a_failing_index_is_an_error_and_no_empty_answer(vectors: VectorIn
         ("nothing", [("lexical", WORDS_HIGH, 0), ("lexical", WORDS_LOW, 0), ("widened_lexical", None, 0)]),
     ],
 )
-async def test_without_an_embedder_words_are_asked_for_less_and_less(
+async def test_without_an_embedder_thresholds_fall_step_by_step(
     index: WordIndex, query: str, expected: list[tuple[str, float | None, int]]
 ) -> None:
     index.add("d1", HARBOUR, ANCHOR, LUNCH)
@@ -297,9 +293,7 @@ async def test_without_an_embedder_words_are_asked_for_less_and_less(
 
 
 @pytest.mark.parametrize("top_k", [1, 5])
-async def test_where_few_of_the_words_are_found_those_that_resemble_them_lead(
-    index: WordIndex, top_k: int
-) -> None:
+async def test_similar_words_lead_if_few_words_are_found(index: WordIndex, top_k: int) -> None:
     weak, resembling = "At noon.", "Harbouring of vesseling."
     index.add("d1", weak, resembling)
     found = await HybridRetriever(index).search("noon harbour vessel springs", ["d1"], top_k)
@@ -309,9 +303,7 @@ async def test_where_few_of_the_words_are_found_those_that_resemble_them_lead(
 
 
 @pytest.mark.parametrize("top_k", [1, 3, 20])
-async def test_without_an_embedder_the_hits_of_the_index_keep_their_order(
-    index: WordIndex, top_k: int
-) -> None:
+async def test_lexical_hits_keep_the_order_of_the_index(index: WordIndex, top_k: int) -> None:
     index.add("d1", *[f"{word} harbour lunch closed" for word in ("a b", "winter", "ships winter", "c")])
     for query in ("winter ships harbour", "harbour x y z w", "lunch"):
         plain = await index.search(query, ["d1"], top_k)
@@ -324,7 +316,7 @@ def hit(text: str, page: int = 1, score: float = 1.0, document_id: str = "d1", h
     return Hit(passage=passage, score=score)
 
 
-def test_the_question_is_covered_by_a_page_as_a_whole_and_by_its_headings() -> None:
+def test_coverage_counts_a_whole_page_and_its_headings() -> None:
     hits = [hit("The harbour is wide."), hit("Ships come."), hit("Fees.", 2, heading="Harbour")]
     assert cover("Which ships use the harbours?", hits) == pytest.approx([2 / 3, 2 / 3, 1 / 3])
     assert cover("the of and", []) == []
@@ -334,7 +326,7 @@ RANKINGS = st.lists(st.lists(st.integers(0, 9), max_size=8), min_size=1, max_siz
 
 
 @given(RANKINGS)
-def test_fusion_keeps_everything_once_and_scores_are_shares(rankings: list[list[int]]) -> None:
+def test_fusion_keeps_each_key_once_with_a_score_up_to_one(rankings: list[list[int]]) -> None:
     fused = fuse(rankings)
     assert set(fused) == {key for ranking in rankings for key in ranking}
     assert list(fused.values()) == sorted(fused.values(), reverse=True)
@@ -342,7 +334,7 @@ def test_fusion_keeps_everything_once_and_scores_are_shares(rankings: list[list[
 
 
 @given(RANKINGS)
-def test_fusion_does_not_depend_on_who_is_first(rankings: list[list[int]]) -> None:
+def test_fusion_does_not_depend_on_the_order_of_rankings(rankings: list[list[int]]) -> None:
     assert fuse(rankings[::-1]) == pytest.approx(fuse(rankings))
 
 
@@ -352,7 +344,7 @@ def test_fusion_of_one_ranking_or_of_equal_ones_is_that_ranking(ranking: list[in
 
 
 @given(RANKINGS)
-def test_fusion_never_puts_below_what_every_ranking_has_above(rankings: list[list[int]]) -> None:
+def test_fusion_keeps_an_order_that_all_rankings_share(rankings: list[list[int]]) -> None:
     fused = list(fuse(rankings))
     for better in fused:
         for worse in fused:
@@ -373,7 +365,7 @@ def test_fusion_is_the_published_formula() -> None:
     )
 
 
-def test_passages_of_a_page_that_both_find_support_each_other() -> None:
+def test_passages_of_a_page_in_both_rankings_support_each_other() -> None:
     one, other, alone = hit("first half", page=1), hit("second half", page=1), hit("elsewhere", page=2)
     fused = fuse_hits([alone, one], [hit("third", page=3), other])
     assert [found.passage.page for found in fused[:2]] == [1, 1]
@@ -381,7 +373,7 @@ def test_passages_of_a_page_that_both_find_support_each_other() -> None:
 
 
 @given(RANKINGS.filter(lambda rankings: len(rankings) == 2))
-def test_what_one_side_alone_finds_never_reaches_a_threshold(rankings: list[list[int]]) -> None:
+def test_a_hit_of_one_ranking_never_reaches_a_threshold(rankings: list[list[int]]) -> None:
     sides = [[hit(str(n), page=n + 1) for n in ranking] for ranking in rankings]
     both = set(rankings[0]) & set(rankings[1])
     for found in fuse_hits(*sides):

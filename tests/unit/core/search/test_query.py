@@ -1,4 +1,4 @@
-"""Years and quarters are read from questions, file names and cover pages, however they are written."""
+"""Years and quarters in questions, file names and cover pages."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_periods_are_found(text: str, expected: list[Period]) -> None:
 
 
 @given(st.text())
-def test_any_text_gives_years_of_these_centuries_and_real_quarters(text: str) -> None:
+def test_periods_of_any_text_have_valid_years_and_quarters(text: str) -> None:
     for period in find_periods(text):
         assert 1900 <= period.year <= 2099
         assert 0 <= period.quarter <= 4
@@ -53,5 +53,5 @@ def test_any_text_gives_years_of_these_centuries_and_real_quarters(text: str) ->
         ("A handbook", None),
     ],
 )
-def test_a_cover_names_the_period_that_is_reported_on(cover: str, expected: Period | None) -> None:
+def test_a_cover_gives_the_reported_period(cover: str, expected: Period | None) -> None:
     assert cover_period(cover) == expected

@@ -1,4 +1,4 @@
-"""How SQLite's passages are ranked, and what is stored of them; test_passages_contract.py has the rest."""
+"""The ranking over SQLite, and the stored rows; the contract of passage indexes has its own file."""
 
 import asyncio
 import math
@@ -101,7 +101,7 @@ async def test_deleting_removes_every_row_of_a_document(
     assert set((await rows(database)).values()) == {0}
 
 
-async def test_a_page_is_judged_by_all_of_its_passages(index: SqlitePassageIndex) -> None:
+async def test_a_page_is_scored_by_all_of_its_passages(index: SqlitePassageIndex) -> None:
     filler = "Members read this sentence without learning a thing. " * 20
     spread = f"Ambulance rides are paid. {filler}\n\nHelicopter rides are paid. {filler}"
     texts = [spread, f"Ambulance service. {filler}\n\n{filler}", filler]
@@ -111,7 +111,7 @@ async def test_a_page_is_judged_by_all_of_its_passages(index: SqlitePassageIndex
     assert places(hits)[:2] == [("plan", 1), ("plan", 1)]
 
 
-async def test_words_that_stand_together_count_more_than_the_same_words_apart(
+async def test_neighbouring_words_count_more_than_the_same_words_apart(
     index: SqlitePassageIndex,
 ) -> None:
     apart = "Billing follows the balance of the account and more."
@@ -120,7 +120,7 @@ async def test_words_that_stand_together_count_more_than_the_same_words_apart(
     assert rank_pages(await index.search("balance billing", ["plan"], 5))[0] == ("plan", 2)
 
 
-async def test_words_on_either_side_of_a_page_break_do_not_stand_together(
+async def test_words_across_a_page_break_are_not_neighbours(
     index: SqlitePassageIndex,
 ) -> None:
     await save(index, "plan", ["Members keep balance", "billing reaches members"])
@@ -136,7 +136,7 @@ async def test_a_question_for_a_number_prefers_pages_of_figures(index: SqlitePas
     assert rank_pages(await index.search("How much is revenue?", ["report"], 5))[0] == ("report", 2)
 
 
-async def test_the_document_whose_first_page_is_meant_comes_first(index: SqlitePassageIndex) -> None:
+async def test_the_document_whose_first_page_matches_comes_first(index: SqlitePassageIndex) -> None:
     body = "The deductible is explained on this page for all members."
     await save(index, "a", ["Standard edition.", body])
     await save(index, "b", ["Premium edition.", body])
@@ -144,7 +144,7 @@ async def test_the_document_whose_first_page_is_meant_comes_first(index: SqliteP
     assert rank_pages(await index.search("deductible in Standard", ["a", "b"], 5))[:2] == [("a", 1), ("a", 2)]
 
 
-async def test_a_copy_of_nothing_leaves_nothing_and_one_of_itself_changes_nothing(
+async def test_a_copy_of_a_missing_document_empties_the_target(
     index: SqlitePassageIndex, database: Database
 ) -> None:
     await save(index, "plan", PLAN)
@@ -154,7 +154,7 @@ async def test_a_copy_of_nothing_leaves_nothing_and_one_of_itself_changes_nothin
     assert set((await rows(database)).values()) == {0}
 
 
-async def test_a_database_of_the_first_version_is_emptied_and_goes_on(tmp_path: Path) -> None:
+async def test_a_database_of_the_first_version_is_emptied(tmp_path: Path) -> None:
     database = Database(tmp_path / "old.db")
     await database.migrate(
         "CREATE TABLE indexed_documents (document_key INTEGER PRIMARY KEY, document_id TEXT)",
@@ -170,36 +170,32 @@ async def test_a_database_of_the_first_version_is_emptied_and_goes_on(tmp_path: 
     await database.close()
 
 
-async def test_passages_that_are_not_saved_are_searched_alike(index: SqlitePassageIndex) -> None:
+async def test_a_search_in_memory_has_the_same_hits(index: SqlitePassageIndex) -> None:
     await index.save("plan", "", passages("plan", PLAN))
     unsaved = search_in_memory("deductible of the plan", [passages("plan", PLAN)], 5)
     assert unsaved == await index.search("deductible of the plan", ["plan"], 5)
 
 
 @pytest.mark.parametrize("question", ["the deductibel", "DEDUCTABLE", "dedcutible", "deductible"])
-async def test_a_misspelled_word_is_taken_for_the_one_in_the_documents(
-    index: SqlitePassageIndex, question: str
-) -> None:
+async def test_a_misspelled_word_is_repaired(index: SqlitePassageIndex, question: str) -> None:
     await save(index, "plan", PLAN)
     assert places(await index.search(question, ["plan"], 5)) == [("plan", 2)]
 
 
-async def test_a_word_that_stands_there_is_not_respelled(index: SqlitePassageIndex) -> None:
+async def test_a_word_of_the_documents_is_not_repaired(index: SqlitePassageIndex) -> None:
     await save(index, "plan", ["A dedication of the plan.", "A medication of the plan."])
     assert places(await index.search("medication", ["plan"], 5)) == [("plan", 2)]
 
 
 @pytest.mark.parametrize("widened", [False, True])
-async def test_a_near_miss_that_stands_in_headings_only_is_no_error(
-    index: SqlitePassageIndex, widened: bool
-) -> None:
+async def test_a_similar_term_in_headings_only_is_no_error(index: SqlitePassageIndex, widened: bool) -> None:
     await save(index, "plan", PLAN, "Ambulances")
     await save(index, "other", OTHER)
     hits = await index.search("ambulanze plan", ["plan", "other"], 5, widened=widened)
     assert {hit.passage.document_id for hit in hits} == {"plan"}
 
 
-async def test_the_file_that_is_named_comes_first(index: SqlitePassageIndex) -> None:
+async def test_the_named_file_comes_first(index: SqlitePassageIndex) -> None:
     body = ["Notes.", "Net sales rose in the year, says the board of the company."]
     names = ["BLUEYONDER_2022_10K.pdf", "FABRIKAM_2022_10K.pdf", "FABRIKAM_2023_10K.pdf"]
     for name in names:
@@ -213,7 +209,7 @@ async def test_the_file_that_is_named_comes_first(index: SqlitePassageIndex) -> 
         assert rank_pages(await index.search(question, names, 5))[0] == (name, 2), question
 
 
-async def test_a_page_or_a_table_that_is_pointed_at_comes_first(index: SqlitePassageIndex) -> None:
+async def test_a_page_or_table_named_by_number_comes_first(index: SqlitePassageIndex) -> None:
     pages = [f"The results of the experiment are here. See Table {n}." for n in (3, 4, 5)]
     await save(index, "paper", pages)
     assert rank_pages(await index.search("results on page 3", ["paper"], 5))[0] == ("paper", 3)
@@ -231,9 +227,7 @@ async def test_a_page_or_a_table_that_is_pointed_at_comes_first(index: SqlitePas
         "Arrondir à deux décimales.",
     ],
 )
-async def test_instructions_on_how_to_answer_are_not_what_is_asked(
-    index: SqlitePassageIndex, instruction: str
-) -> None:
+async def test_instructions_on_how_to_answer_are_ignored(index: SqlitePassageIndex, instruction: str) -> None:
     decoy = (
         "Round decimal places to millions, an investment banker is an exact equity analyst. Décimales. " * 3
     )
@@ -242,7 +236,7 @@ async def test_instructions_on_how_to_answer_are_not_what_is_asked(
     assert rank_pages(hits)[0] == ("plan", 1)
 
 
-def test_what_sounds_like_an_instruction_may_be_what_is_asked() -> None:
+def test_a_question_that_resembles_an_instruction_is_kept() -> None:
     question = parse_question("Who has access to the data centre, and what is the role of an auditor?", [])
     assert question.words == ["access", "data", "centre", "role", "auditor"]
 

@@ -135,7 +135,7 @@ async def test_what_a_search_found_can_be_cited_and_the_citation_is_checked() ->
 @pytest.mark.parametrize(
     ("said", "issue"),
     [
-        ("Families pay 51. [S1]", "does not bear out"),
+        ("Families pay 51. [S1]", "does not support"),
         ("Families pay 15. [S9]", "was not given"),
         ("Families pay 15.", "Nothing is cited"),
         ('Families pay 15. [Page 5 of Document "a.pdf"]', "Nothing is cited"),

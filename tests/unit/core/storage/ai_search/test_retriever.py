@@ -201,7 +201,7 @@ async def test_a_service_without_reranker_and_vectors_is_searched_by_words_and_s
     ],
     ids=["down", "filtered", "silent"],
 )
-async def test_an_embedder_that_fails_leaves_the_words_and_is_told(
+async def test_without_the_embedder_words_are_searched_and_the_step_says_so(
     search: Search, monkeypatch: pytest.MonkeyPatch, embedder: TopicEmbedder, code: str, semantic: bool
 ) -> None:
     monkeypatch.setattr(retriever_module, "QUERY_SECONDS", 0.05)
@@ -223,7 +223,7 @@ async def test_documents_without_vectors_of_this_embedder_are_searched_by_words(
 @pytest.mark.parametrize(
     ("query", "scope", "top_k"), [("port?", [], 5), ("port?", ["d1"], 0), (" \n", ["d1"], 5)]
 )
-async def test_nothing_to_search_costs_nothing(
+async def test_an_empty_search_calls_neither_index_nor_embedder(
     double: SearchDouble, search: Search, query: str, scope: list[str], top_k: int
 ) -> None:
     assert await AzureSearchRetriever(search, TopicEmbedder()).search(query, scope, top_k) == Retrieval()
