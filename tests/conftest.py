@@ -164,7 +164,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    os.environ["COLUMNS"] = "240"  # the command line must not wrap the messages that tests compare
+    if hasattr(config, "workerinput"):
+        os.environ["COLUMNS"] = "240"  # a process of xdist would wrap the messages that tests compare
     config.addinivalue_line("markers", "contract(port): what every adapter of this port must do")
     config.addinivalue_line("markers", "campaign: takes minutes; runs with --campaigns only")
     config.addinivalue_line("markers", "emulator: needs an emulator of an Azure service; set by conftest.py")
