@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from core.infra.settings import CoreSettings
-from core.infra.telemetry.exporters import start_telemetry
+from core.infra.telemetry.setup import start_telemetry
 
 
 class Recorded(SpanExporter):

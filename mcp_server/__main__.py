@@ -15,7 +15,7 @@ from core.errors import OrcError
 from core.heap import keep_what_stays
 from core.infra.log_redaction import keep_content_out
 from core.infra.settings import load_settings
-from core.infra.telemetry.exporters import Telemetry, start_telemetry
+from core.infra.telemetry.setup import Telemetry, start_telemetry
 from mcp_server.auth import session_scope
 from mcp_server.bootstrap import open_services
 from mcp_server.server import build_http_app, build_stdio_server

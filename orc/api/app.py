@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from fastapi import Depends, FastAPI
 
 from core.infra.log_redaction import keep_content_out
-from core.infra.telemetry.exporters import start_telemetry
+from core.infra.telemetry.setup import start_telemetry
 from orc import __version__
 from orc.api.auth import build_authenticator
 from orc.api.auth_middleware import Door

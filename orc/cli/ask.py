@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
-from core.infra.telemetry.exporters import start_telemetry
+from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.models import Progress as ReadingProgress

@@ -13,7 +13,7 @@ from core.documents.jobs import Notice
 from core.documents.worker import Worker
 from core.infra.log_redaction import keep_content_out
 from core.infra.settings import CoreSettings
-from core.infra.telemetry.exporters import start_telemetry
+from core.infra.telemetry.setup import start_telemetry
 from orc.cli.processes import environment_of, keep_running
 from orc.settings import Settings
 

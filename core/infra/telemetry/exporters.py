@@ -1,12 +1,10 @@
 """What records and exports, made of the settings. Imported only where something is exported."""
 
-import atexit
 import sys
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
@@ -26,11 +24,6 @@ from core import __version__
 from core.errors import InvalidInput
 from core.infra.settings import CoreSettings
 from core.infra.telemetry.spans import SCOPE
-
-if TYPE_CHECKING:
-    from opentelemetry.sdk.metrics.export import MetricReader
-    from opentelemetry.sdk.trace import SpanProcessor
-
 
 Exporters = tuple[SpanExporter, MetricExporter]
 
@@ -153,59 +146,3 @@ def _build_azure(settings: CoreSettings) -> Exporters:
         )
     except ValueError as exc:
         raise InvalidInput("APPLICATIONINSIGHTS_CONNECTION_STRING cannot be used.") from exc
-
-
-CLOSE_SECONDS = 2.0
-"""How long the end of a process waits for what takes its last spans: that may be the one that is down."""
-
-
-class Telemetry:
-    """What a process exports. Close it where the process ends; otherwise that is done as Python exits."""
-
-    def __init__(self, shut_down: Callable[[], None] | None = None) -> None:
-        self._shut_down = shut_down
-
-    def close(self) -> None:
-        """Send what was not yet sent, within two seconds, and export nothing after."""
-        if self._shut_down is not None:
-            # A daemon: it is left to itself if what it waits for does not answer.
-            sending = threading.Thread(target=self.finish, daemon=True)
-            sending.start()
-            sending.join(CLOSE_SECONDS)
-
-    def finish(self) -> None:
-        """Do what `close` does, however long it takes."""
-        shut_down, self._shut_down = self._shut_down, None
-        if shut_down is not None:
-            shut_down()
-
-
-def start_telemetry(
-    settings: CoreSettings,
-    service: str,
-    *,
-    processors: "Sequence[SpanProcessor]" = (),
-    readers: "Sequence[MetricReader]" = (),
-) -> Telemetry:
-    """Export the spans and metrics of this process as `service`; see `telemetry_exporters`.
-
-    Once per process, as OpenTelemetry has it: later calls change nothing. `processors` and `readers`
-    receive what is recorded as well. Raises InvalidInput where an exporter's setting is missing.
-    """
-    if not (settings.telemetry_exporters or processors or readers):
-        return Telemetry()
-
-    if isinstance(trace.get_tracer_provider(), OwnTracers):
-        return Telemetry()
-    tracers, meters = build_providers(settings, service, processors, readers)
-    trace.set_tracer_provider(OwnTracers(tracers))
-    metrics.set_meter_provider(OwnMeters(meters))
-
-    def shut_down() -> None:
-        tracers.shutdown()
-        meters.shutdown()
-
-    started = Telemetry(shut_down)
-    # As it exits, Python starts no more threads.
-    atexit.register(started.finish)
-    return started

@@ -17,13 +17,14 @@ import core
 import orc
 from core.errors import InvalidInput
 from core.infra.settings import CoreSettings
-from core.infra.telemetry.exporters import Telemetry, build_providers
+from core.infra.telemetry.exporters import build_providers
+from core.infra.telemetry.setup import Telemetry
 from devkit.shared_data import ROOT
 
 KEY = "InstrumentationKey=0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4"
 RECORDING = """
 from core.infra.settings import CoreSettings
-from core.infra.telemetry.exporters import start_telemetry
+from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import span
 
 telemetry = start_telemetry(CoreSettings(), "orc-tools")
