@@ -157,9 +157,9 @@ class ChatModel:
         message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        options = _limit(max_tokens) | (
-            {"tools": list(tools)} if tools else {}
-        )  # providers refuse an empty list
+        options = _limit(max_tokens)
+        if tools:  # providers refuse an empty list
+            options["tools"] = list(tools)
         async with aclosing(self._chunks(messages, meter, **options)) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
