@@ -8,7 +8,7 @@ from core.llm.tokens import TokenCounter
 from core.offline.chat import needs_history, rewrite_question
 from core.offline.model import Conversation, OfflineModel
 from core.offline.tools import needs_looking_up
-from core.text.question_type import asks_for_listing, asks_for_overview, speaks_of_documents
+from core.text.question_type import asks_for_listing, asks_for_overview, mentions_documents
 from orc.graphs.critic_model import CritiqueMessage, Judgement
 from orc.graphs.query_planner import PlanMessage, TurnPlan
 
@@ -71,7 +71,7 @@ def _intent(conversation: Conversation) -> str:
 
 def _step(question: str, available: PlanMessage) -> str | None:
     if available.web and (not available.documents or _WEB.search(question)):
-        return "both" if available.documents and speaks_of_documents(question) else "web_search"
+        return "both" if available.documents and mentions_documents(question) else "web_search"
     return "retrieve" if available.documents else None
 
 

@@ -90,7 +90,7 @@ class CircuitBreaker:
 
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:
-        """One attempt, for a body that is not idempotent or has retries of its own. Raises as `call` does."""
+        """One attempt, for a body that is not idempotent or retries itself. Raises as `call` does."""
         probing = self._admit()
         try:
             yield
@@ -133,7 +133,7 @@ class CircuitBreaker:
         self._failures, self._next_probe = 0, None
 
     def _is_outage(self, exc: BaseException) -> bool:
-        # If the dependency reports an outage of a dependency of its own, it has answered.
+        # A dependency that reports the outage of another dependency has answered.
         return isinstance(exc, DependencyDown) and exc.retryable and exc.dependency == self._dependency
 
     def _is_brief(self, exc: BaseException) -> bool:

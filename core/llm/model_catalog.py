@@ -22,7 +22,7 @@ UNKNOWN = ModelFacts()
 
 
 class ModelCatalogue:
-    """Facts by model name. `own` are those of the settings, for deployments with names of their own."""
+    """Facts by model name. `own` are those of the settings, for deployments that have other names."""
 
     def __init__(self, own: Mapping[str, ModelFacts] | None = None) -> None:
         self._own = dict(own or {})

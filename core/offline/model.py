@@ -1,6 +1,6 @@
 """The offline chat model: deterministic, without weights or network.
 
-Only a bootstrap imports this package. Whoever owns a structured output registers how it is filled offline.
+Only a bootstrap imports this package. The owner of a structured output registers how it is filled offline.
 """
 
 import asyncio

@@ -21,14 +21,14 @@ MIN_BYTES = 12
 ENDS = (".", "!", "?", "。", "！", "？")
 SUPPORT = ((0.55, 0.7), (0.22, 0.8))
 SUPPORT_OF_PAIR = ((0.4, 0.6),)
-"""An answer needs the first share of the question, by rarity, in the best quote's source, while the second
-share of its terms is known at all; less where two of them stand together. Tuned on 210 questions that have
-an answer and 25 that have none.
+"""Pairs of shares: an answer needs the first share of the question's weight, by rarity, in the source of the
+best quote, and the second share of its terms in any source. Less is enough if two terms are neighbours. Tuned
+on 210 questions with an answer and 25 without.
 """
 SHARE_OF_BEST = 0.6
-"""A further quote scores at least this share of the best one."""
+"""Further quotes score at least this share of the best one."""
 SAME = 0.6
-"""Two quotes that share this much of their words say the same."""
+"""Two quotes that share more of their words than this say the same."""
 
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
 _BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
@@ -44,14 +44,14 @@ class _Place:
 
 
 def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
-    """Quotes in reading order, or NOT_FOUND_ANSWER where the sources do not speak of it."""
+    """Quotes in reading order, or NOT_FOUND_ANSWER if the sources do not answer the question."""
     pieces = [split_pieces(source.text) for source in sources]
     places, candidates = _candidates(sources, pieces)
     if asks_for_overview(question):
         return _render(_openings(places, candidates, sources), sources, pieces) or NOT_FOUND_ANSWER
     ranking = TextRanking(question, candidates)
     best = ranking.best_first()
-    if not best or not _speaks_of(ranking, candidates, best[0]):
+    if not best or not _is_supported(ranking, candidates, best[0]):
         return NOT_FOUND_ANSWER
     chosen = _distinct(ranking, candidates, best)
     if not chosen:
@@ -79,7 +79,7 @@ def _candidates(
 
 
 def _candidate(piece: Piece, document: str, place: int) -> Candidate:
-    # A row says nothing without its header: both together are what is compared with the question.
+    # A row means nothing without its header, so both are compared with the question.
     text = f"{piece.heading} {piece.text}" if piece.kind == "row" else piece.text
     return Candidate(text, piece.heading, document, place, not piece.is_whole)
 
@@ -95,7 +95,7 @@ def _is_quotable(piece: Piece, following: Piece | None) -> bool:
 def _openings(
     places: list[_Place], candidates: Sequence[Candidate], sources: Sequence[FencedSource]
 ) -> list[_Place]:
-    """The first whole sentence of each of the first pages; what stands on several pages is no opening."""
+    """The first whole sentence of each of the first pages; a sentence of several pages is not an opening."""
     repeated = Counter(candidate.text for candidate in candidates)
     by_page: dict[tuple[int, str], _Place] = {}
     for place, candidate in zip(places, candidates, strict=True):
@@ -105,8 +105,8 @@ def _openings(
     return [by_page[page] for page in sorted(by_page)[:MAX_QUOTES]]
 
 
-def _speaks_of(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:
-    """Whether enough of the question, its rare words above all, is found where the best quote stands."""
+def _is_supported(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:
+    """Whether the source of the best quote has enough of the question, weighted by rarity."""
     nearby = set(ranking.scores[best].document_terms)
     anywhere: set[str] = set()
     for candidate, scored in zip(candidates, ranking.scores, strict=True):
@@ -120,7 +120,7 @@ def _speaks_of(ranking: TextRanking, candidates: Sequence[Candidate], best: int)
 
 
 def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[int]) -> list[int]:
-    """The best candidates that come close to the first, say something, and not the same again."""
+    """The best candidates: close to the first in score, meaningful, and not repetitions."""
     chosen: list[int] = []
     least = SHARE_OF_BEST * ranking.scores[best[0]].score
     for index in best:
@@ -138,7 +138,7 @@ def _says_same(later: CandidateScore, earlier: CandidateScore) -> bool:
 
 
 def _with_list(place: _Place, around: list[Piece], ranking: TextRanking, candidate: Candidate) -> _Place:
-    """A lead-in with its items; an item that only its heading recommends, with the whole list."""
+    """A lead-in with its items; an item that only its heading matches, with the whole list."""
     piece, asked = around[place.first], set(ranking.question.terms)
     if piece.text.endswith(":"):
         return _Place(place.source, place.first, _end_of_items(around, place.first + 1))
@@ -156,7 +156,7 @@ def _with_list(place: _Place, around: list[Piece], ranking: TextRanking, candida
 
 
 def _header(place: _Place, around: list[Piece]) -> _Place | None:
-    """The line above the table that a row is in."""
+    """The heading directly above a row's table."""
     above = place.first
     while above >= 0 and around[above].kind == "row":
         above -= 1
@@ -173,7 +173,7 @@ def _end_of_items(pieces: list[Piece], first: int) -> int:
 
 
 def _with_following(place: _Place, around: list[Piece], sentences: int) -> _Place:
-    """The place and the sentences after it under the same heading; the first often only announces."""
+    """The place with the sentences that follow under the same heading: the first is often an announcement."""
     last = place.last
     if around[last].kind == "row":
         return place
@@ -196,7 +196,7 @@ def _merged(places: list[_Place]) -> list[_Place]:
 
 
 def _render(places: list[_Place], sources: Sequence[FencedSource], pieces: list[list[Piece]]) -> str:
-    """Each finished sentence with its marker; list items and table rows on lines of their own."""
+    """Each sentence with its marker; list items and table rows on separate lines."""
     written: list[str] = []
     previous: Kind = "sentence"
     for place in places:
@@ -213,7 +213,7 @@ def _render(places: list[_Place], sources: Sequence[FencedSource], pieces: list[
 
 
 def _cited_within(text: str, cited: str) -> str:
-    """A piece with a marker after each of its sentences but the last; a number like `A3.` is none."""
+    """A piece with a marker after each of its sentences but the last; `A3.` is not a sentence."""
     *earlier, last = sentences(text) or [text]
     marked = [f"{part} {cited}" if has_content(part) else part for part in earlier]
     return " ".join([*marked, last])

@@ -12,7 +12,7 @@ from core.text.question_type import (
     is_bare_answer,
     is_small_talk,
     is_statement,
-    speaks_of_documents,
+    mentions_documents,
 )
 
 LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
@@ -44,23 +44,25 @@ def choose_calls(
     if not needs_looking_up(question, earlier):
         return []
     if asks_for_overview(question) and {LIST, ANALYZE} <= set(offered):
-        return _survey(question, done)
+        return _analyze_all(question, done)
     if SEARCH in offered and not called:
         return [Call(SEARCH, {"query": rewrite_question(question, earlier), "top_k": PASSAGES})]
     return []
 
 
 def needs_looking_up(question: str, earlier: Sequence[str]) -> bool:
-    """Whether the question is neither talk nor answered by what the user said earlier, who is no source
-    for what documents say."""
+    """Whether to search: not for small talk, nor for what an earlier statement of the user answers.
+
+    A statement of the user never answers a question about what documents say.
+    """
     if is_small_talk(question) or is_bare_answer(question) or is_statement(question):
         return False
-    is_known = not speaks_of_documents(question) and recall(question, earlier) is not None
+    is_known = not mentions_documents(question) and recall(question, earlier) is not None
     return bool(QuestionTerms(question).terms) and not is_known
 
 
-def _survey(question: str, done: Sequence[Done]) -> list[Call]:
-    """First the list, then every document in it."""
+def _analyze_all(question: str, done: Sequence[Done]) -> list[Call]:
+    """Lists the documents, then analyzes each one."""
     if not done:
         return [Call(LIST, {})]
     if any(each.name == ANALYZE for each in done):

@@ -104,7 +104,7 @@ def is_statement(text: str) -> bool:
     return _STATEMENT.match(text) is not None
 
 
-def speaks_of_documents(text: str) -> bool:
+def mentions_documents(text: str) -> bool:
     """Whether it names documents or a part of one."""
     return _DOCUMENTS.search(text) is not None
 

@@ -12,7 +12,7 @@ from core.text.question_type import (
     is_bare_answer,
     is_small_talk,
     is_statement,
-    speaks_of_documents,
+    mentions_documents,
 )
 from core.text.terms import words
 from orc.events import Plan
@@ -176,7 +176,7 @@ def _intent_by_wording(question: str) -> str:
 
 
 def _is_about_documents(question: str) -> bool:
-    return speaks_of_documents(question) or asks_for_listing(question) or asks_for_overview(question)
+    return mentions_documents(question) or asks_for_listing(question) or asks_for_overview(question)
 
 
 def _default_plan(

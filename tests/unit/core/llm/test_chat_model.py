@@ -37,19 +37,19 @@ def meter() -> Meter:
     return Meter(max_calls=5)
 
 
-async def test_complete_gives_the_text_and_meters_the_providers_count(model: ChatModel, meter: Meter) -> None:
+async def test_complete_returns_the_text_and_records_usage(model: ChatModel, meter: Meter) -> None:
     assert await model.complete(ASKED, meter=meter) == "You said: How are you today?"
     assert meter.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
 
 
-async def test_stream_gives_deltas_and_meters_the_providers_count(model: ChatModel, meter: Meter) -> None:
+async def test_stream_yields_deltas_and_records_usage(model: ChatModel, meter: Meter) -> None:
     deltas = [delta async for delta in model.stream(ASKED, meter=meter)]
     assert "".join(deltas) == "You said: How are you today?"
     assert len(deltas) == 6
     assert meter.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
 
 
-async def test_usage_is_estimated_where_the_provider_tells_none(
+async def test_usage_is_estimated_if_the_provider_reports_none(
     model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.replies.extend([Reply(text="one two three", usage=False)] * 2)
@@ -70,7 +70,7 @@ async def test_a_delta_arrives_before_the_next_is_made(
         break
 
 
-async def test_closing_a_stream_stops_the_provider_and_meters_what_came(
+async def test_closing_a_stream_stops_the_provider_and_records_the_usage(
     model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script = Script(text="word " * 200, delay_ms=5)
@@ -85,7 +85,7 @@ async def test_closing_a_stream_stops_the_provider_and_meters_what_came(
     assert meter.usage.output_tokens < 10
 
 
-async def test_a_call_beyond_the_budget_is_never_made(model: ChatModel, double: OpenAIDouble) -> None:
+async def test_a_call_beyond_the_limit_is_not_made(model: ChatModel, double: OpenAIDouble) -> None:
     meter = Meter(max_calls=1)
     await model.complete(ASKED, meter=meter)
     with pytest.raises(BudgetExceeded):
@@ -103,13 +103,13 @@ async def test_a_failed_call_counts(model: ChatModel, meter: Meter, double: Open
     assert meter.usage == Usage(model_calls=1)
 
 
-async def test_structured_fills_the_form(model: ChatModel, meter: Meter) -> None:
+async def test_structured_returns_the_schema(model: ChatModel, meter: Meter) -> None:
     filled = await model.structured(ASKED, RewrittenQuestion, meter=meter)
     assert filled == RewrittenQuestion(question="How are you today?")
     assert meter.usage.model_calls == 1
 
 
-async def test_a_form_that_comes_as_text_is_read_too(
+async def test_structured_output_in_the_text_is_parsed(
     model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(text='{"question": "Who?"}'))
@@ -128,7 +128,7 @@ async def test_a_form_that_comes_as_text_is_read_too(
         ),
     ],
 )
-async def test_a_malformed_form_is_an_error_of_ours(
+async def test_invalid_structured_output_is_translated(
     reply: Reply, model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(reply)
@@ -149,7 +149,7 @@ async def test_with_tools_the_whole_message_comes_last(
     assert (tool.get("function") or tool)["name"] == "documents_list"
 
 
-async def test_the_results_of_tools_go_back_with_the_calls_that_asked_for_them(
+async def test_tool_results_are_sent_with_their_calls(
     model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")]))
@@ -168,7 +168,7 @@ async def test_the_results_of_tools_go_back_with_the_calls_that_asked_for_them(
 
 
 @pytest.mark.parametrize("arguments", ['{"top_k": 5', "none"])
-async def test_malformed_tool_arguments_are_not_mended(
+async def test_malformed_tool_arguments_are_not_repaired(
     arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list", arguments=arguments)]))
@@ -179,7 +179,7 @@ async def test_malformed_tool_arguments_are_not_mended(
 
 
 @pytest.mark.parametrize("arguments", ['["a"]', "5"])
-async def test_tool_arguments_that_are_no_object_are_never_passed_on(
+async def test_tool_arguments_that_are_not_an_object_are_invalid(
     arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list", arguments=arguments)]))
@@ -193,9 +193,7 @@ async def test_tool_arguments_that_are_no_object_are_never_passed_on(
 
 
 @pytest.mark.parametrize("reply", [Reply(choices=False), Reply(text="")])
-async def test_an_answer_with_nothing_in_it_means_the_model_is_down(
-    reply: Reply, model: ChatModel, double: OpenAIDouble
-) -> None:
+async def test_an_empty_answer_is_an_outage(reply: Reply, model: ChatModel, double: OpenAIDouble) -> None:
     double.script.replies.extend([reply] * 3)
     for answer in _three_ways(model):
         with pytest.raises(DependencyDown) as raised:
@@ -203,7 +201,7 @@ async def test_an_answer_with_nothing_in_it_means_the_model_is_down(
         assert raised.value.dependency == "model"
 
 
-async def test_a_filtered_answer_says_so(model: ChatModel, double: OpenAIDouble) -> None:
+async def test_a_filtered_answer_raises_content_filtered(model: ChatModel, double: OpenAIDouble) -> None:
     double.script.replies.extend([Reply(text="Well,", finish_reason="content_filter")] * 3)
     for answer in _three_ways(model):
         with pytest.raises(ContentFiltered):
@@ -224,7 +222,7 @@ async def test_a_filtered_answer_says_so(model: ChatModel, double: OpenAIDouble)
         (Failure(status=503), DependencyDown, "dependency_down"),
     ],
 )
-async def test_a_refused_request_is_an_error_of_ours(
+async def test_a_refused_request_is_translated(
     failure: Failure, expected: type[OrcError], code: str, model: ChatModel, double: OpenAIDouble
 ) -> None:
     double.script.failures.extend([failure] * 3)
@@ -236,7 +234,7 @@ async def test_a_refused_request_is_an_error_of_ours(
         assert failure.message not in raised.value.message
 
 
-async def test_a_stream_that_breaks_off_is_an_error_after_its_text(
+async def test_a_stream_that_breaks_off_raises_after_its_text(
     model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.failures.append(Failure(after_tokens=2))
@@ -256,7 +254,7 @@ async def test_a_stream_that_breaks_off_is_an_error_after_its_text(
         (None, DependencyDown),
     ],
 )
-async def test_the_code_decides_in_mid_stream_too(
+async def test_an_error_code_in_a_stream_is_translated(
     code: str | None, expected: type[OrcError], model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.failures.append(Failure(after_tokens=2, code=code))
@@ -264,7 +262,7 @@ async def test_the_code_decides_in_mid_stream_too(
         await collect(model.stream(ASKED, meter=meter))
 
 
-async def test_a_stream_that_just_ends_is_no_answer(
+async def test_a_stream_without_a_finish_reason_is_cut(
     model: ChatModel, meter: Meter, double: OpenAIDouble
 ) -> None:
     double.script.failures.append(Failure(after_tokens=2, silent=True))
@@ -273,7 +271,7 @@ async def test_a_stream_that_just_ends_is_no_answer(
     assert raised.value.code == "model_reply_cut"
 
 
-async def test_an_answer_that_reached_its_limit_is_no_answer(model: ChatModel, double: OpenAIDouble) -> None:
+async def test_an_answer_that_reached_its_limit_is_cut(model: ChatModel, double: OpenAIDouble) -> None:
     double.script.replies.extend([Reply(text="The beta quay has", finish_reason="length")] * 3)
     for answer in _three_ways(model):
         with pytest.raises(ReplyCut) as raised:
@@ -282,7 +280,7 @@ async def test_an_answer_that_reached_its_limit_is_no_answer(model: ChatModel, d
         assert raised.value.at_limit
 
 
-async def test_our_own_mistakes_are_not_blamed_on_the_model(model: ChatModel, meter: Meter) -> None:
+async def test_our_own_exceptions_are_not_translated(model: ChatModel, meter: Meter) -> None:
     with pytest.raises(NotImplementedError):
         await model.complete([object()], meter=meter)  # type: ignore[list-item]
 
@@ -311,7 +309,7 @@ async def _settled(double: OpenAIDouble) -> int:
     return before
 
 
-async def test_an_answer_that_breaks_off_is_an_error_not_an_answer() -> None:
+async def test_an_answer_without_a_finish_reason_is_cut() -> None:
     model = ScriptedModel(script=lambda _messages, _options: AIMessage("The beta quay has"), calls=[])
     cut = ChatModel(model, WordCounter(), name="scripted", reports_finish_reason=True)
     with pytest.raises(ReplyCut) as raised:
@@ -322,7 +320,7 @@ async def test_an_answer_that_breaks_off_is_an_error_not_an_answer() -> None:
         await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))
 
 
-async def test_an_answer_over_the_models_limit_is_an_error_too() -> None:
+async def test_an_answer_at_the_length_limit_is_cut() -> None:
     full = AIMessage("The beta quay has", response_metadata={"finish_reason": "length"})
     model = ScriptedModel(script=lambda _messages, _options: full, calls=[])
     cut = ChatModel(model, WordCounter(), name="scripted")

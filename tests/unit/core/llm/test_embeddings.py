@@ -50,13 +50,13 @@ def rounded(vectors: list[list[float]]) -> list[list[float]]:
         {"openai_api_key": "key", "embedding_model": ""},
     ],
 )
-def test_without_a_provider_or_a_model_there_is_no_embedder(
+def test_no_embedder_without_a_provider_and_a_model(
     given: dict[str, str], make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
     assert build_embedder(make_settings(**given), counter) is None
 
 
-async def test_texts_become_vectors_in_their_order(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
+async def test_vectors_keep_the_order_of_their_texts(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
     texts = ["The fee is due.", "Ships leave the harbour.", "手数料は五ドルです。"]
     vectors = await embedder.embed_passages(texts)
     assert rounded(vectors) == rounded([bag_of_words(text) for text in texts])
@@ -67,21 +67,19 @@ async def test_texts_become_vectors_in_their_order(embedder: OpenAIEmbedder, dou
     assert embedder.name == "small-vectors"
 
 
-async def test_no_texts_need_no_request(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
+async def test_no_request_is_made_without_texts(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
     assert await embedder.embed_passages([]) == []
     assert double.requests == []
 
 
-async def test_many_texts_travel_in_several_requests_and_come_back_in_order(
-    embedder: OpenAIEmbedder, double: OpenAIDouble
-) -> None:
+async def test_many_texts_are_embedded_in_batches(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
     texts = [f"passage {number}" for number in range(2 * BATCH_TEXTS + 5)]
     vectors = await embedder.embed_passages(texts)
     assert rounded(vectors) == rounded([bag_of_words(text) for text in texts])
     assert sorted(len(batch) for batch in texts_of(double.requests)) == [5, BATCH_TEXTS, BATCH_TEXTS]
 
 
-async def test_a_request_has_no_more_tokens_than_the_provider_takes(
+async def test_a_batch_has_a_token_limit(
     embedder: OpenAIEmbedder, double: OpenAIDouble, counter: TokenCounter
 ) -> None:
     await embedder.embed_passages(["word " * (TEXT_TOKENS - 10)] * 60)
@@ -90,7 +88,7 @@ async def test_a_request_has_no_more_tokens_than_the_provider_takes(
 
 
 @pytest.mark.parametrize("text", ["word " * 20_000, "数" * 50_000, "x" * 100_000])
-async def test_of_a_text_that_is_too_long_the_beginning_counts(
+async def test_a_text_that_is_too_long_is_truncated(
     embedder: OpenAIEmbedder, double: OpenAIDouble, counter: TokenCounter, text: str
 ) -> None:
     await embedder.embed_query(text)
@@ -99,7 +97,7 @@ async def test_of_a_text_that_is_too_long_the_beginning_counts(
     assert TEXT_TOKENS / 2 < counter.count(sent) <= TEXT_TOKENS
 
 
-async def test_only_a_few_requests_are_made_at_a_time(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
+async def test_concurrent_requests_are_limited(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
     double.script = Script(embedding_delay_ms=50)
     await asyncio.gather(*(embedder.embed_passages(["passage"] * BATCH_TEXTS * 4) for _ in range(3)))
     assert len(double.requests) == 12
@@ -126,7 +124,7 @@ async def test_a_question_does_not_wait_for_passages(embedder: OpenAIEmbedder, d
         (Failure(status=400, code="content_filter"), ContentFiltered),
     ],
 )
-async def test_failures_are_ours(
+async def test_failures_are_translated(
     embedder: OpenAIEmbedder, double: OpenAIDouble, failure: Failure, expected: type[OrcError]
 ) -> None:
     for embedding in (embedder.embed_query("text"), embedder.embed_passages(["text"])):
@@ -146,7 +144,7 @@ async def test_an_unknown_model_names_the_setting_of_the_embedding_model(
     assert (caught.value.code, caught.value.retryable) == ("model_unknown", False)
 
 
-async def test_a_server_that_is_not_there_is_down(make_settings: MakeSettings, counter: TokenCounter) -> None:
+async def test_an_unreachable_server_is_down(make_settings: MakeSettings, counter: TokenCounter) -> None:
     settings = make_settings(
         openai_base_url="http://127.0.0.1:1/v1", embedding_model="small-vectors", model_retries=0
     )
@@ -157,7 +155,7 @@ async def test_a_server_that_is_not_there_is_down(make_settings: MakeSettings, c
     await embedder.aclose()
 
 
-async def test_a_failure_stops_the_requests_that_have_not_begun(
+async def test_a_failure_cancels_the_requests_that_wait(
     embedder: OpenAIEmbedder, double: OpenAIDouble
 ) -> None:
     double.script.embedding_failures.extend(itertools.repeat(Failure(status=500), CONCURRENCY))
@@ -169,7 +167,7 @@ async def test_a_failure_stops_the_requests_that_have_not_begun(
 
 
 @pytest.mark.parametrize("vectors", [0, 1])
-async def test_a_vector_too_few_is_an_unreadable_reply(
+async def test_a_missing_vector_is_invalid_output(
     embedder: OpenAIEmbedder, double: OpenAIDouble, vectors: int
 ) -> None:
     double.script = Script(vectors=vectors)
@@ -178,7 +176,7 @@ async def test_a_vector_too_few_is_an_unreadable_reply(
 
 
 @pytest.mark.parametrize("sent", [[[1.0], [1.0, 2.0]], [[], []], [[1.0], [math.nan]], [[1.0], [-math.inf]]])
-async def test_what_cannot_be_compared_is_an_unreadable_reply(
+async def test_vectors_that_cannot_be_compared_are_invalid_output(
     counter: TokenCounter, sent: list[list[float]]
 ) -> None:
     class OddModel(Embeddings):
@@ -196,7 +194,7 @@ async def test_what_cannot_be_compared_is_an_unreadable_reply(
         await OpenAIEmbedder(OddModel(), counter, name="odd", breaker=breaker).embed_passages(["one", "two"])
 
 
-async def test_a_provider_that_is_shared_is_left_open(
+async def test_a_shared_provider_is_not_closed(
     base_url: str, make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
     settings = make_settings(openai_base_url=base_url, embedding_model="small-vectors")
@@ -210,7 +208,7 @@ async def test_a_provider_that_is_shared_is_left_open(
     await provider.aclose()
 
 
-async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
+async def test_azure_is_called_at_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
     double = OpenAIDouble()
     with serving(double, prefix="") as endpoint:
         settings = make_settings(

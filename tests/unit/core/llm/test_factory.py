@@ -52,7 +52,7 @@ def test_without_an_offline_model_a_missing_provider_is_an_error(
         build_chat_model(make_settings(), "writer", counter)
 
 
-async def test_roles_have_models_of_their_own_on_one_connection_pool(
+async def test_roles_have_separate_models_on_one_connection_pool(
     make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
 ) -> None:
     settings = make_settings(openai_base_url=base_url, chat_model="big", planner_model="small")
@@ -65,7 +65,7 @@ async def test_roles_have_models_of_their_own_on_one_connection_pool(
     assert models.opened.http.is_closed
 
 
-async def test_a_model_closes_only_a_client_of_its_own(
+async def test_a_model_does_not_close_a_shared_client(
     make_settings: MakeSettings, counter: TokenCounter, base_url: str
 ) -> None:
     models = build_chat_models(make_settings(openai_base_url=base_url), counter)
@@ -79,7 +79,7 @@ async def test_a_model_closes_only_a_client_of_its_own(
         await alone.complete(ASKED, meter=Meter(1))
 
 
-async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
+async def test_azure_is_called_at_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
     double = OpenAIDouble()
     with serving(double, prefix="") as endpoint:
         settings = make_settings(azure_openai_endpoint=f"{endpoint}/", azure_openai_api_key="secret")
@@ -89,7 +89,7 @@ async def test_azure_is_reached_under_its_v1_path(make_settings: MakeSettings, c
     assert double.requests[0].path == "/openai/v1/chat/completions"
 
 
-async def test_a_provider_that_is_given_is_shared_and_left_open(
+async def test_a_given_provider_is_not_closed(
     make_settings: MakeSettings, counter: TokenCounter, base_url: str
 ) -> None:
     settings = make_settings(openai_base_url=base_url)
@@ -103,7 +103,7 @@ async def test_a_provider_that_is_given_is_shared_and_left_open(
     await provider.aclose()
 
 
-async def test_files_go_to_azure_by_its_responses_api_and_nothing_else_does(
+async def test_only_files_go_through_azures_responses_api(
     make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
     double = OpenAIDouble()
@@ -118,7 +118,7 @@ async def test_files_go_to_azure_by_its_responses_api_and_nothing_else_does(
     assert paths == ["chat/completions", "responses"]
 
 
-async def test_the_responses_api_is_told_to_keep_nothing(
+async def test_the_responses_api_stores_nothing(
     make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
 ) -> None:
     model = build_chat_model(make_settings(openai_base_url=base_url, responses_api=True), "writer", counter)
@@ -128,7 +128,7 @@ async def test_the_responses_api_is_told_to_keep_nothing(
     assert double.requests[0].body["store"] is False
 
 
-def test_azure_without_a_key_says_which_setting_is_missing(
+def test_azure_without_a_key_names_the_missing_setting(
     make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
     settings = make_settings(azure_openai_endpoint="https://team.openai.azure.com")

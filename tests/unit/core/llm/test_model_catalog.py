@@ -20,17 +20,17 @@ MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
         ("extractive", 0.0),
     ],
 )
-def test_the_longest_beginning_of_a_name_counts(name: str, dollars: float) -> None:
+def test_the_longest_matching_prefix_wins(name: str, dollars: float) -> None:
     assert ModelCatalogue().cost_usd(name, MILLION) == pytest.approx(dollars)
 
 
 @pytest.mark.parametrize("name", ["gpt-4ox", "my-deployment", "", "o33"])
-def test_a_name_that_only_looks_alike_is_not_priced(name: str) -> None:
+def test_a_similar_name_has_no_price(name: str) -> None:
     assert ModelCatalogue().facts(name) == UNKNOWN
     assert ModelCatalogue().cost_usd(name, MILLION) is None
 
 
-def test_the_settings_go_before_what_is_shipped() -> None:
+def test_settings_override_the_shipped_facts() -> None:
     own = ModelFacts(context_window=8000, input_usd=1, output_usd=0)
     catalogue = ModelCatalogue({"gpt-4o": own})
     assert catalogue.facts("gpt-4o") == own

@@ -60,7 +60,7 @@ async def fail(model: ChatModel, times: int = FAILURES_IN_A_ROW) -> None:
 
 
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: str(outage.status))
-async def test_after_failures_in_a_row_no_role_asks_for_a_moment(
+async def test_failures_in_a_row_open_the_circuit_for_all_roles(
     outage: Failure, models: ChatModels, double: OpenAIDouble
 ) -> None:
     double.script.failures.extend([outage] * FAILURES_IN_A_ROW)
@@ -73,9 +73,7 @@ async def test_after_failures_in_a_row_no_role_asks_for_a_moment(
     assert len(double.requests) == FAILURES_IN_A_ROW
 
 
-async def test_it_is_asked_again_within_two_seconds_of_its_return(
-    models: ChatModels, double: OpenAIDouble
-) -> None:
+async def test_calls_succeed_within_two_seconds_of_recovery(models: ChatModels, double: OpenAIDouble) -> None:
     double.script.failures.extend([Failure(status=503)] * FAILURES_IN_A_ROW)
     await fail(models.writer)
     returned = time.monotonic()
@@ -88,7 +86,7 @@ async def test_it_is_asked_again_within_two_seconds_of_its_return(
     assert time.monotonic() - returned < 2.0
 
 
-async def test_one_more_failure_after_the_moment_is_enough(models: ChatModels, double: OpenAIDouble) -> None:
+async def test_a_failed_probe_opens_the_circuit_again(models: ChatModels, double: OpenAIDouble) -> None:
     double.script.failures.extend([Failure(status=503)] * (FAILURES_IN_A_ROW + 1))
     await fail(models.writer)
     await asyncio.sleep(OPEN_SECONDS * 1.1)
@@ -98,7 +96,7 @@ async def test_one_more_failure_after_the_moment_is_enough(models: ChatModels, d
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: f"{refusal.status} {refusal.code}")
-async def test_a_refused_request_is_no_outage(
+async def test_a_refused_request_is_not_an_outage(
     refusal: Failure, models: ChatModels, double: OpenAIDouble
 ) -> None:
     double.script.failures.extend([refusal] * 2 * FAILURES_IN_A_ROW)
@@ -106,7 +104,7 @@ async def test_a_refused_request_is_no_outage(
     assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
 
 
-async def test_what_breaks_off_later_says_nothing_of_the_next_call(
+async def test_a_stream_that_breaks_off_later_is_not_an_outage(
     models: ChatModels, double: OpenAIDouble
 ) -> None:
     double.script.failures.extend([Failure(after_tokens=1)] * 2 * FAILURES_IN_A_ROW)
@@ -116,7 +114,7 @@ async def test_what_breaks_off_later_says_nothing_of_the_next_call(
     assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
 
 
-async def test_embeddings_that_are_refused_do_not_keep_the_chat_from_going_on(
+async def test_an_outage_of_embeddings_leaves_the_chat_open(
     settings: CoreSettings,
     models: ChatModels,
     counter: TokenCounter,

@@ -109,14 +109,14 @@ def test_the_walk_finds_the_exceptions_that_the_library_exports() -> None:
         ("server_error", "dependency_down"),
     ],
 )
-def test_the_code_decides_in_an_error_without_a_status(code: str, expected: str) -> None:
+def test_an_error_without_a_status_is_translated_by_its_code(code: str, expected: str) -> None:
     ours = translate(openai.APIError("m", REQUEST, body={"code": code}))
     assert ours is not None
     assert ours.code == expected
 
 
 @pytest.mark.parametrize("exc", [KeyError("choices"), IndexError(), TypeError(), ValueError()])
-def test_an_unreadable_reply_is_the_models_fault(exc: Exception) -> None:
+def test_an_unreadable_reply_is_an_outage(exc: Exception) -> None:
     ours = translate(exc)
     assert isinstance(ours, DependencyDown)
     assert ours.code == "model_reply_malformed"
@@ -125,11 +125,11 @@ def test_an_unreadable_reply_is_the_models_fault(exc: Exception) -> None:
 @pytest.mark.parametrize(
     "exc", [AttributeError(), RuntimeError(), ZeroDivisionError(), NotImplementedError()]
 )
-def test_what_is_not_the_providers_stays_as_it_is(exc: Exception) -> None:
+def test_other_exceptions_are_not_translated(exc: Exception) -> None:
     assert translate(exc) is None
 
 
-def test_only_what_may_pass_by_itself_is_retryable() -> None:
+def test_only_temporary_errors_are_retryable() -> None:
     for kind, status in ((openai.AuthenticationError, 401), (openai.NotFoundError, 404)):
         ours = translate(kind("m", response=httpx2.Response(status, request=REQUEST), body=None))
         assert ours is not None

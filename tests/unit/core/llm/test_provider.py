@@ -63,7 +63,7 @@ async def provider(settings: CoreSettings, identity: Identity) -> AsyncIterator[
     await opened.aclose()
 
 
-async def test_without_a_key_every_request_carries_a_token_of_this_process(
+async def test_without_a_key_requests_carry_an_access_token(
     settings: CoreSettings,
     provider: Provider,
     identity: Identity,
@@ -79,7 +79,7 @@ async def test_without_a_key_every_request_carries_a_token_of_this_process(
     assert identity.asked == [ENTRA_SCOPE]
 
 
-async def test_a_token_that_has_run_out_is_replaced(
+async def test_an_expired_token_is_replaced(
     settings: CoreSettings,
     provider: Provider,
     identity: Identity,
@@ -105,11 +105,11 @@ def refused(message: str) -> ClientAuthenticationError:
     ("failure", "retryable"),
     [
         (refused("no secret-canary"), False),
-        (ClientAuthenticationError("nobody answers secret-canary"), True),
+        (ClientAuthenticationError("no answer secret-canary"), True),
         (ServiceRequestError("down"), True),
     ],
 )
-async def test_an_identity_that_cannot_be_proven_is_an_error_of_ours(
+async def test_a_failed_authentication_is_translated(
     failure: Exception,
     retryable: bool,
     settings: CoreSettings,
@@ -127,7 +127,7 @@ async def test_an_identity_that_cannot_be_proven_is_an_error_of_ours(
     assert double.requests == []
 
 
-async def test_a_key_goes_before_the_identity(
+async def test_a_key_is_preferred_to_the_identity(
     make_settings: MakeSettings, identity: Identity, counter: TokenCounter
 ) -> None:
     double = OpenAIDouble()

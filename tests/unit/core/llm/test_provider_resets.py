@@ -12,7 +12,7 @@ from devkit.reset_server import BACKLOG, resetting
 ROUNDS = 20
 
 
-def test_a_connection_that_is_reset_as_it_is_made_is_a_transport_error() -> None:
+def test_a_connection_reset_on_connect_is_a_transport_error() -> None:
     """On uvloop, on which Orc runs, anyio takes it for something else."""
 
     async def ask_at_once(url: str) -> list[BaseException | httpx2.Response]:

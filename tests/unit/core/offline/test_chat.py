@@ -22,7 +22,7 @@ EARLIER = ["What is the deductible of the Standard plan?", "Thanks!"]
         ),
     ],
 )
-def test_a_question_that_leans_on_the_last_one_gets_its_subject(question: str, expected: str) -> None:
+def test_a_follow_up_question_gets_the_subject_of_the_last_one(question: str, expected: str) -> None:
     assert rewrite_question(question, EARLIER) == expected
 
 
@@ -35,21 +35,21 @@ def test_a_question_that_leans_on_the_last_one_gets_its_subject(question: str, e
         "Why is it important to choose an in-network provider with Northwind Health Plus?",
     ],
 )
-def test_a_question_that_stands_alone_is_not_touched(question: str) -> None:
+def test_a_complete_question_is_not_rewritten(question: str) -> None:
     assert rewrite_question(question, EARLIER) == question
 
 
-def test_a_follow_up_to_a_follow_up_goes_back_to_the_subject() -> None:
+def test_a_second_follow_up_gets_the_same_subject() -> None:
     assert rewrite_question("and for couples?", [*EARLIER, "and for families?"]) == (
         "and for couples (deductible Standard plan)?"
     )
 
 
-def test_without_history_there_is_nothing_to_add() -> None:
+def test_without_history_nothing_is_added() -> None:
     assert rewrite_question("and for families?", []) == "and for families?"
 
 
-def test_documents_are_told_by_name_and_status() -> None:
+def test_documents_are_listed_by_name_and_status() -> None:
     documents = [
         {"filename": "a.pdf", "status": "completed", "reason": None},
         {"filename": "b.pdf", "status": "failed", "reason": "it is locked"},
@@ -59,18 +59,18 @@ def test_documents_are_told_by_name_and_status() -> None:
     assert describe_tool_output(json.dumps([{"tool": "documents_list", "documents": documents}])) == expected
 
 
-def test_other_results_are_told_as_they_are() -> None:
+def test_other_tool_output_is_shown_unchanged() -> None:
     assert describe_tool_output('{"documents": []}') == "There are no documents in this conversation."
     assert describe_tool_output('{"error": "down"}') == "A tool failed: down"
     assert describe_tool_output("[]") == "The tool returned: []"
 
 
-def test_what_the_user_said_is_recalled_newest_first() -> None:
+def test_the_newest_matching_statement_is_recalled() -> None:
     earlier = ["Hi! My name is Ada. I live in Paris.", "What can you do?", "Sorry, my name is Eve."]
     assert "“Sorry, my name is Eve.”" in (recall("What is my name?", earlier) or "")
     assert "“I live in Paris.”" in (recall("Where do I live?", earlier) or "")
 
 
 @pytest.mark.parametrize("question", ["Hello!", "What is the capital of France?", "Who am I?"])
-def test_anything_else_is_answered_with_what_the_model_is(question: str) -> None:
+def test_other_questions_get_the_introduction(question: str) -> None:
     assert recall(question, ["My name is Ada."]) is None

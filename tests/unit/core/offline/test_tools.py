@@ -13,12 +13,12 @@ LISTING = Done(LIST, json.dumps({"documents": [{"document": "d1"}, {"document": 
 @pytest.mark.parametrize(
     "question", ["How many days of leave are there?", "travel costs", "List the perks of the plan", "Wann?"]
 )
-def test_a_question_is_searched_for_once(question: str) -> None:
+def test_a_question_is_searched_once(question: str) -> None:
     assert choose_calls(question, [], [], ALL) == [Call(SEARCH, {"query": question, "top_k": 8})]
     assert choose_calls(question, [], [Done(SEARCH, "{}")], ALL) == []
 
 
-def test_a_question_that_leans_on_the_one_before_is_searched_for_with_its_subject() -> None:
+def test_a_follow_up_question_is_searched_with_its_subject() -> None:
     [call] = choose_calls("and for children?", ["What is the fee of the club?"], [], ALL)
     assert call == Call(SEARCH, {"query": "and for children (fee club)?", "top_k": 8})
 
@@ -30,18 +30,18 @@ def test_small_talk_needs_no_tool(said: str) -> None:
     assert choose_calls(said, [], [], ALL) == []
 
 
-def test_what_the_user_said_before_needs_no_tool() -> None:
+def test_a_question_about_an_earlier_statement_needs_no_tool() -> None:
     assert choose_calls("What is my name?", ["My name is Ada."], [], ALL) == []
     asked = "What is my name according to the contract?"
     assert [call.name for call in choose_calls(asked, ["My name is Ada."], [], ALL)] == [SEARCH]
 
 
-def test_which_documents_there_are_is_listed_once() -> None:
+def test_documents_are_listed_once() -> None:
     assert choose_calls("Which documents do I have?", [], [], ALL) == [Call(LIST, {})]
     assert choose_calls("Which documents do I have?", [], [LISTING], ALL) == []
 
 
-def test_an_overview_surveys_every_document_listed() -> None:
+def test_an_overview_analyzes_every_listed_document() -> None:
     question = "Summarize these documents"
     assert choose_calls(question, [], [], ALL) == [Call(LIST, {})]
     assert choose_calls(question, [], [LISTING], ALL) == [

@@ -7,7 +7,7 @@ from core.text.question_type import (
     is_bare_answer,
     is_small_talk,
     is_statement,
-    speaks_of_documents,
+    mentions_documents,
 )
 
 
@@ -68,7 +68,7 @@ def test_who_tells_something_does_not_ask(text: str, tells: bool) -> None:
     ],
 )  # fmt: skip
 def test_documents_and_their_parts_are_recognised(text: str, speaks: bool) -> None:
-    assert speaks_of_documents(text) == speaks
+    assert mentions_documents(text) == speaks
 
 
 @pytest.mark.parametrize(
