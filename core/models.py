@@ -1,4 +1,4 @@
-"""The nouns of the document side: document, page, passage, file reference."""
+"""The types that all layers share: documents, pages, passages, jobs, search results, file references."""
 
 import uuid
 from collections.abc import Callable
@@ -15,14 +15,14 @@ Progress = Callable[[int, int, str], None]
 
 
 class Record(BaseModel):
-    """Base of values that are passed around and never changed."""
+    """Base class of immutable values."""
 
-    # Unknown fields are passed over: the other process, or an earlier one's rows, may be a version ahead.
+    # Unknown fields are ignored: the other process, or a stored row, may be of a newer version.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class DocumentStatus(StrEnum):
-    """How far a document's text has come. `completed` always means: there is text to search."""
+    """Processing status of a document. `completed` means that its text can be searched."""
 
     UPLOADED = "uploaded"
     PROCESSING = "processing"
@@ -31,12 +31,12 @@ class DocumentStatus(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the document stays so until its bytes change."""
+        """Whether the status stays the same until the document's bytes change."""
         return self in (DocumentStatus.COMPLETED, DocumentStatus.FAILED)
 
 
 class BlobProperties(Record):
-    """What a blob store knows of a blob. The ETag changes whenever the bytes do."""
+    """Properties of a stored blob. The ETag changes whenever the bytes change."""
 
     path: BlobPath
     etag: str
@@ -44,15 +44,15 @@ class BlobProperties(Record):
 
 
 class PresignedUpload(Record):
-    """Leave to store one blob directly, for a while, with one PUT of its bytes."""
+    """Permission to upload one blob directly to the store, with one PUT request, for a limited time."""
 
-    url: str = Field(repr=False, description="holds a signature: whoever has it may upload")
+    url: str = Field(repr=False, description="contains a signature: anyone who has it may upload")
     headers: dict[str, str] = Field(description="to send with the PUT")
     expires_at: datetime
 
 
 class Document(Record):
-    """A catalog record. `reason` is for people: why it failed, or why some pages still have no text."""
+    """A catalog record. `reason` tells people why it failed, or why some pages have no text."""
 
     document_id: str
     organization_id: str
@@ -60,12 +60,12 @@ class Document(Record):
     conversation_id: str
     blob_name: str = Field(description="the bare file name")
     etag: str
-    generation: str = Field(default="", description="tells every fresh start from the one before")
+    generation: str = Field(default="", description="a new value whenever processing restarts")
     size: int = Field(ge=0, description="bytes")
     sha256: str = ""
     media_type: str = ""
     status: DocumentStatus = DocumentStatus.UPLOADED
-    readable: bool = Field(default=False, description="the text of its pages is stored: it can be read whole")
+    readable: bool = Field(default=False, description="the text of all its pages is stored")
     reason_code: str | None = None
     reason: str | None = None
     pages: int = Field(default=0, ge=0)
@@ -78,7 +78,7 @@ class Document(Record):
     @model_validator(mode="before")
     @classmethod
     def _from_an_earlier_version(cls, values: Any) -> Any:
-        """Records from before there was `readable` are read once more: the search has changed since."""
+        """Process records without `readable` again: the search index has changed since they were written."""
         if isinstance(values, dict) and values.get("status") == "completed" and "readable" not in values:
             return {**values, "status": DocumentStatus.UPLOADED}
         return values
@@ -93,7 +93,7 @@ class Document(Record):
 
     @classmethod
     def first_seen(cls, blob: BlobProperties) -> "Document":
-        """A record for a blob that nobody has read yet."""
+        """A record for a blob that has not been processed yet."""
         owner = blob.path.owner
         return cls(
             document_id=blob.path.document_id,
@@ -112,17 +112,17 @@ class Page(Record):
 
     number: int = Field(ge=1)
     text: str
-    label: str = Field(default="", description="what the file itself calls it: a heading, a sheet name")
+    label: str = Field(default="", description="the name in the file: a heading, a sheet name")
     tokens: int = Field(default=0, ge=0)
     boxes: bytes = Field(
         default=b"",
         repr=False,
-        description="where each word stands, see boxes.py; empty where unknown, and where not asked for",
+        description="positions of the words, see word_boxes.py; empty if unknown or not requested",
     )
 
 
 class JobKind(StrEnum):
-    """What is to be done with a document. `embed`: what ingestion had to leave out."""
+    """Kinds of work on a document. `embed`: embedding that ingestion had to postpone."""
 
     INGEST = "ingest"
     EMBED = "embed"
@@ -135,14 +135,14 @@ class Job(Record):
     kind: JobKind
     path: BlobPath
     etag: str
-    lease: str = Field(description="tells this lease from every other")
+    lease: str = Field(description="unique id of this lease")
     leases: int = Field(
-        default=1, ge=1, description="how many have begun and not given it back, this one included"
+        default=1, ge=1, description="leases that began and were not released, including this one"
     )
 
 
 class JobProgress(Record):
-    """How far a job has come; `total` is 0 while it is not known."""
+    """Progress of a job; `total` is 0 while it is unknown."""
 
     done: int = 0
     total: int = 0
@@ -150,7 +150,7 @@ class JobProgress(Record):
 
 
 class Passage(Record):
-    """A stretch of one page: `page.text[start:end] == text`."""
+    """A span of one page: `page.text[start:end] == text`."""
 
     document_id: str
     page: int = Field(ge=1)
@@ -161,45 +161,45 @@ class Passage(Record):
 
 
 class Hit(Record):
-    """A passage that a search found. Scores are comparable within one search only."""
+    """A search result. Scores are comparable only within one search."""
 
     passage: Passage
     score: float
 
 
 class RetrievalStep(Record):
-    """One attempt of a search to find enough, in the order in which they were made."""
+    """One attempt of a search to find enough results."""
 
     method: Literal["semantic", "hybrid", "vector", "lexical", "widened_lexical"]
-    threshold: float | None = Field(default=None, description="the least score that counted as a hit")
+    threshold: float | None = Field(default=None, description="the lowest score that counted as a hit")
     hits: int = Field(ge=0)
     note: str = ""
 
 
 class Retrieval(Record):
-    """What a search found, best first, and how."""
+    """The results of a search, best first, and the steps that found them."""
 
     hits: list[Hit] = []
     steps: list[RetrievalStep] = []
 
 
 class FileRef(Record):
-    """A file as the answering side knows it, kept by the conversation for reuse."""
+    """Reference to a file that was sent to the model; the conversation stores it for reuse."""
 
     file_id: str
     blob_name: str
 
 
 class StoredFile(FileRef):
-    """A file reference with what binds it: the document, the bytes and the time until which it holds."""
+    """A file reference with the document and bytes that it is for, and when it expires."""
 
     organization_id: str
     user_id: str = ""
     conversation_id: str = ""
     document_id: str
     etag: str
-    sha256: str = Field(default="", description="of the bytes that were sent")
-    provider: str = Field(default="", description="who holds the file; empty: nobody, the id is our own")
+    sha256: str = Field(default="", description="hash of the bytes that were sent")
+    provider: str = Field(default="", description="host that stores the file; empty if the id is our own")
     expires_at: datetime
 
 

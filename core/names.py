@@ -1,4 +1,4 @@
-"""Document names: the only code that parses or builds `organization/user/conversation/file`."""
+"""Document names. Only this module parses or builds `organization/user/conversation/file`."""
 
 import unicodedata
 import uuid
@@ -15,7 +15,7 @@ _JOINERS = "\u200c\u200d"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose documents: the folder of one conversation of one user of one organization."""
+    """The owner of documents: one conversation of one user of one organization."""
 
     organization_id: str
     user_id: str
@@ -38,7 +38,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class BlobPath:
-    """Where one document lies. `str()` gives the full blob name."""
+    """The path of one document. `str()` returns the full blob name."""
 
     owner: Owner
     file: str
@@ -51,15 +51,15 @@ class BlobPath:
 
     @property
     def document_id(self) -> str:
-        """The same name always has the same id, whichever process sees it first."""
+        """Derived from the name, so every process computes the same id."""
         return str(uuid.uuid5(_DOCUMENT_NAMESPACE, str(self)))
 
 
 def resolve_blob_name(name: str, owner: Owner) -> BlobPath:
-    """The place of a caller's `name`: a bare file name, or a full path under `owner`.
+    """The path for a caller's `name`: a bare file name, or a full path under `owner`.
 
-    Raises UnsafeName for a name that no document may have, and NotFound for a well-formed path that
-    lies elsewhere, which therefore looks like one that does not exist.
+    Raises UnsafeName for an invalid name. Raises NotFound for a valid path of another owner, as if no
+    such document existed.
     """
     segments = name.split("/")
     for segment in segments:
@@ -77,7 +77,7 @@ def resolve_blob_name(name: str, owner: Owner) -> BlobPath:
 
 
 def missing_document(name: str) -> NotFound:
-    """The one answer for a document that is absent and for one that is somebody else's."""
+    """The error for a missing document and for another owner's document: the two look the same."""
     return NotFound(f'There is no document "{name}" in this conversation.')
 
 
@@ -87,11 +87,11 @@ def page_id(document_id: str, page: int) -> str:
 
 
 def name_for_upload(file_name: str) -> str:
-    """The name to store an uploaded file under: its own, made harmless where that is beyond doubt.
+    """The document name for an uploaded file: its own name with harmless corrections.
 
-    Percent signs become underscores, and invisible characters that only steer how text is shown are
-    left out. Anything else that a document name may not have raises UnsafeName, and so does a name that
-    would lead elsewhere if somebody decoded it.
+    Percent signs become underscores, and invisible formatting characters are removed. Raises UnsafeName
+    for anything else that a document name may not contain, and for a name whose percent-decoded form
+    contains a path.
     """
     visible = "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
     name = visible.replace("%", "_")
@@ -102,7 +102,7 @@ def name_for_upload(file_name: str) -> str:
 
 
 def _decoded(name: str) -> str:
-    """The name with its percent-encoding undone, however often it was applied."""
+    """The name percent-decoded until it no longer changes."""
     while (decoded := unquote(name)) != name:
         name = decoded
     return name

@@ -1,4 +1,4 @@
-"""Brings a document from its bytes to text that can be searched, and only then says so in its record."""
+"""The ingestion pipeline: from the bytes of a document to searchable text."""
 
 import asyncio
 import logging
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 6.0
 SHORTEST_WAIT, LONGEST_WAIT = 0.1, 1.0
-"""Seconds between two looks at what somebody else reads: on Azure each takes seven requests."""
+"""Seconds between polls for another process's progress: on Azure each poll takes seven requests."""
 ATTEMPTS = 3
 
 log = logging.getLogger(__name__)
 
 
 class Ingestion:
-    """Two stages, text and index, each of which can be repeated: a crash in between loses nothing.
+    """Two stages, text and index. Both can be repeated, so a crash in between loses nothing.
 
-    Every change of a record is made only while it is still of the same bytes. Work on bytes that were
-    replaced or deleted meanwhile ends as LeaseLost, and what it had stored is made anew or removed.
+    A record changes only while its bytes are the same. Work on bytes that were replaced or deleted in the
+    meantime ends with LeaseLost, and its results are computed again or removed.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class Ingestion:
         self._max_bytes = max_bytes
 
     async def run(self, job: Job, progress: Progress) -> None:
-        """Do a leased job.
+        """Run a leased job.
 
-        Raises LeaseLost where it is not ours, or not wanted, any more, and Unavailable where it has to
-        wait: for something that is down, or for the ingestion of the document.
+        Raises LeaseLost if the lease is lost or the job obsolete, and Unavailable if the job has to wait:
+        for a dependency that is down, or for the document's ingestion.
         """
         document = await self._stores.get(job.path)
         if document is None or document.etag != job.etag:
@@ -64,8 +64,8 @@ class Ingestion:
         elif job.kind is JobKind.INGEST:
             await self._ingest(document, progress)
         elif not document.status.is_final:
-            # If it ended now, ingestion might have found it queued, and so not have queued it again.
-            raise Unavailable(f'"{document.blob_name}" has not been read yet.')
+            # Finishing now could lose the job: ingestion does not queue it again while it is queued.
+            raise Unavailable(f'"{document.blob_name}" has not been processed yet.')
         else:
             if job.kind is JobKind.EMBED:
                 await self._embed(document, await self._stores.index.get(document.document_id), progress)
@@ -75,19 +75,19 @@ class Ingestion:
                 await self._restart(document.path)
 
     def keep_lease(self, job: Job) -> AbstractAsyncContextManager[None]:
-        """Keeps the lease of a job while the context is open."""
+        """Keeps the lease of a job alive while the context is open."""
         renew = partial(self._stores.queue.renew, job, self._lease_seconds)
         return held(renew, seconds=self._lease_seconds)
 
     async def settle(self, path: BlobPath) -> None:
-        """Clear away what is left of a document whose blob has gone."""
+        """Remove the remaining data of a document whose blob is gone."""
         if await self._stores.blobs.head(path) is None:
             await self._stores.forget(path)
 
     async def after_loss(self, job: Job) -> None:
-        """Undo what work on bytes that were replaced meanwhile may have left behind.
+        """Remove what work on replaced bytes may have left behind.
 
-        A write that was under way when the lease was lost is ordered before those that this makes.
+        A write that was in progress when the lease was lost is ordered before the writes made here.
         """
         document = await self._stores.get(job.path)
         if document is None or document.etag != job.etag:
@@ -106,10 +106,10 @@ class Ingestion:
             )
 
     async def readable(self, document: Document, progress: Progress) -> Document:
-        """The record once the text of its pages can be read, or `failed`; the worker does the rest.
+        """The record as soon as the text of its pages is stored, or once it is `failed`.
 
-        Reads the file here, unless somebody is doing so already: then it waits for them. Raises NotFound
-        where the document has gone, and Unavailable where it changes again and again.
+        Extracts the text here, or waits if another process is doing so. Raises NotFound if the document is
+        gone, and Unavailable if its bytes keep changing.
         """
         for _ in range(ATTEMPTS):
             try:
@@ -121,10 +121,9 @@ class Ingestion:
     async def store(
         self, blob: BlobProperties, extracted: ExtractedText, replaced: BlobProperties | None
     ) -> Document | None:
-        """Keep what was read from this blob, with the document's `writing` lock held, and queue the rest.
+        """Store the text of this blob and queue the rest. The caller holds the write lock.
 
-        None where that could not be done since other bytes have taken the blob's place, which `replaced`
-        had before.
+        `replaced` is the blob that this one replaced. Returns None if the blob has been replaced again.
         """
         stored = await self._reader.store(Document.first_seen(blob), extracted, replaced)
         if stored is None or not await self._is_present(stored):
@@ -151,9 +150,9 @@ class Ingestion:
                         return await self._make_readable(document, progress)
                 finally:
                     await self._stores.queue.release(job)
-            told = (await self._stores.queue.progress(path.document_id)).get(JobKind.INGEST)
-            if told is not None:
-                progress(told.done, told.total, told.what)
+            reported = (await self._stores.queue.progress(path.document_id)).get(JobKind.INGEST)
+            if reported is not None:
+                progress(reported.done, reported.total, reported.what)
             await asyncio.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
 
@@ -181,14 +180,14 @@ class Ingestion:
                 await self._restart(document.path)
             read = await self._reader.store(document, extracted)
             if read is None:
-                raise LeaseLost("The document with the same bytes has gone.")
+                raise LeaseLost("The document with the same bytes is gone.")
             return await self._advance(read, {})
 
     def _check_size(self, document: Document) -> None:
-        """Before the bytes are fetched: not all of them came in past whoever counts them."""
+        """Before the bytes are fetched: direct uploads are not limited by the API."""
         if self._max_bytes is not None and document.size > self._max_bytes:
             raise DocumentTooLarge(
-                f"The file has {document.size:,} bytes; at most {self._max_bytes:,} are read."
+                f"The file has {document.size:,} bytes; at most {self._max_bytes:,} are allowed."
                 " Split it into smaller files and upload those."
             )
 
@@ -211,7 +210,7 @@ class Ingestion:
     async def _embed_or_defer(
         self, document: Document, passages: Sequence[Passage], progress: Progress
     ) -> None:
-        """Words find the passages all the same: a document need not wait for an embedder that is down."""
+        """Lexical search works without vectors, so a document does not wait for an embedder that is down."""
         try:
             await self._embed(document, passages, progress)
         except Unavailable as exc:
@@ -223,7 +222,7 @@ class Ingestion:
             await self._embedder.index(document.document_id, passages, progress)
 
     async def _copy(self, duplicate: Document, document: Document) -> bool:
-        """Take over what was made of the same bytes; False where the duplicate has gone meanwhile."""
+        """Copy the index data of a duplicate; returns False if it has changed in the meantime."""
         stores, document_id = self._stores, document.document_id
         async with stores.write_lock(document_id):
             await stores.index.copy(duplicate.document_id, document_id, document.blob_name)
@@ -239,7 +238,7 @@ class Ingestion:
             await self._analyser.analyse(document, pages, progress)
 
     async def _copy_analysis(self, document: Document) -> bool:
-        """Take over the analysis of the same bytes, if there is one that stays while it is copied."""
+        """Copy the analysis of a duplicate, if it has one and does not change while it is copied."""
         duplicate = await self._find_processed_duplicate(document)
         if duplicate is None or not await self._stores.analyses.copy(duplicate, document):
             return False
@@ -249,13 +248,13 @@ class Ingestion:
         return False
 
     async def _keep_results(self, document: Document) -> None:
-        """The same bytes were uploaded again: what was made of them, or waits to be, holds for them still."""
+        """The same bytes were uploaded again: their results and queued jobs remain valid."""
         if JobKind.EMBED in await self._stores.queue.progress(document.document_id):
             await self._stores.queue.enqueue(document, JobKind.EMBED)
         await self._stores.analyses.keep_for(document)
 
     async def _find_processed_duplicate(self, document: Document) -> Document | None:
-        """Another document of the same bytes, of which everything has been made."""
+        """Another document with the same bytes that has been fully processed."""
         for duplicate in await self._reader.duplicates(document.path, document.sha256):
             is_other = duplicate.document_id != document.document_id
             if (
@@ -271,15 +270,15 @@ class Ingestion:
         if not await self._stores.catalog.advance(advanced):
             present = await self._stores.get(document.path)
             if present is not None and present.etag == document.etag:
-                raise LeaseLost(f"Somebody has started over with {document.blob_name}.")
+                raise LeaseLost(f"Another process has restarted {document.blob_name}.")
             await self._restart(document.path)
         return advanced
 
     async def _is_present(self, document: Document) -> bool:
-        """Whether the blob still has the bytes that the record speaks of."""
+        """Whether the blob still has the bytes of the record."""
         blob = await self._stores.blobs.head(document.path)
         return blob is not None and blob.etag == document.etag
 
     async def _restart(self, path: BlobPath) -> None:
         await self._stores.restart(path)
-        raise LeaseLost(f"{path.file} was replaced or deleted while it was read.")
+        raise LeaseLost(f"{path.file} was replaced or deleted while it was processed.")

@@ -1,4 +1,4 @@
-"""What is known of a job, and the message that says to look at it."""
+"""Job records, and the queue messages that point to them, for queues without a database."""
 
 import hashlib
 from typing import Self
@@ -11,7 +11,7 @@ SILENT_SECONDS = 300.0
 
 
 class Notice(Record):
-    """A message: look at this job. It may be late, doubled or lost; what is true stands in the record."""
+    """A queue message that names a job. It may be late, duplicated or lost; the record decides."""
 
     path: BlobPath
     kind: JobKind
@@ -22,7 +22,7 @@ class Notice(Record):
 
 
 class JobRecord(Record):
-    """A job that is not done yet. Times are seconds since the epoch."""
+    """An unfinished job. Times are seconds since the epoch."""
 
     path: BlobPath
     kind: JobKind
@@ -31,7 +31,7 @@ class JobRecord(Record):
     queued_at: float
     due_at: float
     noticed_at: float
-    """When the latest notice of it came up, or will."""
+    """When its latest message becomes visible."""
     leases: int = 0
     lease: str = ""
     leased_until: float = 0.0
@@ -63,7 +63,7 @@ class JobRecord(Record):
 
     @property
     def bytes_name(self) -> str:
-        """The name of the blob that says who works on these bytes in this organization."""
+        """The name of the blob that records which job works on these bytes in this organization."""
         whose = f"{self.path.owner.organization_id}/{self.sha256}"
         return f"bytes/{hashlib.sha256(whose.encode()).hexdigest()}"
 
@@ -72,9 +72,9 @@ class JobRecord(Record):
         return Job(kind=self.kind, path=self.path, etag=self.etag, lease=self.lease, leases=self.leases)
 
     def is_overdue(self, now: float) -> bool:
-        """Whether its last notice must have been lost.
+        """Whether its last message must have been lost.
 
-        Where the queue is long it merely waits there: so the patience grows with the time that it took.
+        In a long queue it may only be waiting, so the time limit grows with the time in the queue.
         """
         patience = max(SILENT_SECONDS, self.noticed_at - self.queued_at)
         return self.free_at <= now and self.noticed_at + patience <= now
@@ -84,7 +84,7 @@ class JobRecord(Record):
 
 
 class BytesHolder(Record):
-    """The lease under which bytes are worked on. It counts for as long as the job's record has it."""
+    """The lease for work on some bytes. It is valid while the job record has the same lease."""
 
     record_name: str
     lease: str

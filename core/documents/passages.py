@@ -1,4 +1,4 @@
-"""Rows of tables in a page's text, and the line that names their columns."""
+"""Splits pages into passages for search, each under its headings and table header."""
 
 import math
 import re
@@ -39,9 +39,9 @@ def is_column_header(line: str) -> bool:
 
 
 def header_above(text: str, start: int) -> str:
-    """The header of the table whose row starts at this place; empty where the place is in no table.
+    """The header of the table that has a row at this position; empty if there is no table.
 
-    None of its lines may be far from a row: a table that ended long before has nothing to say.
+    Too many lines without a row end the search: they separate the position from an earlier table.
     """
     if not is_row(_line_at(text, start)):
         return ""
@@ -56,7 +56,7 @@ def header_above(text: str, start: int) -> str:
 
 
 def _lines_before(text: str, start: int) -> Iterator[str]:
-    """The lines above a place, nearest first, as many as a table may have."""
+    """The lines above a position, nearest first, up to the length of a table."""
     end = start
     for _ in range(MOST_ROWS_BACK):
         if end <= 0:
@@ -85,9 +85,9 @@ _CUTS = (
 
 
 def split_pages(document_id: str, pages: Sequence[Page]) -> list[Passage]:
-    """The passages of a document in reading order; no text but blanks is left out.
+    """The passages of a document in reading order; only white space is left out.
 
-    A passage without a heading of its own above it on its page continues under those before. One that
+    A passage without a heading above it on its page keeps the headings of the previous page. One that
     starts inside a table has the table's header as its innermost heading.
     """
     passages: list[Passage] = []
@@ -117,7 +117,7 @@ def split_pages(document_id: str, pages: Sequence[Page]) -> list[Passage]:
 
 
 def _spans(text: str, heading_starts: set[int]) -> Iterator[tuple[int, int]]:
-    """Non-blank stretches of up to LONGEST characters that together hold all of the text."""
+    """Non-blank spans of up to LONGEST characters that together cover the text."""
     start, stop = 0, len(text.rstrip())
     while (start := _skip_blanks(text, start, stop)) < stop:
         end = _keep_heading_with_text(text, start, _cut(text, start, stop), stop, heading_starts)
@@ -132,7 +132,7 @@ def _skip_blanks(text: str, start: int, stop: int) -> int:
 
 
 def _cut(text: str, start: int, stop: int) -> int:
-    """Where the passage from `start` ends: late, at the best kind of boundary, leaving no scrap behind."""
+    """The end of the passage from `start`: late, at the best boundary, without leaving a scrap."""
     left = stop - start
     if left <= LONGEST:
         return stop
@@ -146,7 +146,7 @@ def _cut(text: str, start: int, stop: int) -> int:
 
 
 def _keep_heading_with_text(text: str, start: int, end: int, stop: int, heading_starts: set[int]) -> int:
-    """`end`, or the start of the heading lines that would be left alone before it."""
+    """`end`, or the start of the heading lines that would otherwise end the passage."""
     earliest = start + LONGEST // 3
     kept = end
     while kept < stop:

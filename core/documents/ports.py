@@ -1,4 +1,4 @@
-"""The ports of the document side. Adapters: a folder and SQLite here, Azure's services elsewhere."""
+"""Ports of the document side. core.storage has the adapters: SQLite and folders, or Azure services."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -28,90 +28,90 @@ class BlobStore(Protocol):
     """The bytes of documents, by path."""
 
     async def put(self, path: BlobPath, source: Path) -> BlobProperties:
-        """Store a local file whole or not at all, replacing what was there."""
+        """Store a local file atomically, replacing an existing blob."""
 
     async def head(self, path: BlobPath) -> BlobProperties | None:
-        """The blob's properties, or None where there is none."""
+        """The blob's properties, or None if there is no such blob."""
 
     def local_copy(self, path: BlobPath) -> AbstractAsyncContextManager[Path]:
-        """A readable local file with the blob's bytes, for as long as the context is open.
+        """A readable local file with the blob's bytes while the context is open.
 
-        Raises NotFound where there is no such blob.
+        Raises NotFound if there is no such blob.
         """
 
     async def list_in(self, owner: Owner) -> list[BlobProperties]:
-        """Every blob of a conversation, by name."""
+        """All blobs of a conversation, sorted by name."""
 
     async def delete(self, path: BlobPath) -> None:
-        """Remove the blob; an absent one is no error."""
+        """Remove the blob; a missing blob is no error."""
 
     async def presign_upload(self, path: BlobPath, seconds: int) -> PresignedUpload | None:
-        """Leave to put this one blob without passing its bytes through us; None where that is not offered.
+        """Create a presigned URL for uploading this blob; None if the store does not offer that.
 
-        It neither reads nor lists nor deletes, and holds for no other path.
+        The URL permits no reading, listing or deleting, and no other path.
         """
 
     async def ping(self) -> None:
-        """Raise DependencyDown unless the store can be used now."""
+        """Raise DependencyDown if the store cannot be used now."""
 
 
 class Catalog(Protocol):
-    """Records of documents, and the provider's references to their files."""
+    """Records of documents and of their files at the model provider."""
 
     async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
-        """The owner's records among these ids, in the order asked; others are left out."""
+        """The owner's records with these ids, in this order; unknown ids are left out."""
 
     async def list_in(self, owner: Owner) -> list[Document]:
-        """All of a conversation's records, oldest first."""
+        """All records of a conversation, oldest first."""
 
     async def save(self, document: Document) -> None:
         """Insert or replace a record."""
 
     async def advance(self, document: Document) -> bool:
-        """Replace the record if it is still of the same bytes and generation; whether it was."""
+        """Replace the record if ETag and generation are unchanged; returns whether it was replaced."""
 
     async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
-        """The organization's readable documents with these bytes, whoever they belong to."""
+        """All readable documents of the organization with these bytes, of any owner."""
 
     async def unfinished(self) -> list[Document]:
-        """Every record that is neither completed nor failed, of all owners, oldest first.
+        """Records of all owners that are neither completed nor failed, oldest first.
 
-        One that is no record to this version is logged and left out: it must not hold up the others.
+        An item that this version cannot parse is logged and left out, so that it does not block the others.
         """
 
     async def delete(self, path: BlobPath) -> None:
-        """Remove the record and its file references; an absent one is no error."""
+        """Remove the record and its file references; a missing record is no error."""
 
     async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
-        """Unexpired file references that were made from exactly these documents' present bytes."""
+        """Unexpired file references for the current bytes of exactly these documents."""
 
     async def save_files(self, files: Sequence[StoredFile]) -> None:
-        """Insert references, replacing earlier ones of the same documents."""
+        """Insert references; earlier ones of the same documents are replaced."""
 
     async def files_of(self, path: BlobPath) -> list[StoredFile]:
-        """Every file reference of a document, those that expired or are of earlier bytes too."""
+        """All file references of a document, including expired ones and those of earlier bytes."""
 
     async def drop_files(self, files: Sequence[StoredFile]) -> None:
-        """Remove these references, unless others have taken their place."""
+        """Remove these references unless they have been replaced."""
 
     async def ping(self) -> None:
-        """Raise DependencyDown unless the catalog can be used now."""
+        """Raise DependencyDown if the catalog cannot be used now."""
 
 
 class PageStore(Protocol):
-    """The extracted text of documents, page by page."""
+    """The extracted text of documents by page."""
 
     async def save(self, document_id: str, pages: Sequence[Page]) -> None:
-        """Replace all pages of a document at once."""
+        """Replace all pages of a document in one step."""
 
     async def get(self, document_id: str, numbers: Sequence[int] | None = None) -> list[Page]:
-        """The pages with these numbers (all: None), in order and without boxes; absent ones are left out."""
+        """The pages with these numbers (None: all), in order, without boxes; missing ones are left out."""
 
     async def boxes(self, document_id: str, number: int) -> bytes:
-        """Where the words of a page stand (see boxes.py); empty where that is not known."""
+        """The word boxes of a page, see word_boxes.py; empty if unknown."""
 
     async def copy(self, source_id: str, target_id: str) -> None:
-        """Replace all pages of the target by those of a document with the same bytes."""
+        """Replace the target's pages by those of a document with the same bytes."""
 
     async def delete(self, document_id: str) -> None:
         """Remove all pages of a document."""
@@ -144,26 +144,26 @@ class DocumentAnalyser(Protocol):
 
 
 class PassageIndex(Protocol):
-    """Lexical search over passages. The documents in reach are part of every query, inside the engine."""
+    """Lexical search over passages. Every query is restricted to given documents inside the engine."""
 
     async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
-        """Replace all passages of a document at once. `name`, the file's, says what it is about."""
+        """Replace all passages of a document in one step. The file `name` is searched too."""
 
     async def copy(self, source_id: str, target_id: str, name: str) -> None:
-        """Replace all passages of the target by those of a document with the same bytes."""
+        """Replace the target's passages by those of a document with the same bytes."""
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
-        """A document's passages at these places in its reading order, from 0 (all: None), in order."""
+        """A document's passages with these ordinals (from 0, in reading order; None: all), in order."""
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
-        """Those of these documents that were saved here, with passages or without."""
+        """The ids of the documents that have been saved, even if without passages."""
 
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:
-        """The best passages of these documents, best first; no documents, no hits.
+        """The best passages of these documents, best first; without documents, none.
 
-        `widened` also takes words that only resemble those of the query.
+        `widened` also matches words that are similar to those of the query.
         """
 
     async def delete(self, document_id: str) -> None:
@@ -171,7 +171,7 @@ class PassageIndex(Protocol):
 
 
 class Neighbour(NamedTuple):
-    """A passage whose vector is close to that of a query."""
+    """A passage with a vector close to that of a query."""
 
     document_id: str
     ordinal: int
@@ -179,10 +179,10 @@ class Neighbour(NamedTuple):
 
 
 class VectorIndex(Protocol):
-    """Vectors of passages, compared exactly over the documents in reach."""
+    """Vectors of passages; all vectors of the given documents are compared."""
 
     async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
-        """Replace a document's vectors by these, one for each passage in reading order."""
+        """Replace a document's vectors: one for each passage, in reading order."""
 
     async def copy(self, source_id: str, target_id: str) -> None:
         """Replace the target's vectors by those of a document with the same bytes."""
@@ -197,70 +197,70 @@ class VectorIndex(Protocol):
 
 
 class Embedder(Protocol):
-    """Texts to vectors. Raises DependencyDown where the model does not answer."""
+    """Turns texts into vectors. Raises DependencyDown if the model does not answer."""
 
     name: str
 
     async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each text."""
+        """One vector for each text, in order."""
 
     async def embed_query(self, text: str) -> list[float]:
         """The vector of a question."""
 
 
 class Retriever(Protocol):
-    """The search that answers are made from: lexical, and by vectors where an embedder is configured."""
+    """The search for answers: lexical, and by vectors if an embedder is configured."""
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        """The best passages of exactly these documents, and every step that was taken to find them."""
+        """The best passages of exactly these documents, and the steps that found them."""
 
 
 class JobQueue(Protocol):
-    """Work on documents: at most one job of a kind for each, done by one worker at a time.
+    """Jobs for documents: at most one of each kind per document, leased to one worker at a time.
 
-    A lease that is not renewed ends, and the job goes to the next who asks. Jobs with the same bytes in
-    an organization are never leased at the same time, so that the second can use what the first has made.
+    A lease that is not renewed expires, and another worker can take the job. Jobs for the same bytes in
+    one organization are never leased at the same time, so the second can use the results of the first.
     """
 
     async def enqueue(self, document: Document, kind: JobKind) -> None:
-        """Have it done. Nothing changes where it is queued already; a job for other bytes is replaced."""
+        """Queue a job. An existing job is kept, unless it is for other bytes: then it is replaced."""
 
     async def lease(self, seconds: float) -> Job | None:
-        """The next job that nobody holds, ingestion first; None where there is none."""
+        """Lease the next free job, ingestion first; None if there is none."""
 
     async def claim(self, document: Document, kind: JobKind, seconds: float) -> Job | None:
-        """This very job, queued or not; None while somebody holds it."""
+        """Lease this job, queued or not; None while another worker holds it."""
 
     async def renew(self, job: Job, seconds: float) -> None:
-        """Hold it for longer. Raises LeaseLost where it is not held any more."""
+        """Extend the lease. Raises LeaseLost if it has been lost."""
 
     async def finish(self, job: Job) -> None:
-        """It is done; nothing happens where it is not held any more."""
+        """Remove the finished job; does nothing if the lease has been lost."""
 
     async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
-        """Let others have it, after a delay; nothing happens where it is not held any more.
+        """End the lease; another worker can take the job after the delay. Does nothing if the lease is lost.
 
-        A lease that was given back does not count: `Job.leases` grows by those whose holder died.
+        Released leases do not count: `Job.leases` counts those whose holder died.
         """
 
     async def report(self, job: Job, progress: JobProgress) -> None:
-        """Tell how far it has come."""
+        """Store the progress of a job."""
 
     async def progress(self, document_id: str) -> dict[JobKind, JobProgress]:
-        """How far the document's jobs have come; jobs that have ended are not in it."""
+        """Progress of the document's unfinished jobs."""
 
     async def sweep(self) -> None:
-        """Find jobs that would not come up by themselves any more, if there can be any."""
+        """Queue again the jobs whose queue message was lost, if the adapter can lose any."""
 
     async def delete(self, document_id: str) -> None:
-        """Drop the document's jobs that nobody holds; who holds one will see that the document is gone."""
+        """Remove the document's free jobs; a worker that holds one will notice that the document is gone."""
 
 
 class Attachment(NamedTuple):
-    """How a document that is read whole reaches the model, and under which reference it is known.
+    """How a document whose full text is used is sent to the model, and its file reference.
 
-    `content` is the file itself where it goes along within the request; `reason` says, for people, why a
-    PDF goes as text although files were asked for.
+    `content` is the file itself if it is part of the request. `reason` tells people why a PDF is sent as
+    text although files are configured.
     """
 
     document: Document
@@ -271,20 +271,21 @@ class Attachment(NamedTuple):
 
 
 class ProviderFiles(Protocol):
-    """Hands documents to whoever answers, and remembers under which id it did."""
+    """Attaches documents to model requests and remembers their file ids."""
 
     async def ensure(self, document: Document) -> FileRef:
-        """A live reference to the document's present bytes; made anew only where there is none."""
+        """A valid reference to the document's current bytes; a new one only if there is none."""
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
-        """How each of these, all for one request, goes to the model. Sends what its provider lacks."""
+        """How each of these documents is sent in one request. Uploads files that the provider lacks."""
 
     async def reattach(self, handed: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
-        """What may work after the model refused these: lost files sent anew, or the text; None: nothing."""
+        """What to retry with after a refusal: files uploaded again, or text; None if nothing would help."""
 
     async def forget(self, path: BlobPath) -> None:
-        """Have the provider delete a document's files. Where it cannot be reached, `sweep` does it later."""
+        """Delete a document's files at the provider. If it does not answer, `sweep` deletes them later."""
 
     async def sweep(self) -> int:
-        """Delete what the provider holds of ours beyond its life; how many files. Never fails, seldom works:
-        call it as often as you like."""
+        """Delete expired files at the provider; returns how many.
+
+        Never raises. Limits its own rate, so it may be called at any time."""

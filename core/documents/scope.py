@@ -1,4 +1,4 @@
-"""The signed scope: which documents one turn may reach, decided by the system and carried as a token."""
+"""The signed scope token: the documents that one turn may access, decided by the server."""
 
 import contextlib
 import hashlib
@@ -24,7 +24,7 @@ MIN_KEY_CHARACTERS = 32
 
 
 class ScopedDocument(Record):
-    """One document in reach, with the version that was seen when the scope was made."""
+    """An accessible document, with its version at the time the scope was created."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -34,9 +34,9 @@ class ScopedDocument(Record):
 
 
 class Scope(Record):
-    """What a tool call may touch. Nothing in a call's arguments can add to it."""
+    """What a tool call may access. Its arguments cannot add to it."""
 
-    # Unlike other records: a limit that a later version wrote into a token must not be passed over.
+    # Unlike other records: a restriction that a newer version put into a token must not be ignored.
     model_config = ConfigDict(extra="forbid")
 
     organization_id: str
@@ -55,7 +55,7 @@ class Scope(Record):
 
     @classmethod
     def over(cls, owner: Owner, documents: list[Document]) -> "Scope":
-        """The scope of `owner` that reaches exactly these documents."""
+        """The scope of `owner` with exactly these documents."""
         return cls(
             organization_id=owner.organization_id,
             user_id=owner.user_id,
@@ -73,23 +73,23 @@ class _Claims(Record):
 
 
 class ScopeTokens:
-    """Mints and verifies scope tokens with one shared secret."""
+    """Creates and verifies scope tokens with one shared secret."""
 
     def __init__(self, key: str) -> None:
         self._key = key
 
     def sub_key(self, purpose: str) -> bytes:
-        """A secret for another purpose, which tells nothing of this one; the same wherever the key is."""
+        """A derived secret for another purpose, which does not reveal the key. Deterministic."""
         return hmac.digest(self._key.encode(), f"orc/{purpose}".encode(), hashlib.sha256)
 
     def mint(self, scope: Scope, *, seconds: int) -> str:
-        """A token for `scope` that is valid for `seconds` from now."""
+        """A token for `scope`, valid for `seconds` from now."""
         now = int(time.time())
         claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds}
         return jwt.encode({**claims, "scope": scope.model_dump()}, self._key, ALGORITHM)
 
     def verify(self, token: str) -> tuple[Scope, int]:
-        """The scope and its expiry (seconds since the epoch); NotAuthenticated if anything is off."""
+        """The scope and its expiry (epoch seconds). Raises NotAuthenticated for an invalid token."""
         try:
             claims = jwt.decode(
                 token,
@@ -102,15 +102,15 @@ class ScopeTokens:
             parsed = _Claims(scope=claims.get("scope"), expires_at=claims["exp"])
             _ = parsed.scope.owner
         except (jwt.InvalidTokenError, ValidationError, UnsafeName) as exc:
-            raise NotAuthenticated("The scope token is missing, expired or not ours.") from exc
+            raise NotAuthenticated("The scope token is missing, expired or invalid.") from exc
         return parsed.scope, parsed.expires_at
 
 
 def load_or_create_key(path: Path) -> str:
-    """The secret in `path`, made on first use and readable by its owner only.
+    """The secret in `path`, created on first use and readable by its owner only.
 
-    Processes that start together agree: the file appears whole, under one of their secrets. One that
-    was cut short since raises InvalidInput.
+    Processes that start at the same time use the same secret, because the file is created atomically.
+    Raises InvalidInput for a truncated file.
     """
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The documents of a conversation, as routes and tools use them."""
+"""The documents of a conversation: upload, list, read and delete."""
 
 import asyncio
 import logging
@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 
 
 class DocumentService:
-    """Finds, adds and removes documents. Blobs are the truth; records follow them.
+    """Finds, adds and removes documents. Blobs are the source of truth; records follow them.
 
-    A document is removed blob first and record last: whatever a crash leaves is not shown any more, and
-    the next look at the conversation clears it away.
+    Deleting removes the blob first and the record last: what a crash leaves is not shown, and the next
+    listing of the conversation removes it.
     """
 
     def __init__(self, stores: Stores, reader: TextExtraction, ingestion: Ingestion) -> None:
@@ -41,7 +41,7 @@ class DocumentService:
         self._ingestion = ingestion
 
     async def resolve(self, owner: Owner, names: Sequence[str]) -> list[Document]:
-        """The records of these names, in order, each document once; `uploaded` where it is yet unread.
+        """The records for these names, in order, each document once.
 
         Raises UnsafeName before any I/O, and NotFound for a name without a document.
         """
@@ -57,7 +57,7 @@ class DocumentService:
         return documents
 
     async def find(self, owner: Owner, document_id: str) -> Document:
-        """The record of a document of this conversation. Raises NotFound for an id not in here."""
+        """The record of a document of this conversation. Raises NotFound for any other id."""
         for document in await self._stores.catalog.get(owner, [document_id]):
             return document
         raise NotFound("There is no such document in this conversation.")
@@ -65,27 +65,27 @@ class DocumentService:
     async def upload(
         self, owner: Owner, file_name: str, source: Path, progress: Progress | None = None
     ) -> Document:
-        """Read a local file and keep it under a bare `file_name`, replacing one of that name.
+        """Extract and store a local file under a bare `file_name`, replacing an existing document.
 
-        It can be read at once, and searched once the worker has completed it. A file that is rejected
-        leaves nothing behind. One without text is kept, as `failed` if nothing here can recognise it.
+        Its text can be read at once, and searched after the worker has indexed it. A rejected file leaves
+        nothing behind. A file without text is stored; it is `failed` if no OCR is set up.
         """
         path = BlobPath(owner, file_name)
         extracted = await self._reader.read(path, source, progress)
         return await _run_to_completion(self._store_upload(path, source, extracted))
 
     async def presign_upload(self, owner: Owner, file_name: str, seconds: int) -> PresignedUpload | None:
-        """Leave to put a file under a bare `file_name` past this process; None where that is not offered.
+        """Create a presigned URL for uploading a file directly to the store; None if it offers none.
 
-        Once the bytes are there, the next listing or question that sees them catalogues and queues them.
-        Raises UnsupportedDocument for a name whose format nobody could read.
+        The next listing or question after the upload catalogues and queues the document. Raises
+        UnsupportedDocument for a name of an unsupported format.
         """
         named_format(file_name)
         return await self._stores.blobs.presign_upload(BlobPath(owner, file_name), seconds)
 
     async def list_documents(self, owner: Owner) -> list[Document]:
         """The conversation's documents, oldest first."""
-        # Records before blobs: a record without a blob is then one whose blob has gone.
+        # Records before blobs: then a record without a blob is one whose blob has been deleted.
         known = {document.path: document for document in await self._stores.catalog.list_in(owner)}
         blobs = {blob.path: blob for blob in await self._stores.blobs.list_in(owner)}
         found = [await self._reconcile(path, blobs.get(path), known.get(path)) for path in {**known, **blobs}]
@@ -93,7 +93,7 @@ class DocumentService:
         return sorted(documents, key=lambda document: (document.created_at, document.blob_name))
 
     async def delete(self, owner: Owner, document_id: str) -> None:
-        """Remove a document and all that was made of it. Raises NotFound for an id not in here."""
+        """Remove a document and all its data. Raises NotFound for an id of another conversation."""
         for path in await self._all_paths(owner):
             if path.document_id == document_id:
                 return await self._remove(path)
@@ -105,33 +105,33 @@ class DocumentService:
             await self._remove(path)
 
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
-        """The record once the pages can be read, or `failed` with the reason why they cannot.
+        """The record as soon as its pages can be read, or `failed` with the reason.
 
-        What failed once is not tried again on the same bytes.
+        A failure is not retried for the same bytes.
         """
         if document.readable or document.status is DocumentStatus.FAILED:
             return document
         return await self._ingestion.readable(document, progress or _ignore_progress)
 
     async def text(self, document: Document, numbers: Sequence[int] | None = None) -> list[Page]:
-        """The pages with these numbers (all: None), in order."""
+        """The pages with these numbers (None: all), in order."""
         return await self._stores.pages.get(document.document_id, numbers)
 
     async def summarised(self, documents: Sequence[Document]) -> set[str]:
-        """The ids of those among these documents whose present bytes have been analysed."""
+        """The ids of the documents whose current bytes have been analysed."""
         return await self._stores.analyses.finished(documents)
 
     async def page_text(self, document_id: str, number: int) -> str:
-        """The text of one page; empty where there is none. For ids that a scope has given out only."""
+        """The text of one page, or "". Only for ids from a verified scope."""
         pages = await self._stores.pages.get(document_id, [number])
         return pages[0].text if pages else ""
 
     async def page_boxes(self, document_id: str, number: int) -> bytes:
-        """Where the words of a page stand, see boxes.py. For ids that a scope has given out only."""
+        """The word boxes of a page, see word_boxes.py. Only for ids from a verified scope."""
         return await self._stores.pages.boxes(document_id, number)
 
     async def progress(self, document: Document) -> JobProgress | None:
-        """How far the work on a document has come; None where nothing is being done."""
+        """Progress of the work on a document; None if there is none."""
         jobs = await self._stores.queue.progress(document.document_id)
         return jobs.get(JobKind.INGEST) or jobs.get(JobKind.ANALYSE)
 
@@ -154,7 +154,7 @@ class DocumentService:
     async def _reconcile(
         self, path: BlobPath, blob: BlobProperties | None, known: Document | None
     ) -> Document | None:
-        """The record that matches the blob, made or removed where the two do not agree."""
+        """The record for the blob; creates, updates or removes it if the two differ."""
         if blob is None and known is None:
             return None
         if blob is not None and known is not None and blob.etag == known.etag:
@@ -178,7 +178,7 @@ class DocumentService:
         }
 
     async def _all_paths(self, owner: Owner) -> list[BlobPath]:
-        """Whatever there is to remove: blobs without a record, and records without a blob too."""
+        """All paths with data, including blobs without a record and records without a blob."""
         records = [document.path for document in await self._stores.catalog.list_in(owner)]
         blobs = [blob.path for blob in await self._stores.blobs.list_in(owner)]
         return list(dict.fromkeys([*records, *blobs]))
@@ -193,16 +193,16 @@ class DocumentService:
 
 
 def _ignore_progress(_done: int, _total: int, _what: str) -> None:
-    """Progress that nobody asked for."""
+    """For callers without a progress callback."""
 
 
 async def _run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
-    """Await `work`, which also ends when the caller is cancelled: half of it would be worse than all."""
+    """Await `work`, which completes even if the caller is cancelled: half of it would be worse."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if error := task.exception():
-            log.warning("upload failed after its caller had gone", exc_info=error)
+            log.warning("upload failed after its caller was cancelled", exc_info=error)
         raise

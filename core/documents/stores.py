@@ -1,4 +1,4 @@
-"""All that is kept of documents, and the two things that concern every store: first sight and the end."""
+"""The stores of the document side, and operations that concern all of them."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from core.names import BlobPath
 
 @dataclass(frozen=True)
 class Stores:
-    """The stores that everybody who works on documents shares. Blobs are the truth; the rest follows."""
+    """All stores of documents. Blobs are the source of truth; everything else is derived from them."""
 
     blobs: BlobStore
     catalog: Catalog
@@ -33,7 +33,7 @@ class Stores:
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def write_lock(self, document_id: str) -> asyncio.Lock:
-        """The lock under which this process changes what is stored of one document."""
+        """The lock that this process holds while it changes stored data of one document."""
         return self._locks.setdefault(document_id, asyncio.Lock())
 
     async def get(self, path: BlobPath) -> Document | None:
@@ -41,15 +41,15 @@ class Stores:
         return next(iter(await self.catalog.get(path.owner, [path.document_id])), None)
 
     async def is_current(self, document: Document) -> bool:
-        """Whether the record is still this one, and the blob still has the bytes that it speaks of.
+        """Whether the stored record equals this one and the blob still has the bytes of its ETag.
 
-        Blobs change first, so what was read before this holds was made from those bytes.
+        Blobs change first: data that was read before a positive result belongs to these bytes.
         """
         blob = await self.blobs.head(document.path)
         return blob is not None and blob.etag == document.etag and await self.get(document.path) == document
 
     async def begin(self, blob: BlobProperties) -> Document:
-        """The record of a blob whose bytes nobody has read yet, kept and queued."""
+        """Store and queue a record for a blob that has not been processed yet."""
         document = Document.first_seen(blob)
         await self.make_unsearchable(document.document_id)
         await self.catalog.save(document)
@@ -57,20 +57,20 @@ class Stores:
         return document
 
     async def restart(self, path: BlobPath) -> Document | None:
-        """Like `begin`, after something unfit was stored; where the blob has gone, all of it goes."""
+        """Discard derived data and `begin` again; if the blob is gone, remove all data of the document."""
         if (blob := await self.blobs.head(path)) is not None:
             return await self.begin(blob)
         await self.forget(path)
         return None
 
     async def make_unsearchable(self, document_id: str) -> None:
-        """Take a document's passages out of the search."""
+        """Remove a document's passages from the indexes."""
         await self.index.delete(document_id)
         if self.vectors is not None:
             await self.vectors.delete(document_id)
 
     async def forget(self, path: BlobPath) -> None:
-        """Remove all that was made of a document, its record last: a crash leaves something to find."""
+        """Remove all data of a document. The record goes last: after a crash the rest can be found."""
         await self.make_unsearchable(path.document_id)
         await self.pages.delete(path.document_id)
         await self.analyses.delete(path.document_id)

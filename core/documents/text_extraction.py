@@ -1,4 +1,4 @@
-"""From the bytes of a file to the text of its pages."""
+"""Text extraction of documents: extraction, OCR, and reuse of the text of duplicate files."""
 
 import asyncio
 import hashlib
@@ -23,17 +23,17 @@ NO_TEXT = "no_text"
 
 
 class TextExtractor(Protocol):
-    """Reads the text out of a file of any supported format."""
+    """Extracts the text of a file in any supported format."""
 
     async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> "Extraction":
-        """The pages of `source`; DocumentRejected where it cannot become a document."""
+        """The pages of `source`. Raises DocumentRejected for a file that cannot become a document."""
 
 
 @dataclass(frozen=True)
 class ExtractedText:
-    """What is to be known of a file before anything of it is stored.
+    """The result of reading a file, before anything is stored.
 
-    `pages` is None where `duplicate`, a document with the same bytes, has them already.
+    `facts` are fields of the record. `pages` is None if `duplicate`, which has the same bytes, has them.
     """
 
     facts: dict[str, object]
@@ -41,12 +41,12 @@ class ExtractedText:
     duplicate: Document | None = None
 
     def describe(self, document: Document) -> Document:
-        """The record of a document that was read, as it is once the text has been stored."""
+        """The record as it is after the text has been stored."""
         return document.model_copy(update={**self.facts, "updated_at": datetime.now(UTC)})
 
 
 class TextExtraction:
-    """Reads files and stores the text of their pages; the same bytes in an organization are read once."""
+    """Extracts and stores the text of files; identical files of an organization are extracted once."""
 
     def __init__(
         self, stores: Stores, extractor: TextExtractor, counter: "TokenCounter", ocr: Ocr | None = None
@@ -57,15 +57,15 @@ class TextExtraction:
         self._ocr = ocr
 
     def is_whole(self, document: Document) -> bool:
-        """Whether reading the file again could not give more than what is stored of it."""
+        """Whether extracting the file again could not give more text than is stored."""
         return document.readable and not (self._ocr and document.pages_without_text)
 
     async def read(
         self, path: BlobPath, source: Path, progress: Progress | None = None, *, with_ocr: bool = False
     ) -> ExtractedText:
-        """Read a local file as the document at `path`. Stores nothing; raises DocumentRejected.
+        """Read a local file as the document at `path`, without storing anything. Raises DocumentRejected.
 
-        Without `with_ocr`, which takes its time, pages that are images stay without text for now.
+        Without `with_ocr`, which is slow, pages that are images stay without text for now.
         """
         sha256 = await asyncio.to_thread(_sha256, source)
         for duplicate in await self.duplicates(path, sha256):
@@ -85,17 +85,17 @@ class TextExtraction:
 
     @staticmethod
     def is_text_of(document: Document, pages: Sequence[Page]) -> bool:
-        """Whether these can be the pages that were read from the bytes of the record.
+        """Whether these pages can belong to the bytes of the record.
 
-        Pages know no version: another process, at work on earlier bytes, may have saved its own last.
+        Stored pages have no version: a process that works on earlier bytes may have written last.
         """
         counted = len(pages), sum(page.tokens for page in pages)
         return counted == (document.pages, document.tokens)
 
     async def duplicates(self, path: BlobPath, sha256: str) -> list[Document]:
-        """The organization's readable documents with these bytes and the same kind of name.
+        """The organization's readable documents with these bytes and the same file extension.
 
-        The document at `path` itself comes first where it is one of them.
+        The document at `path` comes first if it is among them.
         """
         kind = _kind(path.file)
         found = await self._stores.catalog.duplicates(path.owner.organization_id, sha256)
@@ -105,9 +105,9 @@ class TextExtraction:
     async def store(
         self, document: Document, extracted: ExtractedText, replaced: BlobProperties | None = None
     ) -> Document | None:
-        """Store the text, and give the record that says so; None where the duplicate has changed meanwhile.
+        """Store the text and return the new record; None if the duplicate has changed in the meantime.
 
-        `replaced` is the blob that was there before, where the document itself may be the duplicate.
+        `replaced` is the previous blob, needed if the document is its own duplicate.
         """
         duplicate = extracted.duplicate
         if duplicate is None:
@@ -123,15 +123,15 @@ class TextExtraction:
     async def _copy_from_duplicate(
         self, duplicate: Document, document: Document, replaced: BlobProperties | None
     ) -> bool:
-        """Have the pages of a document with the same bytes, if it still has them."""
+        """Copy the pages of a duplicate; returns False if it no longer has them."""
         if duplicate.document_id == document.document_id:
-            stands = replaced is not None and replaced.etag == duplicate.etag
-            stands = stands and await self._stores.get(duplicate.path) == duplicate
+            is_valid = replaced is not None and replaced.etag == duplicate.etag
+            is_valid = is_valid and await self._stores.get(duplicate.path) == duplicate
         else:
             await self._stores.pages.copy(duplicate.document_id, document.document_id)
-            stands = await self._stores.is_current(duplicate)
+            is_valid = await self._stores.is_current(duplicate)
             await self._stores.make_unsearchable(document.document_id)
-        return stands and bool(await self._stores.pages.get(document.document_id, [1]))
+        return is_valid and bool(await self._stores.pages.get(document.document_id, [1]))
 
     def _to_extracted_text(self, outcome: OcrOutcome, sha256: str, *, may_improve: bool) -> ExtractedText:
         extraction = outcome.extraction
@@ -154,7 +154,7 @@ class TextExtraction:
 
 
 def _shared_facts(duplicate: Document, path: BlobPath) -> dict[str, object]:
-    """What holds of every document with the same bytes; of the document itself, also how far it has come."""
+    """The fields that documents with the same bytes share; for the document itself also its status."""
     shared = {"sha256", "media_type", "readable", "pages", "pages_without_text", "pages_by_ocr", "tokens"}
     if duplicate.document_id == path.document_id:
         shared |= {"status", "created_at"}
@@ -162,12 +162,12 @@ def _shared_facts(duplicate: Document, path: BlobPath) -> dict[str, object]:
 
 
 def _kind(file_name: str) -> str:
-    """Files of the same bytes are read alike only if their names say the same of their format."""
+    """Identical files are read alike only if their extensions name the same format."""
     return PurePath(file_name).suffix.lower()
 
 
 def failure(code: str, reason: str) -> dict[str, object]:
-    """What a record says of a document that cannot be used."""
+    """The fields of a record that failed."""
     return {"status": DocumentStatus.FAILED, "reason_code": code, "reason": reason}
 
 
@@ -179,7 +179,7 @@ def _no_text_reason(pages: int, note: str) -> str:
         what = "Its only page has no text and looks scanned"
     else:
         what = f"None of its {pages} pages has text; they look scanned"
-    return f"{what}. {note or 'Run OCR over the file and upload it again, or set up OCR here.'}"
+    return f"{what}. {note or 'Run OCR over the file and upload it again, or set up OCR in Orc.'}"
 
 
 def _sha256(source: Path) -> str:

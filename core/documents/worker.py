@@ -1,4 +1,4 @@
-"""Works through the queue: leases jobs, does them, and has those that fail tried again, but not for ever."""
+"""The queue worker: leases jobs, runs them and retries those that fail, up to a limit."""
 
 import asyncio
 import logging
@@ -17,16 +17,16 @@ from core.names import BlobPath
 
 RETRY_SECONDS = 5.0
 REPAIR_SECONDS = 300.0
-"""After that, what only a change of the settings can mend is tried again: somebody may have made it."""
+"""Delay of a retry after an error that only a change of the settings can fix."""
 MAX_LEASES = 25
-"""A document that takes its worker down with it must not do so for ever."""
+"""Limit for a document whose processing kills its worker each time."""
 SECONDS_BETWEEN_REPORTS = 0.25
 
 log = logging.getLogger(__name__)
 
 
 class Pace(NamedTuple):
-    """How often a worker looks for work: after a while without any less and less often."""
+    """How often a worker polls for jobs: less and less often while there are none."""
 
     shortest_wait: float
     longest_wait: float
@@ -34,13 +34,13 @@ class Pace(NamedTuple):
 
 
 LOCAL = Pace(0.03, 0.03, 30.0)
-"""A look into a local database takes a tenth of a millisecond."""
+"""Polling a local database takes a tenth of a millisecond."""
 REMOTE = Pace(0.1, 2.0, 60.0)
-"""A look into a remote queue is a request for each kind of job, and is paid for."""
+"""Polling a remote queue is one billed request for each kind of job."""
 
 
 class Worker:
-    """Takes jobs from the queue, `at_once` of them side by side. Any number of workers may run."""
+    """Runs queued jobs, up to `at_once` at the same time. Any number of workers may run."""
 
     def __init__(
         self,
@@ -58,38 +58,38 @@ class Worker:
         self._pace = pace
 
     async def run(self) -> None:
-        """Work until cancelled; jobs in hand are then given back to the queue."""
+        """Work until cancelled; unfinished jobs are then released to the queue."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sweep_now_and_then())
             for _ in range(self._at_once):
                 tasks.create_task(self._work_for_ever())
 
     async def drain(self) -> None:
-        """Work until nothing is left that could be done now."""
+        """Work until no job can be done now."""
         await self.sweep()
         while await self.work_once():
             pass
 
     async def sweep(self) -> None:
-        """Queue what a crash left out between a record and its job; drop what providers hold too long.
+        """Queue documents that a crash left without a job; delete expired files at providers.
 
-        What goes wrong with one of these is in the log only, and does not stop the others.
+        An error in one part is logged and does not stop the others.
         """
         files = self._stores.files
         await _attempt("documents without a job", self._queue_unfinished)
-        await _attempt("jobs without a notice", self._stores.queue.sweep)
+        await _attempt("jobs without a message", self._stores.queue.sweep)
         if files is not None:
             await _attempt("files of providers", files.sweep)
 
     async def work_once(self) -> bool:
-        """Do the next job; whether there was one."""
+        """Run the next job; returns whether there was one."""
         job = await self._stores.queue.lease(self._lease_seconds)
         if job is not None:
             await self._handle(job)
         return job is not None
 
     async def work_on(self, path: BlobPath, kind: JobKind) -> bool:
-        """Do this very job; False where it is not queued any more, and where somebody holds it."""
+        """Run this job; returns False if it is not queued or another worker holds it."""
         queue = self._stores.queue
         if kind not in await queue.progress(path.document_id):
             return False
@@ -109,7 +109,10 @@ class Worker:
 
     async def _handle(self, job: Job) -> None:
         if job.leases > MAX_LEASES:
-            await self._give_up(job, "Processing it broke off again and again. Upload another version of it.")
+            await self._give_up(
+                job,
+                "Processing this file failed repeatedly. Save it in another format and upload that.",
+            )
             return
         try:
             await self._do(job)
@@ -117,7 +120,7 @@ class Worker:
             await self._stores.queue.release(job)
             raise
         except LeaseLost:
-            log.info("job passed on kind=%s document_id=%s", job.kind, job.path.document_id)
+            log.info("job lost kind=%s document_id=%s", job.kind, job.path.document_id)
             await self._ingestion.after_loss(job)
             await self._stores.queue.release(job)
         except NotFound:
@@ -154,7 +157,7 @@ class Worker:
                     await asyncio.sleep(wait)
                     wait = min(2 * wait, self._pace.longest_wait)
             except Exception:
-                # The outermost edge of a job: its lease runs out, and it is tried again.
+                # The outermost edge of a job: its lease expires, and it is retried.
                 log.exception("a job failed unexpectedly")
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -175,9 +178,9 @@ async def _attempt(what: str, part: Callable[[], Awaitable[object]]) -> None:
 
 
 class _Reports:
-    """Passes on progress without holding up the work, at most four times a second.
+    """Stores progress in the background, at most four times a second.
 
-    A report that does not arrive is no reason to do the work again.
+    A report that fails is logged and does not fail the job.
     """
 
     def __init__(self, send: Callable[[JobProgress], Awaitable[None]]) -> None:
@@ -193,7 +196,7 @@ class _Reports:
         self._sending = asyncio.create_task(self._report(JobProgress(done=done, total=total, what=what)))
 
     async def settle(self) -> None:
-        """Wait for the report on its way."""
+        """Wait for the report that is being sent."""
         if self._sending is not None:
             await self._sending
 
