@@ -26,15 +26,16 @@ from core.ocr.ports import Ocr
 from core.ocr.service import build_ocr
 from core.search.embedding import PassageEmbedder
 from core.storage.attachments import build_provider_files
-from core.storage.clients import Backends, open_backends
 from core.storage.factory import (
     SCHEMAS,
+    Backends,
     build_analyses,
     build_blobs,
     build_catalog,
     build_pages,
     build_queue,
     build_search,
+    open_backends,
 )
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from core.names import Owner
-from core.storage.blob.json_records import JsonBlobs
 from core.storage.cosmos import client as items
 from core.storage.cosmos.client import Container, Item, Operation
+from core.storage.queue import JsonBlobs
 from orc.conversations import cosmos
 from orc.conversations import cosmos as cosmos_items
 from orc.conversations.cosmos import CosmosTurnLog

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
 from core.errors import InvalidInput, OrcError
-from core.infra.telemetry.tool_calls import name_tool, tool_work
+from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.errors import failure
 
 

@@ -20,15 +20,15 @@ from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_models, describe
 from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
-from core.storage.clients import Backends
-from orc.api.chat_sessions import PURPOSE as SESSIONS_KEY
-from orc.api.chat_sessions import SessionIds
+from core.storage.factory import Backends
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.ports import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.graphs.graph import compile_graph
 from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
+from orc.identity import PURPOSE as SESSIONS_KEY
+from orc.identity import SessionIds
 from orc.memory import sqlite as memory_sqlite
 from orc.memory.ports import MemoryStore, Remembering
 from orc.memory.recall import Selection
@@ -246,7 +246,7 @@ def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> lis
         return [*checks, check("blobs", "folder", str(settings.blobs_dir), stores.blobs.ping)]
     where = settings.azure_storage_account_url or ""
     containers = (settings.azure_storage_container, settings.azure_storage_derived)
-    from core.storage.queue.jobs import queue_names
+    from core.storage.queue import queue_names
 
     storage = backends.storage
     return [

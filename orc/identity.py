@@ -1,5 +1,10 @@
-"""Who is asking."""
+"""The caller, and the conversation that a chat without a conversation id belongs to."""
 
+import hashlib
+import hmac
+import json
+import re
+import uuid
 from dataclasses import dataclass
 
 from core.names import Owner
@@ -20,3 +25,40 @@ class Principal:
     def owner_of(self, conversation_id: str) -> Owner:
         """The place of this caller's conversation."""
         return Owner(self.organization_id, self.user_id, conversation_id)
+
+
+PURPOSE = "sessions"
+"""What the key is derived for."""
+
+_CONVERSATION_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class SessionIds:
+    """Finds conversations by what callers know of their sessions, under a key that no caller knows.
+
+    The same caller gets the same conversation for the same words, on every machine with this key. Whoever
+    knows all of it but the key cannot tell which conversation that is; and a conversation lies with its
+    owner, so that naming somebody else's leads to one's own.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def named(self, caller: Principal, session_id: str) -> str:
+        """The conversation of a session id: the id itself if it is one of a conversation."""
+        if _CONVERSATION_ID.fullmatch(session_id):
+            return session_id.lower()
+        return self._conversation("named", caller, session_id)
+
+    def begun_with(self, caller: Principal, words: str, client: str) -> str:
+        """The conversation that began with these words of the user's in this client.
+
+        A list of messages that only grows keeps it. So do two chats that begin alike: whoever wants
+        them apart names them.
+        """
+        return self._conversation("begun", caller, words, client)
+
+    def _conversation(self, kind: str, caller: Principal, *known: str) -> str:
+        message = json.dumps([kind, caller.organization_id, caller.user_id, *known]).encode()
+        digest = hmac.digest(self._key, message, hashlib.sha256)
+        return str(uuid.UUID(bytes=digest[:16], version=4))

@@ -15,7 +15,7 @@ from PIL import Image
 from devkit.browser import browsing, unpacked
 from devkit.sample_traces import a_month, detailed
 from orc.api.app import create_app
-from orc.conversations.listing import utc_now
+from orc.conversations.models import utc_now
 from orc.settings import Settings
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "telemetry.png"

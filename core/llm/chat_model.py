@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import BudgetExceeded, OrcError
 from core.infra.resilience import CircuitBreaker, Translate
-from core.infra.telemetry.model_calls import Call, Model
+from core.infra.telemetry.calls import Call, Model
 from core.llm.errors import ContentFiltered, ModelOutputInvalid, ReplyCut, model_down
 from core.llm.tokens import TokenCounter
 from core.models import Record, Usage

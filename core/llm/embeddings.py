@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.infra.azure import Credentials
 from core.infra.resilience import CircuitBreaker
 from core.infra.settings import CoreSettings
-from core.infra.telemetry.model_calls import Model
+from core.infra.telemetry.calls import Model
 from core.llm.errors import ModelOutputInvalid
 from core.llm.provider import Provider, open_provider
 from core.llm.token_budget import truncate

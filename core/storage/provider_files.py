@@ -14,7 +14,7 @@ from core.errors import NotFound, OrcError
 from core.llm.provider import Provider
 from core.models import Document, FileRef, StoredFile
 from core.names import BlobPath, missing_document
-from core.storage.file_references import Locks, stored_file
+from core.storage.attachments import Locks, stored_file
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

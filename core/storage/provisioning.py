@@ -8,10 +8,10 @@ from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.embeddings import build_embedder
 from core.llm.tokens import TiktokenCounter
-from core.storage.clients import credential_for, open_backends
+from core.storage.factory import credential_for, open_backends
 
 if TYPE_CHECKING:
-    from core.storage.storage_account import Storage
+    from core.storage.blob.account import Storage
 
 Tell = Callable[[str], object]
 
@@ -44,7 +44,7 @@ async def _provision_cosmos(settings: CoreSettings, tell: Tell) -> None:
 
 
 async def _provision_storage(settings: CoreSettings, storage: "Storage", tell: Tell) -> None:
-    from core.storage.queue.jobs import queue_names
+    from core.storage.queue import queue_names
 
     containers = (settings.azure_storage_container, settings.azure_storage_derived)
     await storage.create_missing(containers, queue_names().values())

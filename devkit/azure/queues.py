@@ -10,8 +10,8 @@ from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.queue.aio import QueueClient
 
 from core.models import JobKind
-from core.storage.queue.jobs import StorageJobQueue, queue_names
-from core.storage.storage_account import Storage
+from core.storage.blob.account import Storage
+from core.storage.queue import StorageJobQueue, queue_names
 from devkit.azure.storage import fresh_container
 from devkit.azure.targets import Target
 

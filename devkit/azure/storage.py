@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from core.infra.azure import Credentials
-from core.storage.storage_account import Storage, open_storage
+from core.storage.blob.account import Storage, open_storage
 from devkit.azure.targets import Target
 from devkit.faults.proxy import OnRequest, Proxy, proxied
 from devkit.faults.rules import STORAGE, Rules

@@ -9,11 +9,10 @@ from fastapi import Depends, FastAPI
 from core.infra.log_redaction import keep_content_out
 from core.infra.telemetry.setup import start_telemetry
 from orc import __version__
-from orc.api.auth import build_authenticator
-from orc.api.auth_middleware import Door
+from orc.api.auth import Door, build_authenticator
 from orc.api.dependencies import given_once
 from orc.api.errors import add_error_handlers
-from orc.api.openapi import DocumentedApp
+from orc.api.responses import DocumentedApp
 from orc.api.routes import admin, chat, conversations, documents, health, turns
 from orc.api.tracing import TraceIds
 from orc.bootstrap import Change, ServiceProvider, unchanged

@@ -1,4 +1,4 @@
-"""Who is calling: the host's headers, a bearer token, or the local user, as the settings say."""
+"""Authenticates requests by host headers, by a bearer token or in local mode; middleware enforces it."""
 
 import asyncio
 import base64
@@ -6,15 +6,20 @@ import binascii
 import ipaddress
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import jwt
 from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, UnsafeName
+from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError, UnsafeName
 from core.names import check_segment
+from orc.api.errors import render
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
+from orc.problems import problem_of
 from orc.settings import AuthMode, Settings
 
 EASYAUTH_HEADER = "x-ms-client-principal"
@@ -170,3 +175,57 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+PRINCIPAL = "orc.principal"
+
+
+class Door:
+    """ASGI middleware over everything below `prefixes`; it leaves the principal in the scope.
+
+    FastAPI's own `max_body_size` answers in plain text as soon as there is a `content-length`.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        prefixes: tuple[str, ...],
+        max_bytes: int,
+        max_upload_bytes: int,
+    ) -> None:
+        self._app = app
+        self._prefixes = prefixes
+        self._max_bytes = max_bytes
+        self._max_upload_bytes = max_upload_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(self._prefixes):
+            await self._app(scope, receive, send)
+            return
+        try:
+            authenticator: Authenticator = scope["app"].state.authenticator
+            scope[PRINCIPAL] = await authenticator.identify(Request(scope))
+        except OrcError as exc:
+            refusal = render(problem_of(exc, scope["orc.trace_id"]))
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, _within(self._limit(scope["path"]), receive), send)
+
+    def _limit(self, path: str) -> int:
+        return self._max_upload_bytes if path.endswith("/documents") else self._max_bytes
+
+
+def _within(limit: int, receive: Receive) -> Receive:
+    received = 0
+
+    async def receive_within_limit() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > limit:
+            detail = f"The body may have at most {limit:,} bytes."
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
+        return message
+
+    return receive_within_limit

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from core.errors import InvalidInput
 from core.names import Owner
-from orc.api.auth_middleware import PRINCIPAL
+from orc.api.auth import PRINCIPAL
 from orc.bootstrap import ServiceProvider, Services
 from orc.identity import Principal
 

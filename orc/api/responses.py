@@ -1,16 +1,108 @@
-"""A turn as a response: its result as JSON, or its events as they come."""
+"""Responses: server-sent events, JSON, and how routes document both."""
 
+import json
+from collections.abc import AsyncIterator, Iterator
+from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import Header, Response
+from fastapi import FastAPI, Header, Response
 from fastapi.responses import JSONResponse
+from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from orc.api.errors import render
-from orc.api.openapi import EVENT_STREAM, EVENTS, responses
-from orc.api.sse import stream
 from orc.conversations.models import KEY_CHARACTERS
-from orc.events import Done, Failed
+from orc.events import Done, Event, Failed, Problem
+from orc.problems import problem
 from orc.turns.event_log import EventLog
+
+Numbered = AsyncIterator[tuple[int, Event]]
+KEEPALIVE_SECONDS = 15
+HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+
+
+def stream(events: Numbered) -> EventSourceResponse:
+    """The events as they happen, with a `: ping` comment while nothing does."""
+    return EventSourceResponse(
+        _encoded(events),
+        headers=HEADERS,
+        ping=KEEPALIVE_SECONDS,
+        ping_message_factory=lambda: ServerSentEvent(comment="ping"),
+        sep="\n",
+    )
+
+
+async def _encoded(events: Numbered) -> AsyncIterator[ServerSentEvent]:
+    async for number, event in events:
+        data = json.dumps(event.data(), ensure_ascii=False, separators=(",", ":"))
+        yield ServerSentEvent(id=str(number), event=event.kind, data=data)
+
+
+MEDIA_TYPE = "application/problem+json"
+EVENT_STREAM = "text/event-stream"
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "a number, for `Last-Event-ID`"},
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["id", "event", "data"],
+}
+EVENTS: dict[str, Any] = {
+    EVENT_STREAM: {
+        "schema": {"type": "array", "items": _EVENT},
+        "itemSchema": _EVENT,
+        "example": 'id: 1\nevent: token\ndata: {"text":"..."}\n\n',
+    }
+}
+"""The content of a response that is a stream of events."""
+_DISPOSITION = {
+    "description": "the file's name, whose extension says what it is",
+    "schema": {"type": "string", "example": 'form-data; name="file"; filename="handbook.txt"'},
+}
+_REFERENCES = "#/components/schemas/{model}"
+_ALWAYS = {401, 403, 422, 500, 503}
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error responses of a route; those that any route may give are always in."""
+    return {status: _response(HTTPStatus(status)) for status in sorted({*_ALWAYS, *statuses})}
+
+
+class DocumentedApp(FastAPI):
+    """FastAPI whose document holds the schema that `responses` refers to.
+
+    FastAPI itself would put a response's model under `application/json`, whatever its media type.
+    """
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        schema = Problem.model_json_schema(ref_template=_REFERENCES)
+        document["components"]["schemas"].update({**schema.pop("$defs"), Problem.__name__: schema})
+        for form in _upload_forms(document):
+            form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
+        return document
+
+
+def _upload_forms(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The forms that carry files: a file's name says what it is, which its schema cannot tell."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            content = operation.get("requestBody", {}).get("content", {})
+            if "multipart/form-data" in content:
+                yield content["multipart/form-data"]
+
+
+def _response(status: HTTPStatus) -> dict[str, Any]:
+    example = problem(
+        status, "What went wrong, for the person who asked.", "0af7651916cd43dd8448eb211c80319c"
+    )
+    content = {
+        "schema": {"$ref": _REFERENCES.format(model=Problem.__name__)},
+        "example": example.model_dump(mode="json", exclude_none=True),
+    }
+    return {"description": status.phrase, "content": {MEDIA_TYPE: content}}
+
 
 _ANSWERED = {
     "description": "The answer, or with `Accept: text/event-stream` the events of the turn, "

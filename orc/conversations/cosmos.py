@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from core.names import Owner
 from core.storage.cosmos.client import ETAG, Container, Item, Operation, create, delete, replace, unraced
-from orc.conversations.listing import place_of, read_cursor, utc_now, write_cursor
 from orc.conversations.models import (
     Begun,
     Failure,
@@ -20,6 +19,10 @@ from orc.conversations.models import (
     Turn,
     TurnOutcome,
     TurnStatus,
+    place_of,
+    read_cursor,
+    utc_now,
+    write_cursor,
 )
 from orc.conversations.ports import HISTORY_TURNS
 from orc.conversations.transitions import (

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from core.infra.sqlite import Database
 from core.names import Owner
-from orc.conversations.listing import place_of, read_cursor, utc_now, write_cursor
 from orc.conversations.models import (
     Begun,
     Failure,
@@ -17,6 +16,10 @@ from orc.conversations.models import (
     Turn,
     TurnOutcome,
     TurnStatus,
+    place_of,
+    read_cursor,
+    utc_now,
+    write_cursor,
 )
 from orc.conversations.ports import HISTORY_TURNS
 from orc.conversations.transitions import (

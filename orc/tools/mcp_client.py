@@ -24,7 +24,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 
 from core.errors import DependencyDown, InvalidInput, OrcError, error_named
 from core.infra.resilience import CircuitBreaker, CircuitOpen
-from core.infra.telemetry.tool_calls import tool_step
+from core.infra.telemetry.calls import tool_step
 from core.mcp_contract import STREAM_META_KEY, ToolFailure, tool_progress
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
 

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 
 from core.storage.cosmos.client import Container, Item
-from orc.conversations.listing import read_cursor, write_cursor
-from orc.traces.aggregates import TurnFigures, totals_of
-from orc.traces.cursors import before, earliest, place_of
+from orc.conversations.models import read_cursor, write_cursor
 from orc.traces.models import DayTotals, TraceFilter, TurnTrace
+from orc.traces.ports import TurnFigures, before, earliest, place_of, totals_of
 
 DAYS_AT_ONCE = 8
 # The key's beginning is repeated: a query over several partitions is not bound to it by that alone.

@@ -1,9 +1,64 @@
-"""The ports of turn traces: where they go, and where they are read. Adapters: SQLite and Cosmos DB."""
+"""The port of the trace store, its cursors, and totals per day."""
 
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Protocol
 
-from orc.traces.models import DayTotals, TraceFilter, TurnTrace
+from core.models import Record
+from orc.conversations.models import timestamp
+from orc.traces.models import DayTotals, Status, TraceFilter, TurnTrace
+
+
+class TurnFigures(Record):
+    """What a turn adds to its day."""
+
+    status: Status
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    duration_ms: float
+
+
+def totals_of(day: date, turns: Sequence[TurnFigures]) -> DayTotals:
+    """The totals of a day with at least one turn."""
+    durations = sorted(turn.duration_ms for turn in turns)
+    return DayTotals(
+        day=day,
+        turns=len(turns),
+        failed=sum(turn.status == "failed" for turn in turns),
+        input_tokens=sum(turn.input_tokens for turn in turns),
+        output_tokens=sum(turn.output_tokens for turn in turns),
+        cost_usd=sum(turn.cost_usd or 0.0 for turn in turns),
+        unpriced=sum(turn.cost_usd is None for turn in turns),
+        p50_ms=_nearest_rank(durations, 50),
+        p95_ms=_nearest_rank(durations, 95),
+    )
+
+
+def _nearest_rank(ordered: Sequence[float], percent: int) -> float:
+    """The least value that so many percent of all do not exceed."""
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[rank - 1]
+
+
+EARLIEST = ""
+"""Sorts below every timestamp."""
+
+
+def place_of(trace: TurnTrace) -> tuple[str, str]:
+    """Where a trace stands: when its turn began, as text of fixed length that sorts, and the attempt."""
+    return timestamp(trace.started_at), trace.attempt
+
+
+def earliest(moment: datetime | None) -> str:
+    """The earliest timestamp that is asked for."""
+    return EARLIEST if moment is None else timestamp(moment)
+
+
+def before(moment: datetime | None, cursor: tuple[str, str]) -> tuple[str, str]:
+    """The place before which things are asked for: where the last page ended, or the moment if earlier."""
+    return cursor if moment is None else min(cursor, (timestamp(moment), ""))
+
 
 MAX_DAYS = 92
 """That totals are asked for at once."""

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
 from core.infra.sqlite import Database
-from orc.conversations.listing import read_cursor, timestamp, utc_now, write_cursor
-from orc.traces.cursors import before, earliest, place_of
+from orc.conversations.models import read_cursor, timestamp, utc_now, write_cursor
 from orc.traces.models import DayTotals, TraceFilter, TurnTrace
+from orc.traces.ports import before, earliest, place_of
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS turn_traces (

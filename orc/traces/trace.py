@@ -5,8 +5,9 @@ the trace takes numbers, yes or no, and words from closed lists.
 """
 
 import re
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar, get_args
 
@@ -16,6 +17,7 @@ from core.llm.chat_model import Meter, ModelCall
 from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import TOOLS
 from core.models import Usage
+from orc.conversations.models import utc_now
 from orc.events import Context, Critique, Done, Event, Failed, Plan, Reset, Route, Telemetry, Token, Tool
 from orc.traces.models import (
     CallTrace,
@@ -292,3 +294,57 @@ def _tool(name: str) -> str:
 def _name(text: str) -> str:
     """A name from the configuration, which nobody else can have written."""
     return text[:NAME_CHARACTERS]
+
+
+Clock = Callable[[], float]
+"""Seconds, of the same clock as those of ModelCall."""
+
+
+class TurnRecorder:
+    """Hands every event on as it is and notes when it came.
+
+    Of a stretch of text the first and the last token are noted, of a tool's progress nothing.
+    `tools_model` names the model that the tools are taken to ask where the turn was given no other.
+    """
+
+    def __init__(
+        self,
+        publish: Callable[[Event], None],
+        ids: TurnIds,
+        *,
+        catalogue: ModelCatalogue,
+        tools_model: str,
+        clock: Clock = time.perf_counter,
+        today: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._publish = publish
+        self._ids = ids
+        self._catalogue = catalogue
+        self._tools_model = tools_model
+        self._clock = clock
+        self._started_at = today()
+        self._began = clock()
+        self._seen: list[Seen] = []
+
+    def emit(self, event: Event) -> None:
+        """Publish the event."""
+        self._publish(event)
+        if isinstance(event, Tool) and event.status == "progress":
+            return
+        if isinstance(event, Token) and [type(seen.event) for seen in self._seen[-2:]] == [Token, Token]:
+            self._seen.pop()
+        self._seen.append(Seen(self._elapsed_ms(), event))
+
+    def timings(self) -> dict[str, float]:
+        """Milliseconds from the turn's beginning to its first text, where there was any, and to now."""
+        first = next((seen.at_ms for seen in self._seen if isinstance(seen.event, Token)), None)
+        told = {} if first is None else {"first_token": first}
+        return {**told, "answer": self._elapsed_ms()}
+
+    def finish(self, meter: Meter) -> TurnTrace:
+        """The trace of the turn, whose last event was published."""
+        sight = Sight(self._ids, self._started_at, self._began, self._seen)
+        return trace_of(sight, meter, self._catalogue, self._tools_model)
+
+    def _elapsed_ms(self) -> float:
+        return round((self._clock() - self._began) * 1000, 1)

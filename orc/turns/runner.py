@@ -33,7 +33,7 @@ from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 from orc.traces.models import TurnIds
 from orc.traces.ports import NoTraces, TraceSink
-from orc.traces.publisher import TurnRecorder
+from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of, outcome_of, result_of

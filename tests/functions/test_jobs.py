@@ -19,8 +19,8 @@ from core.documents.jobs import Notice
 from core.infra.settings import CoreSettings
 from core.models import Job, JobKind
 from core.names import BlobPath, Owner
-from core.storage.queue.jobs import queue_names
-from core.storage.storage_account import queue_address
+from core.storage.blob.account import queue_address
+from core.storage.queue import queue_names
 from devkit.azure.targets import Target
 from devkit.shared_data import ROOT
 from devkit.system import upload

@@ -13,7 +13,7 @@ import uvicorn
 from devkit.browser import Page, Program, browsing, unpacked
 from devkit.sample_traces import a_month, detailed
 from orc.api.app import create_app
-from orc.conversations.listing import utc_now
+from orc.conversations.models import utc_now
 from orc.settings import Settings
 
 IMAGE = '<img src=x onerror="window.ran = 1">'

@@ -19,9 +19,9 @@ from core.storage.ai_search.client import (
     merged,
     portions,
 )
-from core.storage.ai_search.index import PASSAGE_FIELDS
-from core.storage.ai_search.index_status import (
+from core.storage.ai_search.index import (
     PASSAGE,
+    PASSAGE_FIELDS,
     PASSAGES,
     VECTORS,
     VERSION,
@@ -32,7 +32,7 @@ from core.storage.ai_search.index_status import (
     remove_marks,
     set_mark,
 )
-from core.storage.ai_search.terms import asked_terms, lexical_query, terms_of, terms_of_name
+from core.storage.ai_search.retriever import asked_terms, lexical_query, terms_of, terms_of_name
 from core.text.terms import detect_language, words
 
 READINGS = 4

@@ -20,11 +20,11 @@ from core.storage.ai_search.client import (
     is_plain,
     merged,
 )
-from core.storage.ai_search.index import Embedding
-from core.storage.ai_search.index_status import (
+from core.storage.ai_search.index import (
     PASSAGE,
     VECTORS,
     VERSION,
+    Embedding,
     Mark,
     marked_as,
     passage_key,

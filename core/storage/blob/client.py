@@ -18,7 +18,7 @@ from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
 
 from core.errors import Unavailable
 from core.infra.resilience import CircuitBreaker
-from core.storage.storage_account import BLOCK_BYTES
+from core.storage.blob.account import BLOCK_BYTES
 
 ATTEMPTS = 20
 """How often a read or write starts over since somebody else writes the same blob meanwhile."""

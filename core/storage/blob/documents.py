@@ -10,8 +10,8 @@ from pathlib import Path
 from core.errors import UnsafeName
 from core.models import BlobProperties, PresignedUpload
 from core.names import BlobPath, Owner, missing_document
+from core.storage.blob.account import Storage
 from core.storage.blob.client import Blobs, Found
-from core.storage.storage_account import Storage
 
 
 class AzureBlobStore:

@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 from core.models import Page
 from core.names import check_segment
+from core.storage.blob.account import Storage
 from core.storage.blob.client import ATTEMPTS, Blobs, Changed, busy
-from core.storage.storage_account import Storage
 
 MAGIC = b"ORCP"
 VERSION = 1

@@ -10,10 +10,10 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
 from core.errors import Forbidden, InvalidInput, NotFound
 from orc.api.dependencies import DIGITS, PrincipalDep, ServicesDep
-from orc.api.openapi import responses
 from orc.api.pages import page
+from orc.api.responses import responses
 from orc.api.schemas import DaysResponse, TelemetryResponse, TraceResponse, TurnSummary
-from orc.conversations.listing import utc_now
+from orc.conversations.models import utc_now
 from orc.traces.models import Status, TraceFilter
 from orc.traces.ports import MAX_DAYS
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 
 from orc.api.dependencies import PrincipalDep, ServicesDep, TraceIdDep
 from orc.api.errors import SESSION_HEADER
-from orc.api.request_models import ChatRequest
 from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
+from orc.api.schemas import ChatRequest
 from orc.bootstrap import Services
 from orc.events import TurnResult
 from orc.identity import Principal

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from core.errors import NotFound
 from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep
-from orc.api.openapi import responses
+from orc.api.responses import responses
 from orc.api.schemas import ConversationResponse, ConversationsResponse, ConversationView, TurnView
 from orc.conversations.models import history_view
 

@@ -15,9 +15,8 @@ from core.names import Owner, name_for_upload
 from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
 from orc.api.document_events import follow_document
 from orc.api.errors import render
-from orc.api.openapi import EVENTS, responses
+from orc.api.responses import EVENTS, responses, stream
 from orc.api.schemas import DocumentsResponse, DocumentView, TicketRequest, UploadResponse, UploadTicketView
-from orc.api.sse import stream
 from orc.bootstrap import Services
 from orc.events import FieldProblem
 from orc.problems import problem, status_of

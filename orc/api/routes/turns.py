@@ -5,10 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request, Response
 
 from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
-from orc.api.openapi import EVENTS, responses
-from orc.api.request_models import AskRequest
-from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
-from orc.api.sse import stream
+from orc.api.responses import EVENTS, TURN_RESPONSES, IdempotencyKey, prefers_stream, reply, responses, stream
+from orc.api.schemas import AskRequest
 from orc.events import TurnResult
 from orc.turns.requests import TurnRequest
 

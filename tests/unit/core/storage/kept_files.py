@@ -13,8 +13,7 @@ from core.infra.sqlite import Database
 from core.llm.provider import Provider
 from core.models import Document
 from core.names import BlobPath, Owner
-from core.storage.attachments import Attachments, SentAs
-from core.storage.file_references import LocalProviderFiles
+from core.storage.attachments import Attachments, LocalProviderFiles, SentAs
 from core.storage.folder import FolderBlobStore
 from core.storage.provider_files import OpenAIFiles
 from core.storage.sqlite.catalog import SCHEMA, SqliteCatalog

@@ -9,8 +9,7 @@ import pytest
 from core.documents.ports import ProviderFiles
 from core.llm.errors import ContentFiltered, ContextTooLong, FilesNotRead, ModelMisconfigured
 from core.llm.provider import Provider, endpoint_of, open_provider
-from core.storage.attachments import MOST_BYTES, MOST_PAGES, build_provider_files, way_of
-from core.storage.file_references import LocalProviderFiles
+from core.storage.attachments import MOST_BYTES, MOST_PAGES, LocalProviderFiles, build_provider_files, way_of
 from devkit.doubles.openai_double import OpenAIDouble
 from tests.unit.core.conftest import MakeSettings
 from tests.unit.core.storage.kept_files import TTL, KeptFiles, open_kept_files

@@ -8,8 +8,8 @@ import pytest
 
 from core.errors import InvalidInput
 from core.infra.settings import CoreSettings
-from core.storage.clients import open_backends
 from core.storage.cosmos.client import Cosmos
+from core.storage.factory import open_backends
 
 Arguments = ParamSpec("Arguments")
 Closed = TypeVar("Closed")

@@ -14,7 +14,7 @@ from core.storage.blob.documents import AzureBlobStore
 from core.storage.blob.pages import BlobPageStore
 from core.storage.cosmos.analyses import CosmosAnalysisStore
 from core.storage.cosmos.catalog import CosmosCatalog
-from core.storage.queue.jobs import StorageJobQueue
+from core.storage.queue import StorageJobQueue
 
 SERVICES = {
     "cosmos": {"azure_cosmos_endpoint": "https://x.test/", "azure_cosmos_key": "a2V5"},

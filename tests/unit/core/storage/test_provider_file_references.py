@@ -11,7 +11,7 @@ from core.documents.ports import ProviderFiles
 from core.infra.settings import CoreSettings
 from core.llm.errors import ContextTooLong
 from core.llm.provider import Provider, open_provider
-from core.storage.file_references import LocalProviderFiles
+from core.storage.attachments import LocalProviderFiles
 from core.storage.provider_files import MARGIN
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from tests.unit.core.storage.kept_files import TTL, KeptFiles, open_kept_files

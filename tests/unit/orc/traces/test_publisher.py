@@ -27,8 +27,7 @@ from orc.events import (
     TurnResult,
 )
 from orc.traces.models import TurnIds, TurnTrace
-from orc.traces.publisher import TurnRecorder
-from orc.traces.trace import SHOWN_TOOLS
+from orc.traces.trace import SHOWN_TOOLS, TurnRecorder
 from scripts.describe_tools import live_tools
 
 IDS = TurnIds(

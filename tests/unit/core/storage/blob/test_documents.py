@@ -14,8 +14,8 @@ from core.errors import DependencyDown, NotFound, Unavailable
 from core.infra.azure import DependencyMisconfigured
 from core.models import PresignedUpload
 from core.names import BlobPath, Owner
+from core.storage.blob.account import BLOCK_BYTES
 from core.storage.blob.documents import AzureBlobStore
-from core.storage.storage_account import BLOCK_BYTES
 from devkit.azure.storage import Container, behind_proxy, fresh_container
 from devkit.azure.targets import Target
 from devkit.blob_steps import content, source_in

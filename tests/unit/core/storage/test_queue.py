@@ -18,7 +18,7 @@ from core.documents.jobs import SILENT_SECONDS
 from core.errors import DependencyDown
 from core.models import BlobProperties, Document, Job, JobKind, JobProgress
 from core.names import BlobPath, Owner
-from core.storage.queue.jobs import StorageJobQueue
+from core.storage.queue import StorageJobQueue
 from devkit.azure.queues import Place, fresh_place
 from devkit.azure.storage import opened
 from devkit.azure.targets import Target
@@ -32,8 +32,8 @@ LONG = 10.0
 Result = TypeVar("Result")
 HOLDING = """
 import asyncio, os, sys
-from core.storage.storage_account import open_storage
-from core.storage.queue.jobs import StorageJobQueue
+from core.storage.blob.account import open_storage
+from core.storage.queue import StorageJobQueue
 from core.infra.lease import held
 
 async def main(url, queue_url, container, prefix, seconds):

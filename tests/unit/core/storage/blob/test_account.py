@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from core.errors import DependencyDown
 from core.infra.azure import DependencyMisconfigured
-from core.storage.storage_account import Storage, open_storage, queue_address
+from core.storage.blob.account import Storage, open_storage, queue_address
 from devkit.azure.storage import fresh_container, opened
 from devkit.azure.targets import Target
 from devkit.doubles.azurite import KEY, running

@@ -1,30 +1,180 @@
-"""Jobs on documents in a storage account: a record in a blob for each, and messages that say to look at it.
-
-A record changes only from the version that was read, so what it says is true; a notice is sent whenever
-there may be something to do. One that comes too often finds nothing to do, and one that is lost is sent
-anew. While somebody holds a job there is a notice on its way that comes up when the lease ends.
-"""
+"""The job queue of a storage account: messages say what to do, JSON blobs hold the state of each job."""
 
 import asyncio
 import logging
+import math
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from azure.core import MatchConditions
+from azure.core.exceptions import (
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+)
+from azure.storage.blob.aio import BlobClient, ContainerClient
+from azure.storage.queue.aio import QueueClient
+from pydantic import BaseModel, ValidationError
 
 from core.documents.jobs import JOBS, BytesHolder, JobRecord, Notice, record_name
 from core.errors import LeaseLost, UnsafeName
+from core.infra.resilience import CircuitBreaker
 from core.models import Document, Job, JobKind, JobProgress
-from core.storage.blob.json_records import JsonBlobs, Version
-from core.storage.queue.messages import Notices, Received
-from core.storage.storage_account import Storage
+from core.storage.blob.account import Storage
+from core.storage.blob.client import check_absent
+
+Value = TypeVar("Value", bound=BaseModel)
+
+
+class Version(NamedTuple, Generic[Value]):
+    """What a blob held when it was read."""
+
+    value: Value
+    etag: str
+
+
+class JsonBlobs(Generic[Value]):
+    """The blobs of a container that hold values of one kind."""
+
+    def __init__(self, container: ContainerClient, breaker: CircuitBreaker, kind: type[Value]) -> None:
+        self._container = container
+        self._breaker = breaker
+        self._kind = kind
+
+    async def read(self, name: str) -> Version[Value] | None:
+        """What the blob holds; None only where the service says that there is none."""
+
+        async def work() -> tuple[bytes, str] | None:
+            try:
+                stream = await self._blob(name).download_blob()
+                return await stream.readall(), stream.properties.etag
+            except ResourceNotFoundError as exc:
+                check_absent(exc)
+                return None
+
+        found = await self._breaker.call(work)
+        return found and Version(self._kind.model_validate_json(found[0]), found[1])
+
+    async def write(self, name: str, value: Value, over: Version[Value] | None) -> bool:
+        """Write over this version, or where there is none; whether nobody came in between."""
+        data = value.model_dump_json().encode()
+
+        async def work() -> bool:
+            try:
+                await self._blob(name).upload_blob(data, overwrite=over is not None, **_only(over))
+            except (ResourceExistsError, ResourceModifiedError):
+                return False
+            except ResourceNotFoundError as exc:
+                check_absent(exc)
+                return False
+            return True
+
+        if await self._breaker.call(work):
+            return True
+        # What stands in the way may be our own, from an attempt whose answer was lost.
+        present = await self.read(name)
+        return present is not None and present.value == value
+
+    async def remove(self, name: str, version: Version[Value]) -> bool:
+        """Remove the blob while it is of this version; whether it has gone."""
+
+        async def work() -> bool:
+            try:
+                await self._blob(name).delete_blob(**_only(version))
+            except ResourceModifiedError:
+                return False
+            except ResourceNotFoundError as exc:
+                check_absent(exc)
+            return True
+
+        # A blob that has gone has no version either: perhaps it went by an attempt whose answer was lost.
+        return await self._breaker.call(work) or await self.read(name) is None
+
+    async def names(self, prefix: str) -> AsyncIterator[str]:
+        """The names that begin so."""
+
+        async def work() -> list[str]:
+            found = self._container.list_blob_names(name_starts_with=prefix)
+            return [name async for name in found]
+
+        for name in await self._breaker.call(work):
+            yield name
+
+    def _blob(self, name: str) -> BlobClient:
+        return self._container.get_blob_client(name)
+
+
+def _only(version: Version[Any] | None) -> dict[str, Any]:
+    if version is None:
+        return {}
+    return {"etag": version.etag, "match_condition": MatchConditions.IfNotModified}
+
+
+GONE = {"MessageNotFound", "PopReceiptMismatch"}
+
+log = logging.getLogger(__name__)
+
+
+class Received(NamedTuple):
+    """A notice that nobody else gets to see for a while."""
+
+    notice: Notice
+    message_id: str
+    pop_receipt: str
+
+
+class Notices:
+    """Messages are JSON as it is, not in base64: host.json says the same to the host of the functions."""
+
+    def __init__(self, queue: QueueClient, breaker: CircuitBreaker) -> None:
+        self._queue = queue
+        self._breaker = breaker
+
+    async def send(self, notice: Notice, delay_seconds: float) -> None:
+        """Have it come up after the delay; twice perhaps, where the first answer was lost."""
+        text, hidden = notice.model_dump_json(), _whole(delay_seconds)
+        await self._breaker.call(lambda: self._queue.send_message(text, visibility_timeout=hidden))
+
+    async def receive(self, seconds: float) -> Received | None:
+        """The next notice; it comes up again after that time unless it is dropped."""
+        hidden = max(1, _whole(seconds))
+        while True:
+            message = await self._breaker.call(lambda: self._queue.receive_message(visibility_timeout=hidden))
+            if message is None:
+                return None
+            message_id, pop_receipt = str(message.id), str(message.pop_receipt)
+            try:
+                notice = Notice.model_validate_json(message.content)
+            except (ValidationError, UnsafeName):
+                log.warning("a message that is no notice was removed id=%s", message_id)
+                await self._delete(message_id, pop_receipt)
+            else:
+                return Received(notice, message_id, pop_receipt)
+
+    async def drop(self, received: Received) -> None:
+        """Remove the notice, unless it has come up again meanwhile."""
+        await self._delete(received.message_id, received.pop_receipt)
+
+    async def _delete(self, message_id: str, pop_receipt: str) -> None:
+        async def work() -> None:
+            try:
+                await self._queue.delete_message(message_id, pop_receipt)
+            except HttpResponseError as exc:
+                if getattr(exc, "error_code", None) not in GONE:
+                    raise
+
+        await self._breaker.call(work)
+
+
+def _whole(seconds: float) -> int:
+    return max(0, math.ceil(seconds))
+
 
 SAME_BYTES_SECONDS = 1.0
 """After that a job is tried again whose bytes another one was at work on."""
-
-
-log = logging.getLogger(__name__)
 
 
 def queue_names(prefix: str = "orc") -> dict[JobKind, str]:

@@ -6,8 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from core.errors import DependencyDown
-from core.storage.blob.json_records import JsonBlobs, Version
-from core.storage.storage_account import Storage
+from core.storage.blob.account import Storage
+from core.storage.queue import JsonBlobs, Version
 from devkit.azure.storage import Container, behind_proxy, fresh_container
 from devkit.azure.targets import Target
 from devkit.faults.messages import Request

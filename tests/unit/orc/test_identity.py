@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.documents.scope import ScopeTokens
-from orc.api.chat_sessions import SessionIds
-from orc.identity import Principal
+from orc.identity import Principal, SessionIds
 
 SESSIONS = SessionIds(ScopeTokens("k" * 48).sub_key("sessions"))
 ELSEWHERE = SessionIds(ScopeTokens("l" * 48).sub_key("sessions"))

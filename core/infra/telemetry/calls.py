@@ -1,9 +1,9 @@
-"""Model calls as OpenTelemetry's conventions for generative AI have them: a span and two histograms."""
+"""Spans and histograms of model and tool calls, after OpenTelemetry's conventions for generative AI."""
 
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from opentelemetry import metrics
 from opentelemetry.trace import Span, SpanKind
 
-from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_step, fail, kind_of
+from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_step, fail, kind_of, span, step
 from core.models import Usage
 
 TEXT_CHARACTERS = 8_000
@@ -141,3 +141,25 @@ def _as_message(message: BaseMessage) -> dict[str, Any]:
 
 def _part(text: str) -> dict[str, str]:
     return {"type": "text", "content": text[:TEXT_CHARACTERS]}
+
+
+_CALL = {"gen_ai.operation.name": "execute_tool", "mcp.method.name": "tools/call"}
+
+
+def tool_step(name: str | None) -> AbstractContextManager[Span]:
+    """The span of one who calls a tool. None for a name that no tool has: a model may have made it up."""
+    if name is None:
+        return step("execute_tool", kind=SpanKind.CLIENT, attributes=_CALL)
+    told = {**_CALL, "gen_ai.tool.name": name, "gen_ai.tool.type": "extension"}
+    return step(f"execute_tool {name}", kind=SpanKind.CLIENT, attributes=told)
+
+
+def tool_work() -> AbstractContextManager[Span]:
+    """The span of one who is called, in the trace of the caller; see `name_tool`."""
+    return span("tools/call", kind=SpanKind.SERVER, attributes=_CALL)
+
+
+def name_tool(begun: Span, name: str) -> None:
+    """Say which tool it was, once it is known that there is one of this name."""
+    begun.update_name(f"tools/call {name}")
+    begun.set_attribute("gen_ai.tool.name", name)

@@ -1,1 +1,0 @@
-"""Jobs on documents in Azure Queue Storage and Blob Storage."""
