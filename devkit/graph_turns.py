@@ -90,7 +90,7 @@ class Turn:
             meter=Meter(max_calls=8),
             counter=WordCounter(),
             prompts=load_prompts(),
-            policy=TurnSettings.model_validate({"max_tool_rounds": 3, **policy}),
+            settings=TurnSettings.model_validate({"max_tool_rounds": 3, **policy}),
             recall=self._recall,
             page_text=page_text,
             page_boxes=page_boxes,

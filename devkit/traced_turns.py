@@ -15,7 +15,7 @@ from orc.memory.ports import Remembering
 from orc.settings import Settings
 from orc.traces.models import TurnTrace
 from orc.traces.ports import TraceSink
-from orc.turns.runner import Parts
+from orc.turns.runner import TurnDependencies
 
 
 class Kept:
@@ -44,7 +44,7 @@ async def api(
     does what is remembered."""
     model, _ = scripted(script)
 
-    def change(parts: Parts) -> Parts:
+    def change(parts: TurnDependencies) -> TurnDependencies:
         kept, memory = sink or parts.traces, remembering or parts.memory
         return replace(parts, models=models_of(model), tools=tools, traces=kept, memory=memory)
 

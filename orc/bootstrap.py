@@ -41,16 +41,16 @@ from orc.tools.mcp_client import McpToolGateway
 from orc.traces import sqlite as traces_sqlite
 from orc.traces.ports import NoTraces, TraceStore
 from orc.traces.sqlite import SqliteTraceStore
-from orc.turns.runner import Parts
+from orc.turns.runner import TurnDependencies
 from orc.turns.service import Orchestrator
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
-Change = Callable[[Parts], Parts]
+Change = Callable[[TurnDependencies], TurnDependencies]
 """Puts something else in the place of parts that the settings have built: doubles, in tests."""
 
 
-def unchanged(parts: Parts) -> Parts:
+def unchanged(parts: TurnDependencies) -> TurnDependencies:
     """The parts as they are."""
     return parts
 
@@ -109,7 +109,7 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
         traces = await _open_traces(settings, documents.backends)
         memory = await _open_memory(settings, documents, log, models.summariser, stack)
         parts = change(
-            Parts(
+            TurnDependencies(
                 log=log,
                 library=documents.library,
                 memory=memory,
@@ -120,7 +120,7 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
                 catalogue=ModelCatalogue(settings.model_catalog),
                 counter=documents.counter,
                 prompts=load_prompts(),
-                policy=settings,
+                settings=settings,
                 traces=traces if settings.store_turn_traces else NoTraces(),
             )
         )

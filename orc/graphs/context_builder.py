@@ -66,10 +66,10 @@ async def _from_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
 async def _first_context(
     state: ConversationState, results: Sequence[ToolResult], deps: Deps
 ) -> dict[str, Any]:
-    context, room = ToolContext(deps), deps.policy.retrieval_tokens
+    context, tokens = ToolContext(deps), deps.settings.retrieval_tokens
     if state.tools:
-        room -= round_tokens(lookup_round(state.lookups), deps.counter)
-    await context.add(results, room)
+        tokens -= round_tokens(lookup_round(state.lookups), deps.counter)
+    await context.add(results, tokens)
     update = context.state_update(state)
     if names := [result.name for result in results if result.name != TOOLS_SERVER]:
         update["last_mcp_tool_used"] = names[-1]
@@ -81,9 +81,9 @@ async def _first_context(
 async def _wider_context(
     state: ConversationState, results: Sequence[ToolResult], deps: Deps
 ) -> dict[str, Any]:
-    """New results beside sources of the earlier attempt: these keep their numbers and up to half of the
+    """New results, and sources of the earlier attempt, which keep their numbers and up to half of the
     budget, cited ones first."""
-    budget = deps.policy.retrieval_tokens
+    budget = deps.settings.retrieval_tokens
     context = ToolContext(deps, previous=_cited_first(state))
     await context.add(results, budget - min(context.previous_tokens, budget // 2))
     context.keep_previous(budget - context.tokens)

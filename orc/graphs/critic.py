@@ -79,9 +79,9 @@ async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> V
 
 def _asks_model(state: ConversationState, checks: Grounding, deps: Deps) -> bool:
     """Whether the setting asks for a model's verdict. An answer without results of tools gets none."""
-    if deps.policy.critic == "off" or not (state.tool_results or state.document_reply):
+    if deps.settings.critic == "off" or not (state.tool_results or state.document_reply):
         return False
-    return deps.policy.critic == "always" or not passes_checks(checks)
+    return deps.settings.critic == "always" or not passes_checks(checks)
 
 
 def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Verdict:
@@ -128,11 +128,11 @@ def _action(
 
 def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:
     """The reason why there is no further attempt; None if there can be one."""
-    policy = deps.policy
-    if state.attempt.number > policy.critic_max_retries:
-        return f"No further attempt was made: CRITIC_MAX_RETRIES is {policy.critic_max_retries}."
+    settings = deps.settings
+    if state.attempt.number > settings.critic_max_retries:
+        return f"No further attempt was made: CRITIC_MAX_RETRIES is {settings.critic_max_retries}."
     calls = 0 if state.blob_names else 1
-    if policy.critic != "off":
+    if settings.critic != "off":
         calls += 1
     if deps.meter.calls_left < calls:
         return "No further attempt was made: the turn has too few model calls left."

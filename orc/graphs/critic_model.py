@@ -45,14 +45,14 @@ class Judgement(BaseModel):
 
 
 class CritiqueMessage(QuestionMessage):
-    """The answer to judge, without source markers, beside its question and sources."""
+    """The answer to judge, without source markers, with its question and sources."""
 
     answer: str
 
 
 async def judge(state: ConversationState, deps: Deps) -> Judgement:
     """The verdict of the critic's model. Every failure is an OrcError."""
-    seconds = min(deps.policy.critic_seconds, seconds_left(deps))
+    seconds = min(deps.settings.critic_seconds, seconds_left(deps))
     if seconds <= 0:
         raise DeadlineExceeded("the turn has no time left for it.")
     try:
@@ -92,12 +92,12 @@ def _max_answer_tokens(state: ConversationState, deps: Deps) -> int:
     """The longest answer in tokens that the critic's prompt can hold: the cap of answers and the history
     budget, since the critic reads no history."""
     cap = state.route.max_output_tokens if state.route else None
-    return max(cap or 0, REPLY) + deps.policy.history_tokens
+    return max(cap or 0, REPLY) + deps.settings.history_tokens
 
 
 async def _sources(state: ConversationState, deps: Deps) -> list[Source]:
     """The sources of the answer, cited ones first; for an answer of document_chat the pages that it cites."""
-    tokens = deps.policy.retrieval_tokens
+    tokens = deps.settings.retrieval_tokens
     if not state.attempt.sources:
         return await _cited_pages(state.attempt.citations, deps, tokens)
     cited = {(citation.document_id, citation.page) for citation in state.attempt.citations}

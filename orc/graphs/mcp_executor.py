@@ -18,7 +18,7 @@ from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH, ToolSchema
 from orc.tools.schemas import function_definitions
 
 TOOLS_SERVER = "tools"
-"""Stands for the tool in events and results if the server does not answer."""
+"""Replaces the name of a tool in events and results if the server does not answer."""
 
 
 async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

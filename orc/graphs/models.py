@@ -81,7 +81,7 @@ class PageReference(Record):
 class Attempt(Record):
     """One attempt at the answer. `revision` says what it has to correct; the first attempt has none.
 
-    `sources` are what its answer can cite. `failure` is the reason why it has no answer of its own.
+    `sources` are what its answer can cite. `failure` is the reason why it has no answer.
     """
 
     number: int = Field(default=1, ge=1)
@@ -183,7 +183,7 @@ class Deps:
     meter: Meter
     counter: TokenCounter
     prompts: Prompts
-    policy: TurnSettings
+    settings: TurnSettings
     recall: Callable[[str, Memory], Awaitable[Recalled]]
     page_text: PageText
     page_boxes: ReadBoxes

@@ -55,20 +55,20 @@ class Decision(NamedTuple):
     plan: Plan
 
 
-def intents_of(policy: TurnSettings) -> dict[str, Intent]:
+def intents_of(settings: TurnSettings) -> dict[str, Intent]:
     """All intents by name. The settings add intents, or override fields of the built-in ones."""
     intents = dict(BUILT_IN)
-    for name, configured in policy.intents.items():
+    for name, configured in settings.intents.items():
         intents[name] = intents.get(name, Intent()).model_copy(
             update=configured.model_dump(exclude_defaults=True)
         )
     return intents
 
 
-def intent_by_keyword(question: str, policy: TurnSettings) -> str | None:
+def intent_by_keyword(question: str, settings: TurnSettings) -> str | None:
     """The first configured intent with a keyword in the question, as whole words."""
     asked = _spaced(question)
-    for name, intent in policy.intents.items():
+    for name, intent in settings.intents.items():
         if any(_spaced(keyword) in asked for keyword in intent.keywords):
             return name
     return None
@@ -83,7 +83,7 @@ def default_steps(intent: Intent, sources: AvailableSources) -> list[Step]:
 
 
 def retriever_for(
-    steps: Sequence[Step], intent: Intent, state: ConversationState, policy: TurnSettings
+    steps: Sequence[Step], intent: Intent, state: ConversationState, settings: TurnSettings
 ) -> Retriever:
     """The retriever for the steps. A model chooses tools only if the plan does not name the web."""
     if state.blob_names:
@@ -94,7 +94,7 @@ def retriever_for(
         return intent.retriever
     if intent.retriever == "tools" and not {"web_search", "both"}.intersection(steps):
         return "tools"
-    return "summaries" if policy.lazy_retrieval else "search"
+    return "summaries" if settings.lazy_retrieval else "search"
 
 
 def plan_from_wording(state: ConversationState) -> Decision | None:
@@ -113,35 +113,35 @@ def plan_from_wording(state: ConversationState) -> Decision | None:
 
 
 def plan_by_rules(
-    state: ConversationState, sources: AvailableSources, policy: TurnSettings
+    state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> Decision | None:
     """The plan if rules can make it; None if a model has to choose the sources or rewrite the question."""
-    configured = intent_by_keyword(state.question, policy)
+    configured = intent_by_keyword(state.question, settings)
     if not any(sources):
-        return _default_plan(configured or CONVERSATIONAL, state, sources, policy)
+        return _default_plan(configured or CONVERSATIONAL, state, sources, settings)
     if state.blob_names:
-        named = _default_plan(configured or _intent_by_wording(state.question), state, sources, policy)
+        named = _default_plan(configured or _intent_by_wording(state.question), state, sources, settings)
         return None if state.history else named
     if configured:
-        decision = _default_plan(configured, state, sources, policy)
-        return decision if _is_settled(decision, state, sources, policy) else None
+        decision = _default_plan(configured, state, sources, settings)
+        return decision if _is_settled(decision, state, sources, settings) else None
     if sources.documents and asks_for_listing(state.question):
-        return _default_plan(RESEARCH, state, sources, policy)
-    return None if state.history or sources.web else _plan_for_documents(state, sources, policy)
+        return _default_plan(RESEARCH, state, sources, settings)
+    return None if state.history or sources.web else _plan_for_documents(state, sources, settings)
 
 
 def fallback_plan(
-    problem: str, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+    problem: str, state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> Decision:
     """The plan that replaces a model's; `problem` says why there is none."""
-    intent = intent_by_keyword(state.question, policy) or (FACTUAL if sources.documents else CONVERSATIONAL)
+    intent = intent_by_keyword(state.question, settings) or (FACTUAL if sources.documents else CONVERSATIONAL)
     steps: list[Step] = ["retrieve", "answer"] if sources.documents else ["answer"]
     action = "looked up in the documents as asked" if sources.documents else "answered without a lookup"
     reason = f"The turn could not be planned: {problem.rstrip('.')}; the question is {action}."
     plan = _plan_as_asked(
         state, steps, confidence=FALLBACK_CONFIDENCE, decided_by="fallback", fallback=reason
     )
-    return Decision(intent, retriever_for(steps, intents_of(policy)[intent], state, policy), plan)
+    return Decision(intent, retriever_for(steps, intents_of(settings)[intent], state, settings), plan)
 
 
 def check_intents(intents: Mapping[str, Intent], models: ChatModels) -> None:
@@ -152,22 +152,22 @@ def check_intents(intents: Mapping[str, Intent], models: ChatModels) -> None:
 
 
 def _plan_for_documents(
-    state: ConversationState, sources: AvailableSources, policy: TurnSettings
+    state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> Decision:
     """The plan for the first question of a conversation that has documents."""
     if is_statement(state.question):
         # The model that answers decides whether the statement also asks for something.
         return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
-    return _default_plan(_intent_by_wording(state.question), state, sources, policy)
+    return _default_plan(_intent_by_wording(state.question), state, sources, settings)
 
 
 def _is_settled(
-    decision: Decision, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+    decision: Decision, state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> bool:
     """Whether the intent alone is enough. If code searches, the question has to be understandable alone."""
     if decision.retriever in ("none", "tools"):
         return True
-    names_source = intents_of(policy)[decision.intent].retriever is not None or not sources.web
+    names_source = intents_of(settings)[decision.intent].retriever is not None or not sources.web
     return names_source and not state.history
 
 
@@ -180,14 +180,14 @@ def _is_about_documents(question: str) -> bool:
 
 
 def _default_plan(
-    name: str, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+    name: str, state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> Decision:
-    intent = intents_of(policy)[name]
+    intent = intents_of(settings)[name]
     steps: list[Step] = ["retrieve", "answer"] if state.blob_names else default_steps(intent, sources)
     lacks_web = intent.retriever == "web" and not sources.web and not state.blob_names
     reason = f"The intent {name} uses the web, which is not available in this turn."
     plan = _plan_as_asked(state, steps, fallback=reason if lacks_web else None)
-    return Decision(name, retriever_for(steps, intent, state, policy), plan)
+    return Decision(name, retriever_for(steps, intent, state, settings), plan)
 
 
 def _plan_as_asked(state: ConversationState, steps: Sequence[Step], **fields: object) -> Plan:

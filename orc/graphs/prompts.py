@@ -68,7 +68,7 @@ def conversation_prompt(
 
     `text` is the question and what belongs to it, such as `tool_output`.
     """
-    known = remembered(state.recalled, deps.policy.memory_tokens, deps.counter)
+    known = remembered(state.recalled, deps.settings.memory_tokens, deps.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
         for message in history_in_prompt(state, deps)
@@ -79,7 +79,7 @@ def conversation_prompt(
 
 def history_in_prompt(state: ConversationState, deps: Deps) -> list[ChatMessage]:
     """The messages of the history that the prompt of an answer contains."""
-    return newest_messages(state.history, deps.policy.history_tokens, deps.counter)
+    return newest_messages(state.history, deps.settings.history_tokens, deps.counter)
 
 
 def newest_messages(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:
@@ -130,28 +130,28 @@ def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:
 
 
 def shrink_to_window(
-    policy: TurnSettings, window: int, question: str, counter: TokenCounter, cap: int | None = None
+    settings: TurnSettings, window: int, question: str, counter: TokenCounter, cap: int | None = None
 ) -> TurnSettings:
-    """The policy with token budgets reduced in proportion, if the model's window is smaller than their sum.
+    """The settings with token budgets reduced in proportion, if the model's window is smaller than their sum.
 
     `cap` is the longest possible answer. If the question alone fills the window, each part keeps a minimum,
     and the model reports that the prompt is too long.
     """
-    room = window - INSTRUCTIONS_AND_TOOLS - (cap or REPLY)
-    wanted = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
-    most = max(wanted, policy.planner_tokens)
-    if most <= room - MAX_BYTES_PER_CHARACTER * len(question):
-        return policy
-    free = max(room - counter.count(question), 0)
+    available = window - INSTRUCTIONS_AND_TOOLS - (cap or REPLY)
+    wanted = settings.history_tokens + settings.memory_tokens + settings.retrieval_tokens
+    most = max(wanted, settings.planner_tokens)
+    if most <= available - MAX_BYTES_PER_CHARACTER * len(question):
+        return settings
+    free = max(available - counter.count(question), 0)
     if most <= free:
-        return policy
+        return settings
     share = min(free / max(wanted, 1), 1.0)
-    return policy.model_copy(
+    return settings.model_copy(
         update={
-            "history_tokens": _reduced(policy.history_tokens, share),
-            "memory_tokens": _reduced(policy.memory_tokens, share),
-            "retrieval_tokens": _reduced(policy.retrieval_tokens, share),
-            "planner_tokens": min(policy.planner_tokens, max(free, LEAST)),
+            "history_tokens": _reduced(settings.history_tokens, share),
+            "memory_tokens": _reduced(settings.memory_tokens, share),
+            "retrieval_tokens": _reduced(settings.retrieval_tokens, share),
+            "planner_tokens": min(settings.planner_tokens, max(free, LEAST)),
         }
     )
 

@@ -79,7 +79,7 @@ async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
     """Decide and emit the route and the plan. A planner that fails does not fail the turn."""
     deps = runtime.context
     name, retriever, plan = await _decide(state, deps)
-    intent = intents_of(deps.policy)[name]
+    intent = intents_of(deps.settings)[name]
     route = Route(
         intent=name,
         model=deps.models.named(deps.asked_model or intent.model).name,
@@ -95,7 +95,7 @@ async def _decide(state: ConversationState, deps: Deps) -> Decision:
     if decision := plan_from_wording(state):
         return decision
     sources, missing = await _available_sources(state, deps)
-    decision = plan_by_rules(state, sources, deps.policy) or await _plan_by_model(state, sources, deps)
+    decision = plan_by_rules(state, sources, deps.settings) or await _plan_by_model(state, sources, deps)
     if missing is None:
         return decision
     why = " ".join(filter(None, (decision.plan.fallback, missing)))
@@ -118,13 +118,13 @@ async def _available_sources(state: ConversationState, deps: Deps) -> tuple[Avai
 
 async def _plan_by_model(state: ConversationState, sources: AvailableSources, deps: Deps) -> Decision:
     if deps.meter.calls_left == 1 and not state.blob_names:
-        return fallback_plan("The only model call left is for the answer.", state, sources, deps.policy)
-    intents, seconds = intents_of(deps.policy), deps.policy.planner_seconds
+        return fallback_plan("The only model call left is for the answer.", state, sources, deps.settings)
+    intents, seconds = intents_of(deps.settings), deps.settings.planner_seconds
     try:
         prompt, schema = planning_prompt(state, sources, intents, deps), plan_schema(tuple(intents))
         async with asyncio.timeout(seconds):
             planned = await deps.models.planner.structured(prompt, schema, meter=deps.meter)
-        return decision_from(planned, state, sources, deps.policy)
+        return decision_from(planned, state, sources, deps.settings)
     except TimeoutError:
         problem = f"The planner took more than {seconds:g} s."
     except OrcError as exc:
@@ -134,7 +134,7 @@ async def _plan_by_model(state: ConversationState, sources: AvailableSources, de
         logger.exception("planner.failed")
         problem = "The planner failed unexpectedly."
     logger.warning("the planner failed; the turn is planned by rules")
-    return fallback_plan(problem, state, sources, deps.policy)
+    return fallback_plan(problem, state, sources, deps.settings)
 
 
 @lru_cache(maxsize=CACHED_SCHEMAS)
@@ -147,15 +147,15 @@ def plan_schema(intents: tuple[str, ...]) -> type[TurnPlan]:
 def planning_prompt(
     state: ConversationState, sources: AvailableSources, intents: Mapping[str, Intent], deps: Deps
 ) -> list[BaseMessage]:
-    """The prompt, within `policy.planner_tokens` including its schema, unless the question alone is longer.
+    """The prompt, within `settings.planner_tokens` including its schema, unless the question alone is longer.
 
     The newest messages have priority; memory gets at most half of the budget.
     """
     schema, counter = plan_schema(tuple(intents)), deps.counter
     instructions = deps.prompts.plan.format(
-        reach=_listed_sources(sources), kinds=_listed_intents(intents), most=MAX_STEPS
+        sources=_listed_sources(sources), intents=_listed_intents(intents), most=MAX_STEPS
     )
-    budget = deps.policy.planner_tokens
+    budget = deps.settings.planner_tokens
 
     def asked(known: str, said: Sequence[str]) -> list[BaseMessage]:
         transcript = "\n".join(["Conversation so far:", *said, "", ""]) if said else ""
@@ -171,7 +171,7 @@ def planning_prompt(
     def left(known: str, said: Sequence[str]) -> int:
         return budget - prompt_tokens(asked(known, said), schema, counter)
 
-    for_memory = min(deps.policy.memory_tokens, left("", []) // 2)
+    for_memory = min(deps.settings.memory_tokens, left("", []) // 2)
     known = remembered(state.recalled, for_memory, counter) if for_memory > 0 else ""
     said = _newest_lines(state.history, left(known, []), counter)
     while said and left(known, said) < 0:  # the sum of the parts can differ from the whole
@@ -221,10 +221,10 @@ def _listed_intents(intents: Mapping[str, Intent]) -> str:
 
 
 def decision_from(
-    planned: TurnPlan, state: ConversationState, sources: AvailableSources, policy: TurnSettings
+    planned: TurnPlan, state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> Decision:
     """The decision for a model's plan, within the available sources; ModelOutputInvalid for nonsense."""
-    intents, configured = intents_of(policy), intent_by_keyword(state.question, policy)
+    intents, configured = intents_of(settings), intent_by_keyword(state.question, settings)
     if planned.intent not in intents:
         raise ModelOutputInvalid("The plan names an unknown intent.")
     if not 0 <= planned.confidence <= 1:
@@ -243,7 +243,7 @@ def decision_from(
         fallback=" ".join(filter(None, (missing, unusable))) or None,
     )
     plan = escalated(plan, sources, ENOUGH_CONFIDENCE)
-    return Decision(configured or planned.intent, retriever_for(plan.steps, intent, state, policy), plan)
+    return Decision(configured or planned.intent, retriever_for(plan.steps, intent, state, settings), plan)
 
 
 def ordered_steps(steps: Sequence[str]) -> list[Step]:

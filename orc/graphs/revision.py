@@ -53,7 +53,7 @@ def start_revision(state: ConversationState, deps: Deps, judged: Attempt, query:
     assert judged.verdict is not None
     more = judged.verdict.action == "retrieve"
     deps.emit(Reset(reason="More is looked up for the answer." if more else "The answer is revised."))
-    quoted = truncate(judged.answer or "", deps.policy.retrieval_tokens // QUOTED_SHARE, deps.counter)
+    quoted = truncate(judged.answer or "", deps.settings.retrieval_tokens // QUOTED_SHARE, deps.counter)
     issues = [issue[:MAX_ISSUE_CHARACTERS] for issue in judged.verdict.issues[:MAX_ISSUES]]
     revision = Revision(
         answer=quoted[:MAX_QUOTED_CHARACTERS], issues=issues or [NO_ISSUE], read_more=more, query=query

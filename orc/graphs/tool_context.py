@@ -14,7 +14,7 @@ from orc.tools.schemas import Handles
 
 FRAME_TOKENS = 16
 """Upper bound for what surrounds a result in the prompt: the name of its tool and the message frame."""
-EVICTED = {"note": "made room for later results"}
+EVICTED = {"note": "dropped to make space for later results"}
 TOO_LONG = {"note": "What this call gave is too long to be shown."}
 MAX_ERROR_CHARACTERS = 500
 MIN_SOURCE_CHARACTERS = 200
@@ -51,7 +51,7 @@ class ToolContext:
         self._registry = SourceRegistry(deps.page_text, [*sources, *previous])
         self._previous = list(previous)
         self._counter = deps.counter
-        self._budget = deps.policy.retrieval_tokens
+        self._budget = deps.settings.retrieval_tokens
         self._counts: dict[tuple[int, int], int] = {}
 
     @property
@@ -154,14 +154,14 @@ class ToolContext:
         content = shrink_texts(content, tokens, self._size)
         return content if self._size(content) <= tokens else TOO_LONG
 
-    def _shorten(self, source: Source, room: int) -> None:
-        """Cut the end of a source while `room` is negative, which is the number of tokens in excess."""
-        while room < 0 and len(source.text) > MIN_SOURCE_CHARACTERS:
+    def _shorten(self, source: Source, left: int) -> None:
+        """Cut the end of a source while `left` is negative, which is the number of tokens in excess."""
+        while left < 0 and len(source.text) > MIN_SOURCE_CHARACTERS:
             before = self._fence_tokens(source)
-            share = max(0.0, 0.95 * (before + room) / before)
+            share = max(0.0, 0.95 * (before + left) / before)
             length = max(int(len(source.text) * share), MIN_SOURCE_CHARACTERS)
             source = self._registry.shorten(source.number, length)
-            room += before - self._fence_tokens(source)
+            left += before - self._fence_tokens(source)
 
     def _cost(self, result: ToolResult) -> int:
         if result.error:

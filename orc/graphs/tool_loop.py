@@ -26,7 +26,7 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
     The last model call of the turn is for an answer without tools.
     """
     conversation = ToolConversation(state, deps)
-    for _ in range(deps.policy.max_tool_rounds):
+    for _ in range(deps.settings.max_tool_rounds):
         if deps.meter.calls_left <= 1:
             break
         reply, stream = await _ask_model(conversation, state, deps)
@@ -59,7 +59,7 @@ class ToolConversation:
     async def add_round(self, reply: AIMessage, results: Sequence[ToolResult]) -> None:
         """Add the calls of a reply and the result of each."""
         self._rounds.append(reply)
-        budget = self._deps.policy.retrieval_tokens
+        budget = self._deps.settings.retrieval_tokens
         while len(self._rounds) > 1 and self._calls_tokens() > budget // 2:
             self._dropped += len(self._rounds.pop(0).tool_calls)
         budget -= self._calls_tokens()

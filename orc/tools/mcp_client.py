@@ -35,13 +35,13 @@ SCHEMAS_KEPT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 LISTING_SECONDS = 5.0
 RESTART_SECONDS = 4.0
-"""How long after the server was lost calls wait for it; later ones fail at once until it answers."""
+"""How long calls wait for a lost server; later calls fail at once until it answers."""
 RESTART_POLL_SECONDS = 0.1
-_NOBODY_BEHIND_THE_PROXY = {502, 503, 504}
+_PROXY_WITHOUT_SERVER = {502, 503, 504}
 
 
 class _SharedTransport(httpx2.AsyncBaseTransport):
-    """Lends one pool to many short-lived clients, none of which may close it."""
+    """Shares one pool among many short-lived clients, none of which may close it."""
 
     def __init__(self, pool: httpx2.AsyncBaseTransport) -> None:
         self._pool = pool
@@ -50,9 +50,9 @@ class _SharedTransport(httpx2.AsyncBaseTransport):
         try:
             response = await self._pool.handle_async_request(request)
         except AttributeError as exc:
-            # How anyio reports, on uvloop, a connection that was reset as soon as it was accepted.
+            # With uvloop, anyio reports a connection that was reset right after it was accepted like this.
             raise httpx2.ConnectError("the connection was reset as it was made", request=request) from exc
-        if response.status_code in _NOBODY_BEHIND_THE_PROXY:
+        if response.status_code in _PROXY_WITHOUT_SERVER:
             await response.aclose()
             raise httpx2.ConnectError(f"a proxy answered with {response.status_code}", request=request)
         return response
@@ -64,8 +64,8 @@ class _SharedTransport(httpx2.AsyncBaseTransport):
 class McpToolGateway:
     """ToolGateway over streamable HTTP.
 
-    `timeout_seconds` bounds one call from start to result, `listing_seconds` what a turn waits to know which
-    tools there are; that is asked again after `kept_seconds`.
+    `timeout_seconds` limits one call from start to result, `listing_seconds` the listing of tools, which is
+    cached for `kept_seconds`.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class McpToolGateway:
         self._schemas_read_at = float("-inf")
 
     async def list_tools(self, token: str) -> list[ToolSchema]:
-        """All tools of the server; those of before, if it was asked lately or does not answer now."""
+        """All tools of the server; the cached list if it is recent or the server does not answer."""
         if time.monotonic() - self._schemas_read_at > self._kept_seconds:
             try:
                 self._schemas = await self._listed(token)
@@ -135,7 +135,7 @@ class McpToolGateway:
             return _structured(name, await call(self._call_once, request, token, on_progress))
 
     def _has(self, name: str) -> bool:
-        """Whether a name is a tool's, and not what a model made up; that has seen the list of them first."""
+        """Whether the name is in the list of tools; a model may have invented it."""
         return not self._schemas or any(schema.name == name for schema in self._schemas)
 
     async def ping(self) -> None:
@@ -150,13 +150,13 @@ class McpToolGateway:
                 raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
 
     async def _until_back(self) -> None:
-        """Wait for a server that is being restarted; no longer than that takes."""
+        """Wait for a server that restarts, up to the time that a restart takes."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(RESTART_SECONDS):
                 while self._lost_lately:
                     with contextlib.suppress(DependencyDown):
                         await self.ping()
-                        # Others may have opened the circuit; it closes with what gets through to the server.
+                        # Other calls may have opened the circuit; a call that succeeds closes it.
                         async with self._breaker.attempt():
                             return
                     await asyncio.sleep(RESTART_POLL_SECONDS)
@@ -191,7 +191,7 @@ class McpToolGateway:
 
     @asynccontextmanager
     async def _attempt(self, token: str, seconds: float) -> AsyncIterator[Client]:
-        """A session that counts for the circuit, and for how long the server has been lost."""
+        """A session whose result counts for the circuit breaker and for the loss of the server."""
         try:
             async with self._breaker.attempt(), self._session(token, seconds) as client:
                 yield client
@@ -203,7 +203,7 @@ class McpToolGateway:
 
     @asynccontextmanager
     async def _session(self, token: str, seconds: float) -> AsyncIterator[Client]:
-        """A session of its own for one call: a kept one dies for good, with its waiters, on one failure."""
+        """A separate session for one call: in a shared one, a single failure ends all calls."""
         http = httpx2.AsyncClient(
             transport=_SharedTransport(self._pool),
             headers={"authorization": f"Bearer {token}"},
@@ -232,7 +232,7 @@ _FAILURES = (
 
 
 def _translated(group: BaseExceptionGroup[Exception], seconds: float) -> OrcError:
-    """Our error for what is at the bottom of the groups that a session fails with."""
+    """Our error for the innermost exception of the groups that a session raises."""
     cause: BaseException = group
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
@@ -253,14 +253,14 @@ def _meta(extra: Mapping[str, Any] | None, on_progress: OnProgress | None) -> di
 
 
 def _is_too_slow(cause: BaseException) -> bool:
-    """Whether a server that can be reached gave no answer in time: another try would last as long."""
+    """Whether a server that accepted the connection did not answer in time: a retry would take as long."""
     if isinstance(cause, MCPError):
         return cause.code == REQUEST_TIMEOUT
     return isinstance(cause, (TimeoutError, httpx2.ReadTimeout, httpx2.WriteTimeout))
 
 
 def _ours(cause: BaseException) -> BaseException | None:
-    """A bug of ours, whose traceback belongs in the log; what others send may hold content."""
+    """A bug of ours, whose traceback is logged; messages of others may contain content."""
     return cause if isinstance(cause, RuntimeError) else None
 
 

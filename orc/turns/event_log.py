@@ -1,4 +1,4 @@
-"""The events of one turn, kept so that any number of readers can follow them, from any point."""
+"""The events of one turn; any number of readers can follow them from any point."""
 
 import asyncio
 from collections import OrderedDict
@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from core.names import Owner
 from orc.events import Event
 
-KEPT_TURNS = 200
+MAX_LOGS = 200
 
 
 class EventLog:
-    """Append-only; events are numbered from 1, or from the one after `after` where a reader goes on."""
+    """Append-only. Events are numbered from 1, or from `after` + 1 if a reader resumes."""
 
     def __init__(self, events: Sequence[Event] = (), *, after: int = 0) -> None:
         self._events = list(events)
@@ -19,7 +19,7 @@ class EventLog:
         self._grown = asyncio.Event()
 
     def publish(self, event: Event) -> None:
-        """Append an event and wake every reader; after the one that ends the turn nothing is taken."""
+        """Append an event and wake every reader; events after the one that ends the turn are ignored."""
         if self._has_ended:
             return
         self._events.append(event)
@@ -27,9 +27,9 @@ class EventLog:
         self._grown = asyncio.Event()
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
-        """The events with a number above `after`, as they come, up to the one that ends the turn.
+        """Yield the events with a number above `after`, up to the one that ends the turn.
 
-        That one comes whatever the reader claims to have, so that nobody waits for what is over.
+        The last event is always included, whatever number the reader claims, so that no reader waits forever.
         """
         position = min(max(after - self._numbered_after, 0), len(self._events) - self._has_ended)
         while True:
@@ -42,7 +42,7 @@ class EventLog:
             await self._grown.wait()
 
     async def last(self) -> Event:
-        """The event that ends the turn, once it is there."""
+        """Wait for the event that ends the turn."""
         async for _, event in self.follow():
             if event.ends_turn:
                 return event
@@ -59,19 +59,19 @@ class EventLog:
 
 
 class RecentTurns:
-    """The event logs of this process's latest turns, for readers that come back."""
+    """The event logs of the latest turns of this process, for readers that reconnect."""
 
     def __init__(self) -> None:
         self._logs: OrderedDict[tuple[Owner, str], tuple[str, EventLog]] = OrderedDict()
 
     def add(self, owner: Owner, turn_id: str, attempt: str, log: EventLog) -> None:
-        """Keep a log; the oldest is dropped past two hundred."""
+        """Add a log and drop the oldest one above the limit."""
         self._logs[owner, turn_id] = attempt, log
         self._logs.move_to_end((owner, turn_id))
-        while len(self._logs) > KEPT_TURNS:
+        while len(self._logs) > MAX_LOGS:
             self._logs.popitem(last=False)
 
     def find(self, owner: Owner, turn_id: str, attempt: str) -> EventLog | None:
-        """The owner's log of this attempt, if it ran here, is still kept, and no later one did since."""
+        """The log of this attempt of the owner's turn, if this process ran it last and still has it."""
         kept, log = self._logs.get((owner, turn_id), ("", None))
         return log if kept == attempt else None

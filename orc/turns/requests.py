@@ -1,4 +1,4 @@
-"""A turn as it was asked for, after validation and before anything is stored."""
+"""The request of a turn, after validation and before anything is stored."""
 
 import hashlib
 import json
@@ -12,10 +12,10 @@ _TURN_NAMESPACE = uuid.UUID("0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4")
 
 
 class TurnRequest(Record):
-    """What the caller wants answered. `stream` asks for tokens as they are made.
+    """The question of a caller. `stream` requests tokens as they are generated.
 
-    `history`, unless it is None, stands in for what is stored of the conversation. `creates`: a
-    conversation that is not there yet is made. `recalls`: what is remembered of it is told too.
+    `history` replaces the stored history, unless it is None. `creates`: a missing conversation is created.
+    `recalls`: the prompts include the memory of the conversation.
     """
 
     question: str
@@ -33,15 +33,15 @@ class TurnRequest(Record):
 
     @property
     def content_hash(self) -> str:
-        """Tells a retry from another request under the same key; how it is rendered does not count."""
+        """Distinguishes a retry from another request with the same key, regardless of how it is rendered."""
         content = self.model_dump(exclude={"idempotency_key", "stream", "trace_id", "creates", "recalls"})
         if self.history is None:
-            # As before there were histories: a retry may come after an update.
+            # The hash of a request without history is the same as in versions that knew none.
             del content["history"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def conversation_for(self, organization_id: str, user_id: str) -> str:
-        """The conversation asked for, or a new one; under a key always the same, so that a retry finds it."""
+        """The requested conversation, or a new one. A key always gives the same one, for retries."""
         if self.conversation_id is not None:
             return self.conversation_id
         if self.idempotency_key is None:
@@ -49,7 +49,7 @@ class TurnRequest(Record):
         return str(uuid.uuid5(_TURN_NAMESPACE, json.dumps([organization_id, user_id, self.idempotency_key])))
 
     def turn_id(self, owner: Owner) -> str:
-        """Derived from the caller's key, else random."""
+        """Derived from the idempotency key; random without one."""
         if self.idempotency_key is None:
             return str(uuid.uuid4())
         return str(uuid.uuid5(_TURN_NAMESPACE, owner.prefix + self.idempotency_key))

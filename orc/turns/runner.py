@@ -1,4 +1,4 @@
-"""The session runner: one turn from its stored question to its stored answer, however it is rendered."""
+"""The runner of a turn, from its stored question to its stored answer."""
 
 import asyncio
 import logging
@@ -37,23 +37,23 @@ from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of, outcome_of, result_of
-from orc.turns.span import observed
+from orc.turns.span import observe
 
 logger = logging.getLogger(__name__)
 
 TOKEN_GRACE_SECONDS = 60
-UNNAMED = "The session is not named, so that the messages that were sent are all that is known of it."
-IMPROVING = 0.9
-"""The share of a turn's time after which the answer that there is is given, accepted or not."""
+UNNAMED = "The running is not named, so that the messages that were sent are all that is known of it."
+IMPROVEMENT_SHARE = 0.9
+"""The share of the turn's time after which the answer is given without further improvement."""
 COMMIT_SECONDS = 10.0
-"""How long the store is waited for that is to keep an answer."""
+"""The time limit for storing an answer."""
 TRACE_SECONDS = 5.0
-"""And how long the one that keeps traces."""
+"""The time limit for storing a trace."""
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What turns are made with; the same for every turn of a process."""
+class TurnDependencies:
+    """The services that turns use; the same for every turn of a process."""
 
     log: TurnLog
     library: DocumentService
@@ -65,14 +65,14 @@ class Parts:
     catalogue: ModelCatalogue
     counter: TokenCounter
     prompts: Prompts
-    policy: TurnSettings
+    settings: TurnSettings
     traces: TraceSink = field(default_factory=NoTraces)
     commit_seconds: float = COMMIT_SECONDS
 
 
 @dataclass(frozen=True)
-class Session:
-    """One turn that has begun: who asks what, over which documents, and where its events go."""
+class RunningTurn:
+    """One turn that has begun: its request, owner, documents, events and model usage."""
 
     request: TurnRequest
     owner: Owner
@@ -86,33 +86,33 @@ class Session:
         return self.begun.turn
 
 
-class SessionRunner:
-    """Runs turns. JSON and streams read the same events, so nothing here knows which of them is asked for,
-    but for whether text comes in pieces."""
+class TurnRunner:
+    """Runs turns. JSON and streaming responses consume the same events; the only difference here is whether
+    the model streams."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: TurnDependencies) -> None:
         self._parts = parts
-        # Whichever of them is chosen for a turn, and however long its answer may become.
+        # The smallest window and the longest answer of any model that a turn may use.
         names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
-        self._window = parts.policy.context_window or parts.catalogue.window(names)
-        caps = (kind.max_output_tokens for kind in intents_of(parts.policy).values())
+        self._window = parts.settings.context_window or parts.catalogue.window(names)
+        caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
     async def run(
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
     ) -> None:
-        """Answer the turn. Whatever happens, its log ends: nobody follows it for ever."""
-        meter = Meter(max_calls=self._parts.policy.max_model_calls)
+        """Answer the turn. Its log always ends, so that no reader waits forever."""
+        meter = Meter(max_calls=self._parts.settings.max_model_calls)
         recorder = self._recorder(request, owner, begun.turn, log)
-        session = Session(request, owner, begun, documents, recorder, meter)
+        running = RunningTurn(request, owner, begun, documents, recorder, meter)
         stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(stopped, request.trace_id))
         try:
-            ending = await observed(begun.turn, self._ending(session))
+            ending = await observe(begun.turn, self._ending(running))
         finally:
             recorder.emit(ending)
-            # Side by side: neither store is to keep the other waiting.
-            await asyncio.gather(self._keep_trace(session), self._remember(session, ending))
+            # Concurrently, so that neither store delays the other.
+            await asyncio.gather(self._keep_trace(running), self._remember(running, ending))
 
     def _recorder(self, request: TurnRequest, owner: Owner, turn: Turn, log: EventLog) -> TurnRecorder:
         ids = TurnIds(
@@ -126,69 +126,71 @@ class SessionRunner:
         parts = self._parts
         return TurnRecorder(log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name)
 
-    async def _keep_trace(self, session: Session) -> None:
-        """Whoever asked has the end of the turn by now, and nothing that goes wrong here changes it."""
+    async def _keep_trace(self, running: RunningTurn) -> None:
+        """Store the trace. An error here does not change the end of the turn, which the caller has."""
         try:
             async with asyncio.timeout(TRACE_SECONDS):
-                await self._parts.traces.save(session.recorder.finish(session.meter))
+                await self._parts.traces.save(running.recorder.finish(running.meter))
         except Exception as exc:
-            logger.warning("the trace of turn %s was not kept: %s", session.turn.turn_id, type(exc).__name__)
+            logger.warning(
+                "the trace of turn %s was not stored: %s", running.turn.turn_id, type(exc).__name__
+            )
 
-    async def _remember(self, session: Session, ending: Event) -> None:
+    async def _remember(self, running: RunningTurn, ending: Event) -> None:
         if isinstance(ending, Done):
-            await self._parts.memory.update(session.begun.head)
+            await self._parts.memory.update(running.begun.head)
 
-    async def _ending(self, session: Session) -> Event:
-        turn, policy = session.turn, self._parts.policy
-        deadline = asyncio.timeout(policy.turn_deadline_seconds)
+    async def _ending(self, running: RunningTurn) -> Event:
+        turn, settings = running.turn, self._parts.settings
+        deadline = asyncio.timeout(settings.turn_deadline_seconds)
         renew = partial(
             self._parts.log.renew,
-            session.owner,
+            running.owner,
             turn.turn_id,
             turn.attempt,
-            lease_seconds=policy.turn_lease_seconds,
+            lease_seconds=settings.turn_lease_seconds,
         )
         try:
-            async with held(renew, seconds=policy.turn_lease_seconds):
+            async with held(renew, seconds=settings.turn_lease_seconds):
                 async with deadline:
-                    result, outcome = await self._answer(session)
-                await self._commit(session, outcome)
+                    result, outcome = await self._answer(running)
+                await self._commit(running, outcome)
             return Done(result=result)
         except OrcError as exc:
             error = exc
         except Exception as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
-                error = DeadlineExceeded(f"No answer within {policy.turn_deadline_seconds:.0f} s.")
+                error = DeadlineExceeded(f"No answer within {settings.turn_deadline_seconds:.0f} s.")
             else:
                 logger.exception("turn %s failed", turn.turn_id)
                 error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
-        return await self._failure(session, error)
+        return await self._failure(running, error)
 
-    async def _answer(self, session: Session) -> tuple[TurnResult, TurnOutcome]:
-        # Without names, the tools may look at whatever the conversation holds.
-        in_reach, memory = await asyncio.gather(self._in_reach(session), self._memory(session))
-        state = _initial_state(session, in_reach, memory)
-        deps = self._deps(session, Scope.over(session.owner, in_reach), session.recorder.emit)
+    async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
+        # Without names, the tools may read every document of the conversation.
+        accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
+        state = _initial_state(running, accessible, memory)
+        deps = self._deps(running, Scope.over(running.owner, accessible), running.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
-        usage, timings = session.meter.total, session.recorder.timings()
-        result = result_of(final, session.turn, session.request, usage, timings)
-        session.recorder.emit(Telemetry(usage=usage, timings=timings))
+        usage, timings = running.meter.total, running.recorder.timings()
+        result = result_of(final, running.turn, running.request, usage, timings)
+        running.recorder.emit(Telemetry(usage=usage, timings=timings))
         return result, outcome_of(final, result)
 
-    async def _memory(self, session: Session) -> Memory:
-        if not session.request.recalls:
+    async def _memory(self, running: RunningTurn) -> Memory:
+        if not running.request.recalls:
             return Memory(unread=UNNAMED)
-        sent = session.request.history
-        told = None if sent is None else sum(message.role == "user" for message in sent)
-        return await self._parts.memory.read(session.begun.head, told)
+        sent = running.request.history
+        sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
+        return await self._parts.memory.read(running.begun.head, sent_turns)
 
-    async def _in_reach(self, session: Session) -> list[Document]:
-        return session.documents or await self._parts.library.list_documents(session.owner)
+    async def _accessible(self, running: RunningTurn) -> list[Document]:
+        return running.documents or await self._parts.library.list_documents(running.owner)
 
-    async def _commit(self, session: Session, outcome: TurnOutcome) -> None:
-        """Store the answer. It has been made and may have been shown: a store that is down is waited for,
-        past the deadline if need be."""
+    async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> None:
+        """Store the answer. It may have been shown, so a store that is down is retried, even past the
+        deadline."""
         seconds = self._parts.commit_seconds
         async for attempt in AsyncRetrying(
             retry=retry_if_exception_type(Unavailable),
@@ -197,69 +199,70 @@ class SessionRunner:
             reraise=True,
         ):
             with attempt:
-                await self._commit_once(session, outcome, seconds)
+                await self._commit_once(running, outcome, seconds)
 
-    async def _commit_once(self, session: Session, outcome: TurnOutcome, seconds: float) -> None:
-        """An attempt that hangs is one that failed, although it may have worked: then it shows in the end."""
-        turn = session.turn
+    async def _commit_once(self, running: RunningTurn, outcome: TurnOutcome, seconds: float) -> None:
+        """One attempt, with a time limit. It may succeed although it timed out; `_failure` detects that."""
+        turn = running.turn
         try:
             async with asyncio.timeout(seconds):
-                await self._parts.log.commit(session.owner, turn.turn_id, turn.attempt, outcome)
+                await self._parts.log.commit(running.owner, turn.turn_id, turn.attempt, outcome)
         except TimeoutError as exc:
             raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
 
-    def _deps(self, session: Session, scope: Scope, emit: Callable[[Event], None]) -> Deps:
-        parts, request = self._parts, session.request
-        seconds = int(parts.policy.turn_deadline_seconds) + TOKEN_GRACE_SECONDS
+    def _deps(self, running: RunningTurn, scope: Scope, emit: Callable[[Event], None]) -> Deps:
+        parts, request = self._parts, running.request
+        seconds = int(parts.settings.turn_deadline_seconds) + TOKEN_GRACE_SECONDS
         return Deps(
             models=parts.models,
             tools=parts.tools,
             scope_token=parts.scope_tokens.mint(scope, seconds=seconds),
-            meter=session.meter,
+            meter=running.meter,
             counter=parts.counter,
             prompts=parts.prompts,
-            policy=shrink_to_window(
-                parts.policy, self._window, request.question, parts.counter, self._longest_answer
+            settings=shrink_to_window(
+                parts.settings, self._window, request.question, parts.counter, self._longest_answer
             ),
             recall=parts.memory.recall,
             page_text=PageTexts(parts.library.page_text),
             page_boxes=parts.library.page_boxes,
             emit=emit,
             stream=request.stream,
-            ends_at=asyncio.get_running_loop().time() + parts.policy.turn_deadline_seconds * IMPROVING,
+            ends_at=asyncio.get_running_loop().time()
+            + parts.settings.turn_deadline_seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
             tools_off=frozenset(name for name, on in request.tools.items() if not on),
         )
 
-    async def _failure(self, session: Session, error: OrcError) -> Event:
-        """The end of a turn that failed, unless its answer was stored after all: that may not have shown."""
-        turn = session.turn
+    async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
+        """The end of a failed turn; `done` if its answer was stored although no confirmation arrived."""
+        turn = running.turn
         try:
             stored = await self._parts.log.fail(
-                session.owner, turn.turn_id, turn.attempt, error.code, error.message
+                running.owner, turn.turn_id, turn.attempt, error.code, error.message
             )
             if stored.status is TurnStatus.COMMITTED:
                 return Done(result=TurnResult.model_validate(stored.result))
         except Exception:
-            # The outermost edge of a turn: its lease runs out, and then it reads as failed all the same.
+            # The outermost edge of a turn: it counts as failed once its lease expires.
             logger.exception("turn %s could not be closed", turn.turn_id)
-        return Failed(problem=problem_of(error, session.request.trace_id))
+        return Failed(problem=problem_of(error, running.request.trace_id))
 
 
-def _initial_state(session: Session, in_reach: list[Document], memory: Memory) -> ConversationState:
-    """What the graph starts from: the question, and what the conversation carries on."""
-    head, request = session.begun.head, session.request
+def _initial_state(running: RunningTurn, accessible: list[Document], memory: Memory) -> ConversationState:
+    """The state in which the graph starts."""
+    head, request = running.begun.head, running.request
     refs = head.uploaded_file_refs
-    if not session.documents:
-        # Some may have been deleted since; a turn that names documents compares, and overwrites them.
-        present = {document.blob_name for document in in_reach}
+    if not running.documents:
+        # Documents may have been deleted since. A turn that names documents overwrites the references.
+        present = {document.blob_name for document in accessible}
         refs = [ref for ref in refs if ref.blob_name in present]
-    stored = [message for turn in session.begun.history for message in messages_of(turn)]
+    stored = [message for turn in running.begun.history for message in messages_of(turn)]
     return ConversationState(
         question=request.question,
-        conversation_id=session.turn.conversation_id,
-        blob_names=[document.blob_name for document in session.documents],
-        has_documents=bool(in_reach),
+        conversation_id=running.turn.conversation_id,
+        blob_names=[document.blob_name for document in running.documents],
+        has_documents=bool(accessible),
         history=stored if request.history is None else request.history,
         memory=memory,
         uploaded_file_refs=refs,

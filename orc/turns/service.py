@@ -1,4 +1,4 @@
-"""Turns as callers see them: started, followed again, replayed; they go on whoever listens."""
+"""The service that starts turns and lets callers follow or replay them."""
 
 import asyncio
 
@@ -12,23 +12,23 @@ from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.requests import TurnRequest
 from orc.turns.results import replay
-from orc.turns.runner import Parts, SessionRunner
+from orc.turns.runner import TurnDependencies, TurnRunner
 
 
 class Orchestrator:
-    """Starts turns and keeps them running, whether or not somebody still listens."""
+    """Starts turns and keeps them running, even if no client is connected."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: TurnDependencies) -> None:
         self._parts = parts
-        self._runner = SessionRunner(parts)
+        self._runner = TurnRunner(parts)
         self._recent = RecentTurns()
         self._running: set[asyncio.Task[None]] = set()
 
     async def start(self, request: TurnRequest, principal: Principal) -> EventLog:
-        """Store the question and have it answered; the events of the turn, from the first.
+        """Store the question and start to answer it; returns the events of the turn, from the first.
 
-        When this returns the question is durable. Raises what the request does wrong (InvalidInput,
-        NotFound, TurnInFlight, KeyReused), before anything is stored.
+        The question is stored when this returns. Errors of the request (InvalidInput, NotFound, TurnInFlight,
+        KeyReused) are raised before anything is stored.
         """
         owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
         names = dict.fromkeys(resolve_blob_name(name, owner).file for name in request.blob_names)
@@ -47,10 +47,10 @@ class Orchestrator:
         return log
 
     async def events_of(self, owner: Owner, turn_id: str, *, after: int, trace_id: str) -> EventLog:
-        """The events of a turn that was started earlier, here or elsewhere; NotFound if there is none.
+        """The events of an earlier turn, of this process or another; NotFound if there is none.
 
-        `after` is the last event that the reader has: of a turn whose events are not kept, what was
-        streamed is withdrawn and the stored answer follows, under the next numbers.
+        `after` is the last event that the reader has. If the events are no longer in memory, the streamed
+        text is withdrawn and the stored answer follows with the next numbers.
         """
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
@@ -61,7 +61,7 @@ class Orchestrator:
         return replay(turn, after=after, trace_id=trace_id)
 
     async def close(self, grace_seconds: float = 10.0) -> None:
-        """Let running turns finish for a while, then stop them."""
+        """Wait for running turns for a while, then cancel them."""
         if self._running:
             await asyncio.wait(self._running, timeout=grace_seconds)
         for task in self._running:
@@ -69,7 +69,7 @@ class Orchestrator:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _answered_before(self, request: TurnRequest, owner: Owner) -> Turn | None:
-        """The committed turn of the same request, which holds whatever became of its documents since."""
+        """The committed turn of the same request, which is valid even if its documents were deleted since."""
         if request.idempotency_key is None:
             return None
         turn = await self._parts.log.turn(owner, request.turn_id(owner))
@@ -78,9 +78,9 @@ class Orchestrator:
         return turn if turn.request_hash == request.content_hash else None
 
     async def _named_documents(self, request: TurnRequest, owner: Owner) -> list[Document]:
-        limit = self._parts.policy.max_documents_per_request
+        limit = self._parts.settings.max_documents_per_request
         if len(request.blob_names) > limit:
-            raise InvalidInput(f"At most {limit} documents can be asked at once.", field="blob_names")
+            raise InvalidInput(f"At most {limit} documents can be named in one question.", field="blob_names")
         if request.blob_names and request.tools.get(DOCUMENT_CHAT) is False:
             raise InvalidInput("document_chat is needed to read the named documents.", field="tools")
         self._parts.models.named(request.model)
@@ -99,7 +99,7 @@ class Orchestrator:
         return await self._parts.log.begin(
             owner,
             new,
-            lease_seconds=self._parts.policy.turn_lease_seconds,
+            lease_seconds=self._parts.settings.turn_lease_seconds,
             create=request.creates or request.conversation_id is None or bool(documents),
-            history_limit=self._parts.policy.history_turns,
+            history_limit=self._parts.settings.history_turns,
         )

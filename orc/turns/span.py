@@ -1,4 +1,4 @@
-"""A turn to OpenTelemetry: the span that holds all that it takes, how long turns take, and how they fail."""
+"""The OpenTelemetry span of a turn, and metrics of durations and errors."""
 
 import time
 from collections.abc import Awaitable
@@ -23,8 +23,8 @@ _ERRORS = _METER.create_counter(
 )
 
 
-async def observed(turn: Turn, answering: Awaitable[Event]) -> Event:
-    """How a turn ends, which `answering` finds out."""
+async def observe(turn: Turn, answering: Awaitable[Event]) -> Event:
+    """Await the end of the turn inside its span and record it."""
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": "orc",
@@ -36,7 +36,7 @@ async def observed(turn: Turn, answering: Awaitable[Event]) -> Event:
     try:
         with span("invoke_agent orc", attributes=attributes) as begun:
             ending = await answering
-            _tell(begun, ending)
+            _record(begun, ending)
         failure = ending.problem.code if isinstance(ending, Failed) else ""
         return ending
     finally:
@@ -46,7 +46,7 @@ async def observed(turn: Turn, answering: Awaitable[Event]) -> Event:
             _ERRORS.add(1, outcome)
 
 
-def _tell(begun: Span, ending: Event) -> None:
+def _record(begun: Span, ending: Event) -> None:
     match ending:
         case Failed(problem=problem):
             begun.set_attribute(ERROR_TYPE, problem.code)

@@ -13,7 +13,7 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.in_process import InProcess, Variant
 from devkit.stream_to_json import common_view, fold
 from orc.tools.ports import ToolGateway, ToolSchema
-from orc.turns.runner import Parts
+from orc.turns.runner import TurnDependencies
 from tests.system.permutations import (
     PAGE,
     QUESTION,
@@ -64,7 +64,7 @@ class Without:
         return await self._tools.call(name, arguments, token, **how)
 
 
-def without(broken: str | None, parts: Parts) -> Parts:
+def without(broken: str | None, parts: TurnDependencies) -> TurnDependencies:
     return replace(parts, tools=Without(parts.tools, broken))
 
 

@@ -95,7 +95,7 @@ async def test_the_wording_of_the_plan_prompt_does_not_change_an_offline_plan(
     question: str, model: ChatModel
 ) -> None:
     shipped = (Path(orc.__file__).parent / "prompts" / "plan.md").read_text()
-    reworded = "Plane einen Schritt. {kinds} {most} Es gibt: {reach}. Can be looked into: nothing\n"
+    reworded = "Plane einen Schritt. {intents} {most} Es gibt: {sources}. Available sources: nothing\n"
     assert await plan(model, reworded, question) == await plan(model, shipped, question)
 
 

@@ -15,7 +15,7 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import ServiceProvider
 from orc.settings import AuthMode, Settings
-from orc.turns.runner import UNNAMED, Parts
+from orc.turns.runner import UNNAMED, TurnDependencies
 
 Json = dict[str, Any]
 STREAM = {"accept": "text/event-stream"}
@@ -28,7 +28,7 @@ class Api:
     def __init__(self, folder: Path) -> None:
         model, self.model = scripted(_answer)
 
-        def change(parts: Parts) -> Parts:
+        def change(parts: TurnDependencies) -> TurnDependencies:
             return replace(parts, models=models_of(model), tools=FakeTools())
 
         self.app = create_app(Settings(data_dir=folder, auth_mode=AuthMode.EASYAUTH), change)

@@ -395,7 +395,7 @@ async def test_nothing_in_a_conversation_can_switch_on_what_is_off() -> None:
     route, plan = await planned(turn, **DOCUMENTS, history=history)
     assert (route.retriever, plan.steps) == ("tools", ["retrieve", "answer"])
     [(messages, _)] = turn.model.calls
-    assert "Can be looked into: the documents of this conversation\n" in messages[0].text
+    assert "Available sources: the documents of this conversation\n" in messages[0].text
     assert "SYSTEM" not in messages[0].text
     route, plan = await planned(turn_with(plans(intent="admin"), web=True), **DOCUMENTS, history=history)
     assert (route.intent, plan.decided_by) == ("factual_lookup", "fallback")
@@ -468,7 +468,7 @@ def prompt(
 ) -> list[BaseMessage]:
     turn = Turn(FakeTools(), says("x"))
     counter = WordCounter() if words else TiktokenCounter()
-    deps = replace(turn.deps, counter=counter, policy=TurnSettings(planner_tokens=tokens))
+    deps = replace(turn.deps, counter=counter, settings=TurnSettings(planner_tokens=tokens))
     recalled = Recalled(notes=[NOTE] * notes)
     state = ConversationState(question=question, conversation_id="c", history=history, recalled=recalled)
     return planning_prompt(state, EVERYTHING, KINDS, deps)
@@ -559,7 +559,7 @@ def test_the_prompt_says_what_can_be_looked_into_and_which_kinds_there_are(
     )
     state = ConversationState(question="Why?", conversation_id="c")
     system, _ = planning_prompt(state, reach, kinds, Turn(FakeTools()).deps)
-    assert f"Can be looked into: {told}\n" in system.text
+    assert f"Available sources: {told}\n" in system.text
     assert "- legal: about contracts\n" in system.text
     assert "- conversational: " in system.text
     assert "{" not in system.text

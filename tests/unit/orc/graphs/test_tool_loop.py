@@ -96,7 +96,7 @@ async def test_a_model_that_never_stops_calling_tools_is_stopped_and_answers_fro
 
     turn = choosing(FakeTools([LIST_TOOL], documents_list={"documents": []}), script)
     state = await turn.run(has_documents=True)
-    assert len(turn.tools.calls) == turn.deps.policy.max_tool_rounds
+    assert len(turn.tools.calls) == turn.deps.settings.max_tool_rounds
     assert state.answer is not None
     assert state.answer.strip() == "Enough."
 
@@ -258,7 +258,7 @@ async def test_words_that_reach_their_limit_are_an_answer_that_was_cut() -> None
 
     turn.model.script = script
     capped = {"chosen": {**MODEL_CHOOSES["chosen"], "max_output_tokens": 30}}
-    turn.deps = replace(turn.deps, policy=TurnSettings.model_validate({"intents": capped}))
+    turn.deps = replace(turn.deps, settings=TurnSettings.model_validate({"intents": capped}))
     state = await turn.run(has_documents=True)
     assert (state.answer or "").strip() == "The fee is"
     assert turn.model.calls[-1][1]["max_tokens"] == 30

@@ -6,7 +6,7 @@ from core.names import Owner
 from devkit.fakes import collect
 from orc.events import Event, Failed, Token
 from orc.problems import problem
-from orc.turns.event_log import KEPT_TURNS, EventLog, RecentTurns
+from orc.turns.event_log import MAX_LOGS, EventLog, RecentTurns
 
 END = Failed(problem=problem(503, "no", "trace"))
 
@@ -52,12 +52,12 @@ async def test_a_reader_that_goes_away_stops_nobody() -> None:
 
 def test_the_oldest_logs_make_room_and_owners_are_kept_apart() -> None:
     recent, owner = RecentTurns(), Owner("o", "u", "c")
-    for n in range(KEPT_TURNS + 1):
+    for n in range(MAX_LOGS + 1):
         recent.add(owner, f"t{n}", "first", EventLog())
     assert recent.find(owner, "t0", "first") is None
-    assert recent.find(owner, f"t{KEPT_TURNS}", "first") is not None
-    assert recent.find(owner, f"t{KEPT_TURNS}", "second") is None
-    assert recent.find(Owner("o", "u", "d"), f"t{KEPT_TURNS}", "first") is None
+    assert recent.find(owner, f"t{MAX_LOGS}", "first") is not None
+    assert recent.find(owner, f"t{MAX_LOGS}", "second") is None
+    assert recent.find(Owner("o", "u", "d"), f"t{MAX_LOGS}", "first") is None
 
 
 async def test_nothing_follows_the_event_that_ends_a_turn() -> None:

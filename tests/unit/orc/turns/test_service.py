@@ -32,7 +32,7 @@ from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.runner import COMMIT_SECONDS, Parts
+from orc.turns.runner import COMMIT_SECONDS, TurnDependencies
 from orc.turns.service import Orchestrator
 
 CALLER = Principal("contoso", "ada")
@@ -122,7 +122,7 @@ class SeenGraph:
     policy: TurnSettings
 
     async def ainvoke(self, state: ConversationState, config: Any, *, context: Deps) -> dict[str, Any]:
-        self.policy = context.policy
+        self.policy = context.settings
         return {**dict(state), "answer": "Hello."}
 
 
@@ -149,7 +149,7 @@ def orchestrator(
     **limits: float,
 ) -> Orchestrator:
     model, _ = scripted(lambda _messages, _options: AIMessage("Hello."))
-    parts = Parts(
+    parts = TurnDependencies(
         log=log,
         library=shelf or Shelf(),  # type: ignore[arg-type]
         tools=tools,
@@ -160,7 +160,7 @@ def orchestrator(
         catalogue=ModelCatalogue(),
         counter=WordCounter(),
         prompts=load_prompts(),
-        policy=POLICY.model_copy(update=limits),
+        settings=POLICY.model_copy(update=limits),
         commit_seconds=commit_seconds,
     )
     return Orchestrator(parts)
@@ -245,7 +245,7 @@ async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
     tools.schemas = [ToolSchema(name="search_pages", description="", input_schema={})]
     tools.results["search_pages"] = {"pages": [{**place, **told}], "steps": []}
     parts = orchestrator(log, tools, shelf := Pages())._parts
-    lazy = Orchestrator(replace(parts, policy=TurnSettings(lazy_retrieval=True)))
+    lazy = Orchestrator(replace(parts, settings=TurnSettings(lazy_retrieval=True)))
     assert isinstance(await ending(await lazy.start(asking(), CALLER)), Done)
     assert shelf.asked == [1]
 
@@ -358,7 +358,7 @@ async def test_budgets_leave_room_for_the_longest_answer_in_the_smallest_window(
         base,
         models=replace(base.models, critic=critic),
         catalogue=ModelCatalogue({"small": ModelFacts(context_window=20_000)}),
-        policy=TurnSettings.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
+        settings=TurnSettings.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
         graph=cast(TurnGraph, graph := SeenGraph()),
     )
     await (await Orchestrator(parts).start(asking(), CALLER)).last()

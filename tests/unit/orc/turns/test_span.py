@@ -11,7 +11,7 @@ from devkit.recorded_telemetry import Recorded
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, TurnMetadata, TurnResult
 from orc.problems import problem_of
-from orc.turns.span import INTERRUPTED, observed
+from orc.turns.span import INTERRUPTED, observe
 
 TURN = Turn(
     turn_id="t1", conversation_id="c1", seq=1, attempt="a", request_hash="h", question="Where is the quokka?",
@@ -29,7 +29,7 @@ async def test_a_turn_is_told_by_its_ids_and_what_it_took(recorded: Recorded) ->
     done = Done(
         result=TurnResult(conversation_id="c1", turn_id="t1", answer="The quokka.", metadata=metadata)
     )
-    assert await observed(TURN, ending(done)) is done
+    assert await observe(TURN, ending(done)) is done
     assert recorded.attributes("invoke_agent orc") == {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": "orc",
@@ -46,7 +46,7 @@ async def test_a_turn_is_told_by_its_ids_and_what_it_took(recorded: Recorded) ->
 async def test_a_turn_that_failed_is_counted_by_its_code(recorded: Recorded) -> None:
     before = recorded.counted("orc.turn.errors", error__type="deadline_exceeded")
     failed = Failed(problem=problem_of(DeadlineExceeded("No quokka in time."), "t"))
-    assert await observed(TURN, ending(failed)) is failed
+    assert await observe(TURN, ending(failed)) is failed
     assert recorded.attributes("invoke_agent orc")["error.type"] == "deadline_exceeded"
     assert recorded.counted("orc.turn.errors", error__type="deadline_exceeded") == before + 1
     assert "quokka" not in recorded.span("invoke_agent orc").to_json()
@@ -54,7 +54,7 @@ async def test_a_turn_that_failed_is_counted_by_its_code(recorded: Recorded) -> 
 
 async def test_a_turn_that_was_stopped_counts_as_interrupted(recorded: Recorded) -> None:
     before = recorded.counted("orc.turn.duration", error__type=INTERRUPTED)
-    never = asyncio.create_task(observed(TURN, asyncio.Event().wait()))  # type: ignore[arg-type]
+    never = asyncio.create_task(observe(TURN, asyncio.Event().wait()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     never.cancel()
     with pytest.raises(asyncio.CancelledError):
