@@ -172,11 +172,6 @@ def _places_of_rarest_word(claim: str, page: str) -> list[int]:
     return [match.start() for match in islice(re.finditer(re.escape(rarest), page), MAX_PLACES)]
 
 
-def find_support(claim: str, page_text: str, near: Span) -> Span | None:
-    """The span of a page that supports a claim, as for `Evidence.find`."""
-    return Evidence(page_text).find(claim, near)
-
-
 def page_sentences(text: str) -> list[Span]:
     """The spans of the sentences, list items, table rows and headings of a text."""
     offsets = [match.start() for match in _VISIBLE.finditer(text)]

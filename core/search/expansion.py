@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from core.search.bm25 import Counts, Scores, bm25, normalized
-from core.search.domains.vocabulary import MIN_KNOWN_PHRASES, PageKind, Phrase
 from core.search.query import Question
 from core.search.statistics import ScopeStatistics
+from core.search.vocabulary import MIN_KNOWN_PHRASES, PageKind, Phrase
 from core.text.headings import RUNNING_SHARE
 
 TITLE_TERMS = 20

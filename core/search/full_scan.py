@@ -9,11 +9,11 @@ from core.documents.passages import split_pages
 from core.documents.ports import PageStore, PassageIndex, Retriever
 from core.errors import DependencyDown
 from core.models import Hit, Page, Passage, Retrieval, RetrievalStep
-from core.search.domains.vocabulary import shipped_vocabularies
 from core.search.hybrid import fuse_hits
 from core.search.postings import index_passages
 from core.search.query import parse_question
 from core.search.ranking import rank_passages
+from core.search.vocabulary import shipped_vocabularies
 
 NOTE = "{} of {} documents are not indexed yet; their full text was scanned."
 DOWN_NOTE = "The search does not answer ({}); the full text of the documents was scanned instead."

@@ -10,9 +10,9 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from core.models import Passage
-from core.search.domains.vocabulary import Phrase
 from core.search.fuzzy import misspelling_of, resembles
 from core.search.query import Period, Question, cover_period
+from core.search.vocabulary import Phrase
 from core.text.numbers import find_dates
 from core.text.terms import detect_language, has_digit, stems, words
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from core.search.domains.vocabulary import Phrase, QueryExpansion, Vocabulary
+from core.search.vocabulary import Phrase, QueryExpansion, Vocabulary
 from core.text.numbers import find_dates
 from core.text.terms import detect_language, question_words, words
 

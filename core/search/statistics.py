@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
 
 from core.search.bm25 import Counts
-from core.search.domains.vocabulary import Phrase
 from core.search.postings import DocumentTerms, Layout
+from core.search.vocabulary import Phrase
 
 OPENING_TERMS = 60
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from core.infra.sqlite import Database
 from core.models import Hit, Passage
-from core.search.domains.vocabulary import Vocabulary, shipped_vocabularies
 from core.search.postings import DocumentIndex, InMemoryIndex, Layout, TermPostings, index_passages, integers
 from core.search.query import Period, parse_question
 from core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_passages
+from core.search.vocabulary import Vocabulary, shipped_vocabularies
 
 # The tables of an earlier version lack columns that the ranking needs. Its document records have no
 # `readable`, so those documents are extracted again.

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from core.grounding.evidence import SourceEvidence, find_support
+from core.grounding.evidence import Evidence, SourceEvidence
 from core.grounding.quotes import Span
 from core.grounding.sources import Source
 
 
 def is_borne_out(claim: str, page: str) -> bool:
-    return find_support(claim, page, Span(0, len(page))) is not None
+    return Evidence(page).find(claim, Span(0, len(page))) is not None
 
 
 @pytest.mark.parametrize(

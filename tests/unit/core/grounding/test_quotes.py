@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.evidence import find_support, page_sentences
+from core.grounding.evidence import Evidence, page_sentences
 from core.grounding.quotes import Span, locate
 
 PAGE = (
@@ -83,7 +83,7 @@ def test_any_run_of_whole_words_is_found_with_any_spacing(words: list[str], data
 
 
 def supported(claim: str) -> str | None:
-    span = find_support(claim, PAGE, EVERYWHERE)
+    span = Evidence(PAGE).find(claim, EVERYWHERE)
     return PAGE[span.start : span.end] if span else None
 
 

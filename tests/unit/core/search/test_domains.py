@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from core.documents.passages import split_pages
 from core.infra.sqlite import Database
 from core.models import Page
-from core.search.domains.vocabulary import QueryExpansion, Vocabulary, shipped_vocabularies
 from core.search.query import parse_question
 from core.search.ranking import Weights
+from core.search.vocabulary import QueryExpansion, Vocabulary, shipped_vocabularies
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
 from core.text.terms import words
 

@@ -167,7 +167,7 @@ class Vocabulary:
 @cache
 def shipped_vocabularies() -> tuple[Vocabulary, ...]:
     """The vocabularies that are part of the product, loaded once."""
-    folder = files("core.search.domains")
+    folder = files("core.search") / "domains"
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda f: f.name)
     return tuple(Vocabulary(file.read_text(encoding="utf-8")) for file in found)
 
