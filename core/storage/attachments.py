@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
-from weakref import WeakValueDictionary
 
 from core.documents.ports import Attachment, BlobStore, Catalog, ProviderFiles
 from core.errors import OrcError
@@ -15,18 +14,7 @@ from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelM
 from core.llm.provider import Endpoint, Provider
 from core.models import Document, FileRef, StoredFile
 from core.names import BlobPath
-from core.storage.provider_files import PDF, OpenAIFiles, read_pdf
-
-
-class Locks:
-    """One lock for each document that somebody makes a reference to."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def of(self, document: Document) -> asyncio.Lock:
-        """The document's lock."""
-        return self._locks.setdefault(document.document_id, asyncio.Lock())
+from core.storage.provider_files import PDF, Locks, OpenAIFiles, read_pdf, stored_file
 
 
 class LocalProviderFiles:
@@ -79,22 +67,6 @@ class LocalProviderFiles:
             # Deleted meanwhile, by somebody who could not know of this reference.
             await self._catalog.drop_files([stored])
         return stored
-
-
-def stored_file(document: Document, file_id: str, expires_at: datetime, provider: str = "") -> StoredFile:
-    """A reference that is bound to the document and its present bytes."""
-    return StoredFile(
-        file_id=file_id,
-        blob_name=document.blob_name,
-        organization_id=document.organization_id,
-        user_id=document.user_id,
-        conversation_id=document.conversation_id,
-        document_id=document.document_id,
-        etag=document.etag,
-        sha256=document.sha256,
-        provider=provider,
-        expires_at=expires_at,
-    )
 
 
 SentAs = Literal["file", "base64", "text"]

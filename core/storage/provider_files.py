@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakValueDictionary
 
 from core.documents.ports import BlobStore, Catalog
 from core.errors import NotFound, OrcError
 from core.llm.provider import Provider
 from core.models import Document, FileRef, StoredFile
 from core.names import BlobPath, missing_document
-from core.storage.attachments import Locks, stored_file
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -30,6 +30,33 @@ LISTED_AT_ONCE, LISTED, DELETED = 100, 10_000, 200
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 log = logging.getLogger(__name__)
+
+
+class Locks:
+    """One lock for each document that somebody makes a reference to."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, document: Document) -> asyncio.Lock:
+        """The document's lock."""
+        return self._locks.setdefault(document.document_id, asyncio.Lock())
+
+
+def stored_file(document: Document, file_id: str, expires_at: datetime, provider: str = "") -> StoredFile:
+    """A reference that is bound to the document and its present bytes."""
+    return StoredFile(
+        file_id=file_id,
+        blob_name=document.blob_name,
+        organization_id=document.organization_id,
+        user_id=document.user_id,
+        conversation_id=document.conversation_id,
+        document_id=document.document_id,
+        etag=document.etag,
+        sha256=document.sha256,
+        provider=provider,
+        expires_at=expires_at,
+    )
 
 
 class OpenAIFiles:
