@@ -27,7 +27,7 @@ OrcError
 
 The branches about models are in core/llm/errors.py. `message` is written for the person who asked and
 is safe to show; `code` is for programs. Two places translate the tree for the outside:
-orc/problems.py (HTTP) and mcp_server/errors.py (MCP).
+orc/problems.py (HTTP) and mcp_server/tools/registration.py (MCP).
 """
 
 INTERNAL = "internal"

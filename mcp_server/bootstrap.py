@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx2
 from langchain_core.language_models import BaseChatModel
 
-from core.analysis.models import AnalysisStore
 from core.bootstrap import Documents, open_documents
 from core.documents.scope import ScopeTokens
 from core.errors import InvalidInput
@@ -19,17 +18,15 @@ from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
 from mcp_server.settings import Settings
-from mcp_server.tools.content import Contents
-from mcp_server.tools.context_fitting import room_for_text
 from mcp_server.tools.document_chat import DocumentChat
-from mcp_server.tools.document_context import Reader, ReadingLimits
+from mcp_server.tools.document_context import Reader, ReadingLimits, tokens_for_text
+from mcp_server.tools.documents import DocumentContents
 from mcp_server.tools.documents_analyze import DocumentsAnalyze, Limits
 from mcp_server.tools.pages import Pages
-from mcp_server.tools.part_readers import BestMatches, NoteTaker
-from mcp_server.tools.relations import Connections
-from mcp_server.tools.scope_filter import Library
-from mcp_server.tools.search import Searching
-from mcp_server.tools.web_search import WebSearching
+from mcp_server.tools.parts import BestMatches, NoteTaker
+from mcp_server.tools.relations import Relations
+from mcp_server.tools.search import DocumentSearch
+from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.brave import BraveSearch
 from mcp_server.web.google import GoogleSearch
 from mcp_server.web.ports import WebSearch
@@ -46,15 +43,13 @@ _PARTS_WITHOUT_MODEL = 1000
 class Services:
     """What a tool call can use."""
 
-    library: Library
-    analyses: AnalysisStore
     document_chat: DocumentChat
     documents_analyze: DocumentsAnalyze
-    searching: Searching
+    search: DocumentSearch
     pages: Pages
-    connections: Connections
-    contents: Contents
-    web: WebSearching | None
+    relations: Relations
+    contents: DocumentContents
+    web: WebSearchTool | None
     tokens: ScopeTokens
     ping_stores: Callable[[], Awaitable[None]]
 
@@ -64,18 +59,18 @@ class Services:
 
 
 @dataclass(frozen=True)
-class Outside:
+class ExternalServices:
     """What tools ask beyond the stores: models, and the web where there is somebody to search it."""
 
     models: ChatModels
-    web: WebSearching | None
+    web: WebSearchTool | None
 
 
-Change = Callable[[Outside], Outside]
+Change = Callable[[ExternalServices], ExternalServices]
 """Puts something else in the place of what the settings have built: doubles, in tests."""
 
 
-def unchanged(outside: Outside) -> Outside:
+def unchanged(outside: ExternalServices) -> ExternalServices:
     """What tools ask, as it is."""
     return outside
 
@@ -90,7 +85,7 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
         models = build_chat_models(
             settings, documents.counter, documents.engines.provider, offline=_build_offline_model
         )
-        yield _assemble(settings, documents, change(Outside(models, web)))
+        yield _assemble(settings, documents, change(ExternalServices(models, web)))
 
 
 def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
@@ -100,12 +95,10 @@ def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
     return OfflineModel(counter=counter)
 
 
-def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Services:
+def _assemble(settings: Settings, documents: Documents, outside: ExternalServices) -> Services:
     library, analyses = documents.library, documents.analyses
     window = _window(settings, outside.models)
     return Services(
-        library=library,
-        analyses=analyses,
         document_chat=DocumentChat(
             library=documents.library,
             reader=Reader(documents.library, documents.retriever, _reading_limits(settings, window)),
@@ -118,12 +111,12 @@ def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Ser
             revise=read_prompt("revise"),
         ),
         documents_analyze=_build_analyze(settings, documents, outside.models.writer),
-        searching=Searching(library, documents.retriever, analyses),
+        search=DocumentSearch(library, documents.retriever, analyses),
         pages=Pages(library, analyses),
-        connections=Connections(
+        relations=Relations(
             library, analyses, has_model=settings.has_model and settings.page_analysis == "auto"
         ),
-        contents=Contents(library, analyses),
+        contents=DocumentContents(library, analyses),
         web=outside.web,
         tokens=documents.tokens,
         ping_stores=documents.stores.catalog.ping,
@@ -131,13 +124,13 @@ def _assemble(settings: Settings, documents: Documents, outside: Outside) -> Ser
 
 
 @asynccontextmanager
-async def _open_web_search(settings: Settings) -> AsyncIterator[WebSearching | None]:
+async def _open_web_search(settings: Settings) -> AsyncIterator[WebSearchTool | None]:
     """The search of the web, with its connections; None where no search engine is configured."""
     if settings.web_search_engine is None:
         yield None
         return
     async with httpx2.AsyncClient(timeout=WEB_SEARCH_SECONDS) as client:
-        yield WebSearching(_build_engine(settings, client))
+        yield WebSearchTool(_build_engine(settings, client))
 
 
 def _build_engine(settings: Settings, client: httpx2.AsyncClient) -> WebSearch:
@@ -161,7 +154,7 @@ def _window(settings: Settings, models: ChatModels) -> int:
 
 
 def _reading_limits(settings: Settings, window: int) -> ReadingLimits:
-    room = room_for_text(window)
+    room = tokens_for_text(window)
     return ReadingLimits(
         whole=min(settings.full_text_tokens, room),
         unindexed=min(settings.unindexed_text_tokens, room),

@@ -1,24 +1,61 @@
-"""The MCP server over HTTP and stdio: the tools of mcp_server/registry, and what each call may reach."""
+"""The MCP server over HTTP and stdio: registers the tools and answers health checks."""
 
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp.server import MCPServer
 from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import CallToolResult, InputRequiredResult
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from core.errors import DependencyDown
+from core.errors import DependencyDown, InvalidInput, OrcError
+from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import Services
-from mcp_server.registry import answering, documents, pages, searching
-from mcp_server.registry import web_search as web
-from mcp_server.registry.registration import CallScope
 from mcp_server.settings import Settings
-from mcp_server.tool_server import ToolServer
+from mcp_server.tools import (
+    document_chat,
+    documents,
+    documents_analyze,
+    pages,
+    relations,
+    search,
+    web_search,
+)
+from mcp_server.tools.registration import CallScope, failure
+
+
+class ToolServer(MCPServer[None]):
+    """An MCPServer that answers invalid arguments and unknown tools with `{code, message, retryable}`."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Calls a tool. If it cannot run, the reason is a result too."""
+        with tool_work() as begun:
+            try:
+                result = await super().call_tool(name, arguments, context)
+            except ToolError as exc:
+                if not isinstance(exc.__cause__, ValidationError):
+                    return failure(OrcError(f"The tool {name} cannot be called.", code="tool_unavailable"))
+                result = failure(InvalidInput(_describe(exc.__cause__)))
+            name_tool(begun, name)
+            return result
+
+
+def _describe(error: ValidationError) -> str:
+    """Which arguments are invalid and why, without their values."""
+    problems = error.errors(include_input=False, include_url=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems[:5])
+
 
 INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
 
@@ -39,19 +76,25 @@ def build_http_app(services: Services, settings: Settings) -> Starlette:
 
 
 def build_stdio_server(services: Services, scope: CallScope) -> MCPServer[None]:
-    """The same tools for one local client, which all work in `scope`."""
+    """The same tools for one local client, limited to `scope`."""
     server = ToolServer("orc-documents", instructions=INSTRUCTIONS, log_level="WARNING")
     _add_tools(server, services, scope)
     return server
 
 
 def _add_tools(server: MCPServer[None], services: Services, scope: CallScope) -> None:
-    for tools in (documents, searching, pages, answering, web):
-        tools.register(server, services, scope)
+    """The order is that of the tools in listings."""
+    documents.register(server, services.contents, scope)
+    search.register(server, services.search, scope)
+    pages.register(server, services.pages, scope)
+    relations.register(server, services.relations, scope)
+    document_chat.register(server, services.document_chat, scope)
+    documents_analyze.register(server, services.documents_analyze, scope)
+    web_search.register(server, services.web, scope)
 
 
 def _live_route() -> Route:
-    """For whoever restarts what does not answer: that a store is down is no reason to."""
+    """The liveness check: succeeds even if a store is down, as a restart would not help."""
 
     async def live(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
@@ -60,7 +103,7 @@ def _live_route() -> Route:
 
 
 def _health_route(services: Services) -> Route:
-    """For whoever sends calls here: whether they can be answered."""
+    """The readiness check: whether the stores answer."""
 
     async def health(_request: Request) -> JSONResponse:
         try:
@@ -85,7 +128,7 @@ def _auth_settings(settings: Settings) -> AuthSettings:
 
 
 def _allowed_hosts(settings: Settings) -> TransportSecuritySettings:
-    """The Host headers to answer; anything else may be a rebound DNS name."""
+    """The accepted Host headers: any other one may come from DNS rebinding."""
     local = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
     public = urlsplit(settings.mcp_url).netloc
     return TransportSecuritySettings(

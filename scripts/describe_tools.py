@@ -13,9 +13,9 @@ from pydantic import SecretStr
 
 from core.documents.scope import Scope
 from mcp_server.bootstrap import open_services
-from mcp_server.registry.registration import ERRORS_META_KEY
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
+from mcp_server.tools.registration import ERRORS_META_KEY
 from orc.tools.ports import ToolSchema
 from orc.tools.schemas import function_definitions
 

@@ -1,70 +1,76 @@
-"""document_chat: an answer over named documents in scope, every citation checked against its page."""
+"""document_chat: an answer from named documents in scope, with every citation checked against its page."""
 
 import asyncio
-import base64
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from pydantic import Field
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field, ValidationError
 
 from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable
+from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
 from core.grounding.citations import CitationWriter, ReadBoxes, mark_truncated, with_rectangles
 from core.grounding.models import Grounding, Revision
-from core.grounding.sources import fence, label, withdrawn
+from core.grounding.sources import withdrawn
 from core.llm.chat_model import ChatModel, Meter, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter, measure_sections
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
+from core.mcp_contract import (
+    CAP_META_KEY,
+    MODEL_META_KEY,
+    DocumentChatMetadata,
+    DocumentChatResult,
+)
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
-from core.storage.provider_files import PDF, plain_name
 from core.text.strip_stream import Trimmed
-from mcp_server.tools.context_fitting import fitted
-from mcp_server.tools.document_context import Plan, Reader, Reading
+from mcp_server.progress import CallProgress
+from mcp_server.tools.attachments import file_statuses, how_sent, message_content, refs_in_order
+from mcp_server.tools.document_context import Plan, PromptSources, Reader, fit_to_window
+from mcp_server.tools.registration import CallScope, Question, offer, success
+
+MAX_DOCUMENTS = 50
 
 LONGEST_NAME = 200
 MODEL_CALLS = 2
-"""One answers. Another one is made where the model refused the files that it was given."""
-READ_FILES = (
-    "Every page of an attached file is a source. The label before the file says which: its pages and its"
-    " sources run side by side, so that the page after that of S7 is S8."
-)
+"""One call answers. A second one is made if the model refuses the attached files."""
 
 
 class Reporter(Protocol):
-    """Tells the caller how the work goes on."""
+    """Reports progress to the caller."""
 
     def working(self, done: int, total: int, message: str) -> None:
-        """Note a step; it may be skipped when steps come fast."""
+        """Reports a step; steps in quick succession may be skipped."""
 
     async def text(self, delta: str) -> None:
-        """Pass on text of the answer."""
+        """Sends text of the answer."""
 
 
-class Writing(Record):
-    """Who writes the answer, None being the usual model, and how long it may become."""
+class WriterOptions(Record):
+    """The model that writes the answer (None: the default one) and the longest answer in tokens."""
 
     model: str | None = Field(default=None, max_length=LONGEST_NAME)
     max_tokens: int | None = Field(default=None, ge=1)
 
 
-USUALLY = Writing()
+DEFAULT_WRITER = WriterOptions()
 
 
 @dataclass
-class _Answering:
-    """One call: what is read, how it is handed over, and what has come of it so far."""
+class _ChatCall:
+    """The state of one call: what is read, how it is attached, and the answer so far."""
 
     question: str
     plan: Plan
-    handed: list[Attachment]
+    attached: list[Attachment]
     reporter: Reporter
     stream: bool
     model: ChatModel
@@ -81,25 +87,25 @@ class _Answering:
         return self.revision is not None and self.revision.read_more
 
     @property
-    def wanted(self) -> str:
-        """What the documents are searched for."""
-        query = self.revision.query if self.revision else ""
-        return f"{self.question} {query}".strip()
+    def query(self) -> str:
+        """The search query."""
+        more = self.revision.query if self.revision else ""
+        return f"{self.question} {more}".strip()
 
     @property
-    def told(self) -> str:
-        """What the model is told beside the sources."""
+    def text_besides_sources(self) -> str:
+        """The text of the prompt besides the sources."""
         return f"{self.question}\n{withdrawn(self.revision)}" if self.revision else self.question
 
     def grounding(self, writer: CitationWriter) -> Grounding:
-        """What the checks found, and that the end is missing, if it is."""
+        """The result of the checks, with a note if the answer is cut."""
         if self.max_tokens is None or not self.cut:
             return writer.grounding
         return mark_truncated(writer.grounding, self.max_tokens)
 
 
 class DocumentChat:
-    """Reads the documents, asks the model once and checks what it cites."""
+    """Reads the documents, asks the model once and checks its citations."""
 
     def __init__(
         self,
@@ -133,49 +139,49 @@ class DocumentChat:
         reporter: Reporter,
         *,
         stream: bool,
-        writing: Writing = USUALLY,
+        writer_options: WriterOptions = DEFAULT_WRITER,
         revision: Revision | None = None,
     ) -> DocumentChatResult:
         """An answer over the named documents, which must all be in `scope`.
 
-        A document that cannot be read is reported in `metadata.files`; if none can, NoReadableDocument is
-        raised. `cached` ids count only if the catalog holds them for these very documents. InvalidInput for
-        a model that is not configured here. `revision`: the answer mends an earlier one.
+        A document that cannot be read is reported in `metadata.files`; if none can be, NoReadableDocument is
+        raised. `cached` ids are used only if the catalog has them for these documents. Raises InvalidInput
+        for a model that is not configured. With `revision` the answer corrects an earlier one.
         """
-        model = self._named(writing.model)
+        model = self._named(writer_options.model)
         documents = await self._in_scope(scope, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
         if not readable:
             raise NoReadableDocument(_all_failed(ready))
         plan = self._reader.plan(readable)
-        handed = await self._files.attach(plan.whole)
+        attached = await self._files.attach(plan.whole)
         searched = [Attachment(document, await self._files.ensure(document)) for document in plan.searched]
         meter = Meter(max_calls=MODEL_CALLS)
-        work = _Answering(
-            question, plan, handed, reporter, stream, model, writing.max_tokens, revision, meter
+        work = _ChatCall(
+            question, plan, attached, reporter, stream, model, writer_options.max_tokens, revision, meter
         )
         reading, writer = await self._answer(work)
         return DocumentChatResult(
             answer=work.shown,
-            files=_in_order(readable, work.handed + searched),
+            files=refs_in_order(readable, work.attached + searched),
             citations=await with_rectangles(writer.citations, reading.sources, self._read_boxes),
             metadata=DocumentChatMetadata(
                 mode=reading.mode,
-                reason=" ".join([reading.reason, *_how_sent(work.handed)]),
+                reason=" ".join([reading.reason, *how_sent(work.attached)]),
                 pages_read=reading.pages,
                 passages=len(reading.sources),
                 left_out=reading.left_out,
                 retrieval=reading.steps,
                 prompt=work.sizes,
                 usage=work.meter.usage,
-                files=_statuses(ready, work.handed + searched, cached),
+                files=file_statuses(ready, work.attached + searched, cached),
                 grounding=await asyncio.to_thread(work.grounding, writer),
             ),
         )
 
     async def _ready(self, document: Document, reporter: Reporter) -> Document:
-        """The document once it can be read, or as `failed` with the reason why it cannot."""
+        """The document once it can be read, or as `failed` with the reason."""
         try:
             return await self._library.readable(document, reporter.working)
         except (NotFound, Unavailable) as exc:
@@ -183,27 +189,29 @@ class DocumentChat:
             return document.model_copy(update=failure)
 
     async def _in_scope(self, scope: Scope, names: Sequence[str]) -> list[Document]:
-        reachable = set(scope.document_ids)
+        in_scope = set(scope.document_ids)
         for name in names:
-            if resolve_blob_name(name, scope.owner).document_id not in reachable:
+            if resolve_blob_name(name, scope.owner).document_id not in in_scope:
                 raise missing_document(name)
         return await self._library.resolve(scope.owner, names)
 
-    async def _answer(self, work: _Answering) -> tuple[Reading, CitationWriter]:
-        """Ask the model; once more where it refuses the files before it has said anything."""
+    async def _answer(self, work: _ChatCall) -> tuple[PromptSources, CitationWriter]:
+        """Asks the model, and once more if it refuses the files before it has sent any text."""
         try:
             return await self._ask(work)
         except OrcError as exc:
-            again = None if work.shown else await self._files.reattach(work.handed, exc)
+            again = None if work.shown else await self._files.reattach(work.attached, exc)
             if again is None:
                 raise
-        work.handed = again
+        work.attached = again
         return await self._ask(work)
 
-    async def _ask(self, work: _Answering) -> tuple[Reading, CitationWriter]:
-        files = {each.document.document_id: each for each in work.handed if each.sent_as != "text"}
-        found = await self._reader.read(work.wanted, work.plan, files, more=work.reads_more)
-        reading = fitted(found, work.told, self._window, self._counter, work.max_tokens)
+    async def _ask(self, work: _ChatCall) -> tuple[PromptSources, CitationWriter]:
+        files = {each.document.document_id: each for each in work.attached if each.sent_as != "text"}
+        found = await self._reader.read(work.query, work.plan, files, more=work.reads_more)
+        reading = fit_to_window(
+            found, work.text_besides_sources, self._window, self._counter, work.max_tokens
+        )
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
         messages = self._messages(work, reading, files)
         writer = CitationWriter(reading.sources, work.question)
@@ -213,17 +221,19 @@ class DocumentChat:
         return reading, writer
 
     def _messages(
-        self, work: _Answering, reading: Reading, files: dict[str, Attachment]
+        self, work: _ChatCall, reading: PromptSources, files: dict[str, Attachment]
     ) -> list[BaseMessage]:
-        asked = QuestionMessage(content=_content(work.question, reading, files), question=work.question)
+        asked = QuestionMessage(
+            content=message_content(work.question, reading, files), question=work.question
+        )
         if work.revision is None:
             return [SystemMessage(self._prompt), asked]
         system = SystemMessage(f"{self._prompt}\n{self._revise}")
         return [system, HumanMessage(withdrawn(work.revision)), asked]
 
 
-async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _Answering) -> None:
-    """Pass the answer on as it comes. One that reaches its limit is kept, and said to be cut."""
+async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _ChatCall) -> None:
+    """Streams the answer. An answer that reaches its limit is kept and marked as cut."""
     if not work.stream and work.max_tokens is None:
         text = writer.feed(await work.model.complete(messages, meter=work.meter)) + writer.finish()
         work.shown = text.strip()
@@ -234,82 +244,72 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
     try:
         async with aclosing(pieces) as deltas:
             async for delta in deltas:
-                await _pass_on(writer.feed(delta), work)
+                await _send(writer.feed(delta), work)
     except ReplyCut as exc:
         if work.max_tokens is None or not exc.at_limit or not work.shown:
             raise
         work.cut = True
-    await _pass_on(writer.finish(), work)
+    await _send(writer.finish(), work)
     if not work.shown:
         raise empty_reply()
 
 
-async def _pass_on(text: str, work: _Answering) -> None:
+async def _send(text: str, work: _ChatCall) -> None:
     if text := work.trimmed.feed(text):
         work.shown += text
         await work.reporter.text(text)
 
 
-def _content(
-    question: str, reading: Reading, files: dict[str, Attachment]
-) -> str | list[str | dict[Any, Any]]:
-    fenced = [source for source in reading.sources if source.document_id not in files]
-    asked = f"{fence(fenced)}\n\nQuestion: {question}"
-    if not files:
-        return asked
-    content: list[str | dict[Any, Any]] = []
-    for file in reading.files:
-        content += [{"type": "text", "text": label(file)}, _block(files[file.document_id])]
-    return [*content, {"type": "text", "text": f"{READ_FILES}\n\n{asked}"}]
-
-
-def _block(handed: Attachment) -> dict[Any, Any]:
-    if handed.sent_as == "file":
-        return {"type": "file", "file_id": handed.ref.file_id}
-    return {
-        "type": "file",
-        "base64": base64.b64encode(handed.content).decode(),
-        "mime_type": PDF,
-        "filename": plain_name(handed.document),
-    }
-
-
-def _how_sent(handed: Sequence[Attachment]) -> list[str]:
-    """What of the documents went as files, and why others did not."""
-    sentences = []
-    for way, how in (("file", "by file id"), ("base64", "as a file within the request"), ("text", "as text")):
-        for reason in dict.fromkeys(each.reason for each in handed if each.sent_as == way):
-            names = [
-                each.document.blob_name for each in handed if (each.sent_as, each.reason) == (way, reason)
-            ]
-            if way != "text" or reason:
-                sentences.append(f"Sent {how}: {', '.join(names)}.{' ' * bool(reason)}{reason}")
-    return sentences
-
-
-def _in_order(documents: Sequence[Document], handed: Sequence[Attachment]) -> list[FileRef]:
-    refs = {each.document.document_id: each.ref for each in handed}
-    return [refs[document.document_id] for document in documents]
-
-
-def _statuses(
-    ready: Sequence[Document], handed: Sequence[Attachment], cached: Sequence[FileRef]
-) -> list[FileStatus]:
-    by_id = {each.document.document_id: each for each in handed}
-    return [_status(document, by_id.get(document.document_id), cached) for document in ready]
-
-
-def _status(document: Document, handed: Attachment | None, cached: Sequence[FileRef]) -> FileStatus:
-    return FileStatus(
-        blob_name=document.blob_name,
-        status="failed" if handed is None else "reused" if handed.ref in cached else "created",
-        sent_as=handed.sent_as if handed else None,
-        reason=document.reason,
-        pages=document.pages,
-        pages_without_text=document.pages_without_text,
-    )
-
-
 def _all_failed(documents: Sequence[Document]) -> str:
     reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in documents)
     return f"None of the documents can be read. {reasons}"
+
+
+def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> None:
+    """Registers the tool."""
+
+    @offer(
+        server,
+        "Ask documents",
+        NotFound.code,
+        UnsafeName.code,
+        NoReadableDocument.code,
+    )
+    async def document_chat(
+        question: Question,
+        document_names: Annotated[
+            list[str],
+            Field(min_length=1, max_length=MAX_DOCUMENTS, description="names of documents in scope"),
+        ],
+        ctx: Context[None],
+        cached_file_info: Annotated[
+            list[FileRef] | None,
+            Field(description="the `files` of an earlier answer over the same documents"),
+        ] = None,
+        revision: Annotated[
+            Revision | None,
+            Field(description="an earlier answer to the question that this one is to correct"),
+        ] = None,
+    ) -> Annotated[CallToolResult, DocumentChatResult]:
+        """Answer a question from the named documents, with citations that are checked against the page."""
+        progress = CallProgress(ctx)
+        result = await chat.answer(
+            scope(),
+            question,
+            document_names,
+            cached_file_info or [],
+            progress,
+            stream=progress.streaming,
+            writer_options=_writing(ctx),
+            revision=revision,
+        )
+        return success(result, result.answer)
+
+
+def _writing(ctx: Context[None]) -> WriterOptions:
+    """The writer options in the call's `_meta`; InvalidInput if they are invalid."""
+    meta = ctx.request_context.meta or {}
+    try:
+        return WriterOptions(model=meta.get(MODEL_META_KEY), max_tokens=meta.get(CAP_META_KEY))
+    except ValidationError:
+        raise InvalidInput(f"{MODEL_META_KEY} is a name, {CAP_META_KEY} a number from 1.") from None

@@ -7,6 +7,9 @@ from typing import Literal
 from core.documents.ports import Retriever
 from core.documents.service import DocumentService
 from core.grounding.sources import AttachedFile, Source
+from core.llm.model_catalog import REPLY
+from core.llm.token_budget import take_first_fitting, truncate
+from core.llm.tokens import TokenCounter
 from core.models import Document, DocumentStatus, Hit, Page, Record, RetrievalStep
 
 OPENING_PAGES = 3
@@ -30,7 +33,7 @@ class ReadingLimits:
     passages: int = 8
 
 
-class Reading(Record):
+class PromptSources(Record):
     """The numbered sources of a prompt, and why they were chosen. Those of `files` the model reads itself.
 
     `left_out`: sources that were chosen and are not there, or only in part, for want of room.
@@ -91,7 +94,7 @@ class Reader:
 
     async def read(
         self, question: str, plan: Plan, attached: Collection[str] = (), *, more: bool = False
-    ) -> Reading:
+    ) -> PromptSources:
         """The sources for a question, in the order in which they are numbered; with `more`, of what is
         searched three times as many passages.
 
@@ -175,8 +178,8 @@ def pages_of(sources: Sequence[Source]) -> int:
 
 def _reading(
     plan: Plan, sources: list[Source], files: list[AttachedFile], steps: list[RetrievalStep]
-) -> Reading:
-    return Reading(
+) -> PromptSources:
+    return PromptSources(
         mode=plan.mode,
         reason=plan.reason,
         sources=sources,
@@ -212,3 +215,52 @@ def _whole_page(document: Document, page: Page, number: int) -> Source:
         text=page.text,
         page_text=page.text,
     )
+
+
+INSTRUCTIONS = 800
+AROUND_A_SOURCE = 40
+"""Tokens of the fence around a source, amply."""
+SHARE_OF_TEXT = 0.8
+"""Of the room, for documents that are read whole: the rest is for fences and the question."""
+MOST_BYTES = 4
+"""Of a character: no text has more tokens than bytes."""
+
+
+def tokens_for_text(window: int) -> int:
+    """Tokens of text that may be read whole, so that what does not fit into the window is searched."""
+    return max(0, int((window - INSTRUCTIONS - REPLY) * SHARE_OF_TEXT))
+
+
+def fit_to_window(
+    reading: PromptSources, question: str, window: int, counter: TokenCounter, cap: int | None
+) -> PromptSources:
+    """The reading, shortened to what a window of so many tokens takes beside the question and an answer.
+
+    The first sources are kept: the best passages, or the first pages, and of the very first one at least the
+    beginning; `left_out` and the reason say how many are not there in full. What goes as files stays: the
+    model cuts those up itself.
+    """
+    room = window - INSTRUCTIONS - (cap or REPLY)
+    most = sum(MOST_BYTES * len(source.text) + AROUND_A_SOURCE for source in reading.sources)
+    if reading.files or most + MOST_BYTES * len(question) <= room:
+        return reading
+    kept = _fitting(reading.sources, room - counter.count(question), counter)
+    left_out = sum(source not in kept for source in reading.sources)
+    if not left_out:
+        return reading
+    told = f"{left_out} of {len(reading.sources)} sources were left out or cut"
+    reason = f"{reading.reason} {told}: the model takes {window} tokens."
+    update = {"sources": kept, "pages": pages_of(kept), "left_out": left_out, "reason": reason}
+    return reading.model_copy(update=update)
+
+
+def _fitting(sources: Sequence[Source], room: int, counter: TokenCounter) -> list[Source]:
+    """The first sources that fit; of the very first one at least its beginning."""
+
+    def size(source: Source) -> int:
+        return AROUND_A_SOURCE + counter.count(source.text)
+
+    if (kept := take_first_fitting(sources, room, size)) or not sources:
+        return kept
+    text = truncate(sources[0].text, room - AROUND_A_SOURCE, counter)
+    return [sources[0].model_copy(update={"text": text})] if text else []

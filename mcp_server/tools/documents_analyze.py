@@ -1,15 +1,19 @@
-"""documents_analyze: an answer from the whole of a document that no model could read at once."""
+"""documents_analyze: an answer from all pages of a document that is too long for one model call."""
 
 import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from langchain_core.messages import SystemMessage
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
 
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
-from core.errors import OrcError
+from core.errors import NoReadableDocument, NotFound, OrcError
 from core.grounding.citations import CitationWriter, ReadBoxes, with_rectangles
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation, Grounding
@@ -17,22 +21,39 @@ from core.grounding.sources import Source, fence
 from core.llm.chat_model import ChatModel, Meter
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
+from core.mcp_contract import (
+    DocumentsAnalyzeMetadata,
+    DocumentsAnalyzeResult,
+    QuotedPassage,
+)
 from core.models import Document, Hit, Page, Progress, Record
 from core.names import page_id
-from mcp_server.tools.chunks import Part, Plan, Sized, Stretch, cut, join, pack, plan_parts, thin_out, total
-from mcp_server.tools.part_readers import PartReader
-from mcp_server.tools.scope_filter import Library, document_in_reach, read_document, unreadable
+from mcp_server.progress import CallProgress
+from mcp_server.tools.parts import (
+    PageBlock,
+    Part,
+    PartReader,
+    Plan,
+    Sized,
+    cut,
+    join,
+    pack,
+    plan_parts,
+    thin_out,
+    total,
+)
+from mcp_server.tools.registration import CallScope, DocumentId, Question, offer, success
+from mcp_server.tools.scope_filter import Library, document_in_scope, read_document, unreadable
 
 AT_ONCE = 3
 MATCHING_PASSAGES = 50
-"""How many passages a search may name as those to read first, where not all can be read."""
+"""Passages that a search selects to be read first, if not all can be read."""
 READING_SHARE = 0.75
-"""The share of the model calls that goes into reading; the others bring together what was found."""
+"""The share of the model calls for reading; the others condense what was found."""
 
 
 class Limits(Record):
-    """What one answer may cost."""
+    """The limits of one answer."""
 
     model_calls: int = 40
     part_tokens: int = 6000
@@ -41,7 +62,7 @@ class Limits(Record):
 
 @dataclass
 class _Run:
-    """One answer in the making."""
+    """The state of one call."""
 
     question: str
     meter: Meter
@@ -68,19 +89,19 @@ class _Run:
 
     def fail(self, part: Part, error: OrcError) -> None:
         self.errors.append(error)
-        self.failures.setdefault(error.message, set()).update(stretch.page for stretch in part)
+        self.failures.setdefault(error.message, set()).update(block.page for block in part)
 
     def step(self) -> None:
         self.parts_read += 1
-        what = "Reading the document in parts" if self.rounds == 1 else "Going through what was found"
+        what = "Reading the document in parts" if self.rounds == 1 else "Condensing what was found"
         self.progress(self.parts_read, self.parts, what)
 
 
 class DocumentsAnalyze:
-    """Reads a document part by part, keeps the passages that matter, and answers from those.
+    """Reads a document part by part, keeps the relevant passages, and answers from those.
 
     Only passages go from one step to the next, never a model's own words: so every citation of the answer
-    can be checked against its page, and nothing that a document says is taken for an instruction later on.
+    can be checked against its page, and no text of a document becomes an instruction.
     """
 
     def __init__(
@@ -107,12 +128,12 @@ class DocumentsAnalyze:
     async def answer(
         self, scope: Scope, document_id: str, question: str, progress: Progress
     ) -> DocumentsAnalyzeResult:
-        """An answer from all pages of the document, whether or not its ingestion has ended.
+        """An answer from all pages of the document, even before its ingestion has ended.
 
-        A part that no model could be made to read is told in the metadata; if that is so for all of them,
-        the first one's error is raised.
+        A part that the model could not read is reported in the metadata. If it could read none, the first
+        error is raised.
         """
-        document = await document_in_reach(self._library, scope, document_id)
+        document = await document_in_scope(self._library, scope, document_id)
         document = await read_document(self._library, document, progress)
         pages = [page for page in await self._library.text(document) if page.text.strip()]
         if not pages:
@@ -120,7 +141,7 @@ class DocumentsAnalyze:
         run = _Run(question, Meter(self._limits.model_calls), progress)
         plan = await self._plan(document, pages, run)
         relevant = await self._condense(plan.parts, run)
-        sources = [sized.source for stretch in relevant for sized in stretch.sources]
+        sources = [sized.source for block in relevant for sized in block.sources]
         writer, text = await self._write(sources, run)
         return DocumentsAnalyzeResult(
             answer=text,
@@ -130,15 +151,13 @@ class DocumentsAnalyze:
         )
 
     async def _plan(self, document: Document, pages: Sequence[Page], run: _Run) -> Plan:
-        stretches = await asyncio.to_thread(
-            cut, document, pages, self._limits.part_tokens, self._counter.count
-        )
-        if total(stretches) <= self._limits.largest_part_tokens:
-            return Plan([stretches], is_whole=True)
+        blocks = await asyncio.to_thread(cut, document, pages, self._limits.part_tokens, self._counter.count)
+        if total(blocks) <= self._limits.largest_part_tokens:
+            return Plan([blocks], is_whole=True)
         calls = max(1, int(self._limits.model_calls * READING_SHARE))
         plan = await asyncio.to_thread(
             plan_parts,
-            stretches,
+            blocks,
             await self._matching(document, run.question),
             calls=calls,
             usual=self._limits.part_tokens,
@@ -151,19 +170,19 @@ class DocumentsAnalyze:
         found = await self._retriever.search(question, [document.document_id], MATCHING_PASSAGES)
         return found.hits
 
-    async def _condense(self, parts: list[Part], run: _Run) -> list[Stretch]:
-        """What of the parts bears on the question, and fits into one call: asked until it does."""
+    async def _condense(self, parts: list[Part], run: _Run) -> list[PageBlock]:
+        """The blocks relevant to the question: parts are condensed until the rest fits one call."""
         budget = self._limits.largest_part_tokens
         while len(parts) > 1:
-            stretches = [stretch for part in parts for stretch in part]
-            if len(parts) >= run.calls_left or total(stretches) >= run.condensed_to:
+            blocks = [block for part in parts for block in part]
+            if len(parts) >= run.calls_left or total(blocks) >= run.condensed_to:
                 run.is_whole = False
-                return thin_out(stretches, budget)
-            run.condensed_to = total(stretches)
+                return thin_out(blocks, budget)
+            run.condensed_to = total(blocks)
             parts = pack(await self._read_parts(parts, run), budget)
         return parts[0] if parts else []
 
-    async def _read_parts(self, parts: Sequence[Part], run: _Run) -> list[Stretch]:
+    async def _read_parts(self, parts: Sequence[Part], run: _Run) -> list[PageBlock]:
         run.begin_round(len(parts))
         gate, failed_before = asyncio.Semaphore(AT_ONCE), len(run.errors)
 
@@ -181,7 +200,7 @@ class DocumentsAnalyze:
         return join(relevant, self._limits.part_tokens)
 
     async def _relevant(self, part: Part, run: _Run) -> list[Sized]:
-        sized = [each for stretch in part for each in stretch.sources]
+        sized = [each for block in part for each in block.sources]
         try:
             found = await self._reader.relevant(run.question, [each.source for each in sized], run.meter)
         except OrcError as exc:
@@ -204,7 +223,7 @@ class DocumentsAnalyze:
 
 
 def _cited_passages(sources: Sequence[Source], citations: Sequence[Citation]) -> list[QuotedPassage]:
-    """The passages that the answer's quotes stand in; a claim that was not verified has no quote."""
+    """The passages with the quotes of the answer; an unverified claim has no quote."""
     quotes = [(citation.page, citation.start, citation.end) for citation in citations]
     return [
         _passage(source)
@@ -232,7 +251,7 @@ def _passage(source: Source) -> QuotedPassage:
 def _metadata(
     document: Document, pages: Sequence[Page], plan: Plan, run: _Run, grounding: Grounding
 ) -> DocumentsAnalyzeMetadata:
-    chosen = {stretch.page for part in plan.parts for stretch in part}
+    chosen = {block.page for part in plan.parts for block in part}
     return DocumentsAnalyzeMetadata(
         status=document.status,
         reason=_reason(len(chosen), len(pages), plan, run),
@@ -254,3 +273,18 @@ def _reason(chosen: int, pages: int, plan: Plan, run: _Run) -> str:
     left_out = f" Some text was left out to stay within {run.meter.max_calls} model calls."
     failed = f" {len(run.pages_failed)} pages could not be read."
     return how + left_out * (not run.is_whole) + failed * bool(run.pages_failed)
+
+
+def register(server: MCPServer[None], analyze: DocumentsAnalyze, scope: CallScope) -> None:
+    """Registers the tool."""
+
+    @offer(server, "Analyse a whole document", NotFound.code, NoReadableDocument.code)
+    async def documents_analyze(
+        document_id: DocumentId, question: Question, ctx: Context[None]
+    ) -> Annotated[CallToolResult, DocumentsAnalyzeResult]:
+        """Answer a question from all pages of one document, however long, with checked citations.
+
+        Slow. Use it if searching is not enough: to count, to compare, to survey.
+        """
+        result = await analyze.answer(scope(), document_id, question, CallProgress(ctx).working)
+        return success(result, result.answer)

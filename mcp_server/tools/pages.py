@@ -1,15 +1,27 @@
 """get_page: one page's text and analysis."""
 
+from typing import Annotated
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
 from core.analysis.models import AnalysisStore
 from core.documents.scope import Scope
-from core.errors import InvalidInput, NotFound
-from core.mcp_contract import GetPageResult, ReadPage
+from core.errors import InvalidInput, NoReadableDocument, NotFound
+from core.mcp_contract import (
+    GetPageResult,
+    ReadPage,
+)
 from core.models import Document, Page, Progress
 from core.names import page_id
+from mcp_server.progress import CallProgress
+from mcp_server.tools.registration import CallScope, DocumentId, PageId, offer, success
 from mcp_server.tools.scope_filter import (
     Library,
-    document_in_reach,
-    present_analyses,
+    current_analyses,
+    document_in_scope,
     read_document,
     whole_page,
 )
@@ -31,10 +43,10 @@ class Pages:
         self._characters = characters
 
     async def get(self, scope: Scope, place: tuple[str, int], progress: Progress) -> GetPageResult:
-        """The page at (document id, number); NotFound where it is absent, or not in `scope`."""
+        """The page at (document id, number); NotFound if it does not exist or is not in `scope`."""
         document_id, number = place
         try:
-            document = await document_in_reach(self._library, scope, document_id)
+            document = await document_in_scope(self._library, scope, document_id)
         except NotFound:
             raise NotFound(NO_SUCH_PAGE) from None
         document = await read_document(self._library, document, progress)
@@ -44,7 +56,7 @@ class Pages:
 
     async def _read(self, document: Document, page: Page) -> ReadPage:
         shown = page.model_copy(update={"text": page.text[: self._characters]})
-        analysed = await present_analyses(self._analyses, [document])
+        analysed = await current_analyses(self._analyses, [document])
         analyses = await self._analyses.pages(document.document_id, [page.number]) if analysed else []
         return ReadPage(
             **whole_page(document, shown).model_dump(),
@@ -55,10 +67,10 @@ class Pages:
         )
 
 
-def named_page(page: str | None, document_id: str | None, number: int | None) -> tuple[str, int]:
-    """The (document id, number) of the page that a caller names, in one of the two ways.
+def page_reference(page: str | None, document_id: str | None, number: int | None) -> tuple[str, int]:
+    """The (document id, number) of a page, from its id or from both parts.
 
-    Raises InvalidInput for both ways, neither, or half of one, and NotFound for what cannot be a page's id.
+    Raises InvalidInput for both ways, neither, or half of one, and NotFound for an invalid page id.
     """
     if page is not None and document_id is None and number is None:
         return _read_page_id(page)
@@ -72,3 +84,22 @@ def _read_page_id(page: str) -> tuple[str, int]:
     if digits.isdecimal() and page_id(document_id, int(digits)) == page:
         return document_id, int(digits)
     raise NotFound(NO_SUCH_PAGE)
+
+
+def register(server: MCPServer[None], pages: Pages, scope: CallScope) -> None:
+    """Registers the tool."""
+
+    @offer(server, "Read a page", NotFound.code, NoReadableDocument.code)
+    async def get_page(
+        ctx: Context[None],
+        page_id: PageId | None = None,
+        document_id: DocumentId | None = None,
+        page_number: Annotated[int | None, Field(ge=1, description="counts from 1")] = None,
+    ) -> Annotated[CallToolResult, GetPageResult]:
+        """Read one page: its text, and its summary, topics, entities, anchors and relations.
+
+        Name it either by page_id, or by document_id and page_number.
+        """
+        place = page_reference(page_id, document_id, page_number)
+        result = await pages.get(scope(), place, CallProgress(ctx).working)
+        return success(result, result.pages[0].text)

@@ -1,4 +1,4 @@
-"""What a call may reach: the documents of its token that lie in its own conversation, and nothing else."""
+"""The documents that a call may use: those of its scope token in its own conversation, and no others."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from core.names import Owner, page_id
 
 
 class Library(Protocol):
-    """What the tools need of the document library."""
+    """The part of the document service that the tools use."""
 
     async def list_documents(self, owner: Owner) -> list[Document]:
         """A conversation's documents, oldest first."""
@@ -21,30 +21,30 @@ class Library(Protocol):
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
         """The record once its text can be read, or as `failed` with the reason.
 
-        Raises NotFound where the document has gone, and Unavailable where it cannot be read just now.
+        Raises NotFound if the document is gone, and Unavailable if it cannot be read at present.
         """
 
     async def text(self, document: Document, numbers: Sequence[int] | None = None) -> list[Page]:
         """The pages with these numbers (all: None), in order."""
 
 
-async def documents_in_reach(library: Library, scope: Scope) -> list[Document]:
-    """The documents of `scope`, oldest first. Others of the same owner, and of others, are left out."""
+async def documents_in_scope(library: Library, scope: Scope) -> list[Document]:
+    """The documents of `scope`, oldest first. All others are left out, those of the same owner too."""
     in_scope = set(scope.document_ids)
     return [d for d in await library.list_documents(scope.owner) if d.document_id in in_scope]
 
 
-async def document_in_reach(library: Library, scope: Scope, document_id: str) -> Document:
-    """The document with this id. NotFound where it is absent, somebody else's, or not in `scope`."""
-    for document in await documents_in_reach(library, scope):
+async def document_in_scope(library: Library, scope: Scope, document_id: str) -> Document:
+    """The document with this id. NotFound if it does not exist, has another owner, or is not in `scope`."""
+    for document in await documents_in_scope(library, scope):
         if document.document_id == document_id:
             return document
     raise NotFound("There is no such document in this conversation.")
 
 
-async def read_in_reach(library: Library, scope: Scope, progress: Progress) -> list[Document]:
-    """The documents of `scope`, each read if it can be, else with the reason why not."""
-    documents = await documents_in_reach(library, scope)
+async def read_documents_in_scope(library: Library, scope: Scope, progress: Progress) -> list[Document]:
+    """The documents of `scope`, each made readable or with the reason why it is not."""
+    documents = await documents_in_scope(library, scope)
     return list(await asyncio.gather(*(_read(library, document, progress) for document in documents)))
 
 
@@ -56,7 +56,7 @@ async def _read(library: Library, document: Document, progress: Progress) -> Doc
 
 
 async def read_document(library: Library, document: Document, progress: Progress) -> Document:
-    """The document once its text can be read; NoReadableDocument with the reason where it cannot."""
+    """The document once its text can be read; NoReadableDocument with the reason if it cannot."""
     read = await library.readable(document, progress)
     if not read.readable:
         raise unreadable(read)
@@ -69,8 +69,8 @@ def unreadable(document: Document) -> NoReadableDocument:
     return NoReadableDocument(f'"{document.blob_name}" cannot be read: {reason}')
 
 
-def as_searched(document: Document) -> SearchedDocument:
-    """The document as a search's result names it."""
+def searched_document(document: Document) -> SearchedDocument:
+    """The document as the result of a search lists it."""
     return SearchedDocument(
         document_id=document.document_id,
         filename=document.blob_name,
@@ -92,10 +92,10 @@ def whole_page(document: Document, page: Page) -> PageText:
     )
 
 
-async def present_analyses(
+async def current_analyses(
     analyses: AnalysisStore, documents: Sequence[Document]
 ) -> dict[str, DocumentAnalysis]:
-    """The analyses of the documents' present bytes, by id; one of an earlier version is none."""
+    """The analyses of the documents' current bytes, by id; those of earlier versions are left out."""
     etags = {document.document_id: document.etag for document in documents}
     found = await analyses.get(list(etags))
     return {key: analysis for key, analysis in found.items() if analysis.etag == etags.get(key)}

@@ -1,22 +1,40 @@
-"""web_search: pages of the web as a search engine quotes them, none of which is fetched."""
+"""web_search: web pages as a search engine quotes them. No page is fetched."""
+
+from typing import Annotated
+
+from mcp.server import MCPServer
+from mcp_types import CallToolResult
+from pydantic import Field
 
 from core.errors import InvalidInput
-from core.mcp_contract import FoundWebPage, WebSearchResult
-from mcp_server.web.ports import MOST_CHARACTERS, MOST_WORDS, WebPage, WebSearch
-from mcp_server.web.snippets import plain_text, public_address
+from core.mcp_contract import (
+    FoundWebPage,
+    WebSearchResult,
+)
+from mcp_server.tools.registration import CallScope, Query, offer, success
+from mcp_server.web.http import AUTH, BUSY, NOT_IN_PLAN, QUOTA, REFUSED
+from mcp_server.web.ports import (
+    MOST_CHARACTERS,
+    MOST_PAGES,
+    MOST_WORDS,
+    WebPage,
+    WebSearch,
+    plain_text,
+    public_address,
+)
 
 LONGEST_TITLE = 200
 LONGEST_TEXT = 4000
 
 
-class WebSearching:
-    """Searches the web by one engine, and lets through of its answer what is harmless to show."""
+class WebSearchTool:
+    """Searches the web with one engine and filters out what is unsafe to show."""
 
     def __init__(self, engine: WebSearch) -> None:
         self._engine = engine
 
     async def search(self, query: str, limit: int) -> WebSearchResult:
-        """The pages that were found, each address once. Raises InvalidInput and DependencyDown."""
+        """The pages found, each address once. Raises InvalidInput and DependencyDown."""
         asked = _shortened(query)
         if not asked:
             raise InvalidInput("There is nothing to search for in an empty query.", field="query")
@@ -31,7 +49,7 @@ class WebSearching:
 
 
 def _shortened(query: str) -> str:
-    """The query's first words, as many as search engines take."""
+    """The first words of the query, as many as search engines accept."""
     return " ".join(plain_text(query, len(query)).split()[:MOST_WORDS])[:MOST_CHARACTERS].strip()
 
 
@@ -41,3 +59,27 @@ def _shown(page: WebPage) -> FoundWebPage | None:
         return None
     title = plain_text(page.title, LONGEST_TITLE).replace("\n", " ")
     return FoundWebPage(title=title, url=url, text=text)
+
+
+def register(server: MCPServer[None], web: WebSearchTool | None, scope: CallScope) -> None:
+    """Registers the tool if a search engine is configured."""
+    if web is None:
+        return
+
+    @offer(server, "Search the web", AUTH, QUOTA, REFUSED, NOT_IN_PLAN, BUSY, open_world=True)
+    async def web_search(
+        query: Query, limit: Annotated[int, Field(ge=1, le=MOST_PAGES, description="pages to return")] = 5
+    ) -> Annotated[CallToolResult, WebSearchResult]:
+        """Find web pages about a question, each with the text that the search engine quotes.
+
+        Use it for what the documents of the conversation do not contain, such as recent events.
+        """
+        scope()  # It uses no document, but the caller must still be authorised.
+        result = await web.search(query, limit)
+        return success(result, _as_text(result))
+
+
+def _as_text(result: WebSearchResult) -> str:
+    """What was found, for people."""
+    found = [f"{page.title or page.url} ({page.url}): {page.text}" for page in result.results]
+    return "\n\n".join(found) or "Nothing was found."

@@ -1,6 +1,11 @@
 """What the web_search tool needs of a search engine."""
 
+import ipaddress
+import re
+import unicodedata
 from typing import Protocol
+
+import httpx2
 
 from core.models import Record
 
@@ -30,3 +35,55 @@ class WebSearch(Protocol):
         Raises DependencyDown, which says what to do where trying again is in vain.
         """
         ...
+
+
+LONGEST_URL = 2000
+_JOINERS = "\u200c\u200d"
+_UNSEEN = {"Cf", "Cs", "Co", "Cn"}
+_SPACES = re.compile(r"[^\S\n]+")
+_LINES = re.compile(r"\s*\n\s*")
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+")
+_NUMBER = re.compile(r"(?:.*\.)?(?:\d+|0x[0-9a-f]*)")
+"""Browsers read a host that ends in a number as an address, in whatever notation."""
+_OWN_NETWORK = re.compile(r"(?:.*\.)?(?:localhost|local|internal|lan|home|corp|intranet|home\.arpa)")
+
+
+def plain_text(text: str, longest: int) -> str:
+    """The text without what cannot be seen, spaces and line ends single, at most `longest` characters."""
+    seen = "".join(_shown(character) for character in text)
+    return _LINES.sub("\n", _SPACES.sub(" ", seen)).strip()[:longest].rstrip()
+
+
+def _shown(character: str) -> str:
+    if character == "\n" or character in _JOINERS:
+        return character
+    category = unicodedata.category(character)
+    if category in _UNSEEN:
+        return ""
+    return " " if category in ("Cc", "Zl", "Zp") else character
+
+
+def public_address(url: str) -> str | None:
+    """A page's address in ASCII; None for what is no page of the public web.
+
+    That is any scheme but http and https, an address with a user in it, and hosts in somebody's own network.
+    It is never fetched here, but a reader may follow it.
+    """
+    try:
+        parsed = httpx2.URL(url.strip())
+        host = parsed.raw_host.decode("ascii").rstrip(".").lower()
+    except (httpx2.InvalidURL, UnicodeError):
+        return None
+    address = str(parsed).replace("[", "%5B").replace("]", "%5D")
+    if parsed.scheme not in ("http", "https") or parsed.userinfo or not _is_public(host):
+        return None
+    return address if len(address) <= LONGEST_URL and address.isprintable() else None
+
+
+def _is_public(host: str) -> bool:
+    if _NUMBER.fullmatch(host):
+        try:
+            return ipaddress.IPv4Address(host).is_global
+        except ValueError:
+            return False
+    return bool(_HOST.fullmatch(host)) and not _OWN_NETWORK.fullmatch(host)

@@ -9,9 +9,9 @@ from pydantic import SecretStr
 
 from core.errors import InvalidInput
 from core.mcp_contract import WebSearchResult
-from mcp_server.bootstrap import Outside, open_services
+from mcp_server.bootstrap import ExternalServices, open_services
 from mcp_server.settings import Settings
-from mcp_server.tools.web_search import WebSearching
+from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.ports import WebPage
 
 
@@ -25,9 +25,9 @@ class OnePage:
 
 
 async def test_a_double_takes_the_place_of_what_the_settings_would_ask(tmp_path: Path) -> None:
-    def change(outside: Outside) -> Outside:
+    def change(outside: ExternalServices) -> ExternalServices:
         assert outside.web is None
-        return replace(outside, web=WebSearching(OnePage()))
+        return replace(outside, web=WebSearchTool(OnePage()))
 
     async with open_services(Settings(data_dir=tmp_path), change) as services:
         assert services.web is not None

@@ -6,7 +6,7 @@ from core.analysis.models import EXTRACTIVE, Entity, PageAnalysis, Relation
 from core.analysis.relations import Direction
 from core.llm.errors import ModelMisconfigured
 from core.models import Document
-from mcp_server.tools.relations import MAX_CONNECTIONS, Connections
+from mcp_server.tools.relations import MAX_CONNECTIONS, Relations
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of
 
 TEXT = "Gulls are loud. Harbour Ltd owns\nthe Old Quay. The Old Quay is long."
@@ -17,8 +17,8 @@ NAMES = [Entity(name="Harbour Ltd", type="organization"), Entity(name="Old Quay"
 
 
 @pytest.fixture
-def connections(library: FakeLibrary, analyses: Analyses) -> Connections:
-    return Connections(library, analyses, has_model=True)
+def connections(library: FakeLibrary, analyses: Analyses) -> Relations:
+    return Relations(library, analyses, has_model=True)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def document(library: FakeLibrary, analyses: Analyses) -> Document:
 
 
 async def test_a_relation_leads_to_its_page_and_to_the_words_that_state_it(
-    connections: Connections, document: Document
+    connections: Relations, document: Document
 ) -> None:
     found = await connections.follow(scope_of(document), "harbour ltd", None, "both")
     stated, named = found.pages
@@ -60,7 +60,7 @@ async def test_the_type_and_the_direction_narrow_the_relations(
     relation_type: str,
     direction: Direction,
     stated: bool,
-    connections: Connections,
+    connections: Relations,
     document: Document,
 ) -> None:
     found = await connections.follow(scope_of(document), entity, relation_type, direction)
@@ -68,7 +68,7 @@ async def test_the_type_and_the_direction_narrow_the_relations(
 
 
 async def test_there_is_a_limit_that_is_told(
-    connections: Connections, library: FakeLibrary, analyses: Analyses
+    connections: Relations, library: FakeLibrary, analyses: Analyses
 ) -> None:
     long = library.add("long.pdf", *[TEXT] * (MAX_CONNECTIONS + 1))
     pages = [
@@ -80,7 +80,7 @@ async def test_there_is_a_limit_that_is_told(
 
 
 async def test_nothing_out_of_scope_and_nothing_of_an_earlier_version_takes_part(
-    connections: Connections, library: FakeLibrary, analyses: Analyses, document: Document
+    connections: Relations, library: FakeLibrary, analyses: Analyses, document: Document
 ) -> None:
     page = PageAnalysis(page=1, entities=NAMES, relations=[RELATION])
     unscoped, stale = library.add("b.pdf", TEXT), library.add("c.pdf", TEXT)
@@ -102,7 +102,7 @@ async def test_without_a_model_both_tools_name_the_settings_to_set(
 ) -> None:
     document = library.add("a.pdf", TEXT)
     await analyses.analysed(document, PageAnalysis(page=1), method=EXTRACTIVE)
-    connections = Connections(library, analyses, has_model=False)
+    connections = Relations(library, analyses, has_model=False)
     calls = (
         lambda: connections.follow(scope_of(document), "Harbour Ltd", None, "both"),
         lambda: connections.ontology(scope_of(document)),
@@ -119,12 +119,12 @@ async def test_what_a_model_found_earlier_is_used_without_a_model(
     other = library.add("b.pdf", TEXT)
     page = PageAnalysis(page=1, entities=NAMES, relations=[RELATION])
     await analyses.analysed(other, page, method=EXTRACTIVE)
-    connections = Connections(library, analyses, has_model=False)
+    connections = Relations(library, analyses, has_model=False)
     found = await connections.follow(scope_of(document, other), "Harbour Ltd", None, "both")
     assert {each.document_id for each in found.pages} == {document.document_id}
     assert (found.documents, found.documents_analysed) == (2, 1)
 
 
 async def test_an_empty_scope_needs_no_model(library: FakeLibrary, analyses: Analyses) -> None:
-    connections = Connections(library, analyses, has_model=False)
+    connections = Relations(library, analyses, has_model=False)
     assert (await connections.ontology(scope_of())).documents == 0

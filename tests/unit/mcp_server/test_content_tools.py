@@ -5,26 +5,30 @@ import pytest
 from core.analysis.models import AnalysisStatus, DocumentAnalysis
 from core.errors import NoReadableDocument, NotFound, OrcError
 from core.models import Document, DocumentStatus
-from mcp_server.tools.content import NOT_READY, SUMMARY_FAILED, Contents, page_marked
-from mcp_server.tools.documents_list import list_documents
+from mcp_server.tools.documents import (
+    NOT_READY,
+    SUMMARY_FAILED,
+    DocumentContents,
+    content_as_text,
+)
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of, unheard
 
 LONG = "word " * 40
 
 
 @pytest.fixture
-def contents(library: FakeLibrary, analyses: Analyses) -> Contents:
-    return Contents(library, analyses, characters=100)
+def contents(library: FakeLibrary, analyses: Analyses) -> DocumentContents:
+    return DocumentContents(library, analyses, characters=100)
 
 
-async def refusal(contents: Contents, document: Document) -> OrcError:
+async def refusal(contents: DocumentContents, document: Document) -> OrcError:
     with pytest.raises(OrcError) as raised:
         await contents.summary(scope_of(document), document.document_id)
     return raised.value
 
 
 async def test_a_summary_is_given_once_it_is_made(
-    contents: Contents, library: FakeLibrary, analyses: Analyses
+    contents: DocumentContents, library: FakeLibrary, analyses: Analyses
 ) -> None:
     document = library.add("a.pdf", "Text.")
     await analyses.analysed(document)
@@ -34,7 +38,7 @@ async def test_a_summary_is_given_once_it_is_made(
 
 @pytest.mark.parametrize("status", [DocumentStatus.UPLOADED, DocumentStatus.PROCESSING])
 async def test_a_summary_is_blocked_until_the_document_is_completed(
-    status: DocumentStatus, contents: Contents, library: FakeLibrary, analyses: Analyses
+    status: DocumentStatus, contents: DocumentContents, library: FakeLibrary, analyses: Analyses
 ) -> None:
     document = library.add("a.pdf", "Text.", status=status)
     await analyses.analysed(document)
@@ -45,7 +49,10 @@ async def test_a_summary_is_blocked_until_the_document_is_completed(
 
 @pytest.mark.parametrize("analysis", [None, AnalysisStatus.PENDING, AnalysisStatus.RUNNING, "earlier bytes"])
 async def test_a_summary_is_blocked_until_it_is_made(
-    analysis: AnalysisStatus | str | None, contents: Contents, library: FakeLibrary, analyses: Analyses
+    analysis: AnalysisStatus | str | None,
+    contents: DocumentContents,
+    library: FakeLibrary,
+    analyses: Analyses,
 ) -> None:
     document = library.add("a.pdf", "Text.")
     if analysis == "earlier bytes":
@@ -58,7 +65,7 @@ async def test_a_summary_is_blocked_until_it_is_made(
 
 
 async def test_a_summary_that_failed_is_not_worth_waiting_for(
-    contents: Contents, library: FakeLibrary, analyses: Analyses
+    contents: DocumentContents, library: FakeLibrary, analyses: Analyses
 ) -> None:
     document = library.add("a.pdf", "Text.")
     await analyses.save(
@@ -69,7 +76,9 @@ async def test_a_summary_that_failed_is_not_worth_waiting_for(
     assert "The model refused." in refused.message
 
 
-async def test_a_document_without_text_has_no_summary(contents: Contents, library: FakeLibrary) -> None:
+async def test_a_document_without_text_has_no_summary(
+    contents: DocumentContents, library: FakeLibrary
+) -> None:
     scan = library.add("scan.pdf", status=DocumentStatus.FAILED, readable=False, reason="It looks scanned.")
     refused = await refusal(contents, scan)
     assert isinstance(refused, NoReadableDocument)
@@ -78,7 +87,7 @@ async def test_a_document_without_text_has_no_summary(contents: Contents, librar
 
 @pytest.mark.parametrize("status", [DocumentStatus.UPLOADED, DocumentStatus.COMPLETED])
 async def test_a_short_text_comes_whole_and_page_by_page_ready_or_not(
-    status: DocumentStatus, contents: Contents, library: FakeLibrary
+    status: DocumentStatus, contents: DocumentContents, library: FakeLibrary
 ) -> None:
     document = library.add("a.pdf", "One.", "Two.", status=status, readable=False)
     found = await contents.content(scope_of(document), document.document_id, None, unheard)
@@ -87,21 +96,23 @@ async def test_a_short_text_comes_whole_and_page_by_page_ready_or_not(
         (1, "One.", 4),
         (2, "Two.", 4),
     ]
-    assert page_marked(found) == "[Page 1]\nOne.\n\n[Page 2]\nTwo."
+    assert content_as_text(found) == "[Page 1]\nOne.\n\n[Page 2]\nTwo."
 
 
 async def test_a_long_text_comes_as_its_detailed_summary_and_says_so(
-    contents: Contents, library: FakeLibrary, analyses: Analyses
+    contents: DocumentContents, library: FakeLibrary, analyses: Analyses
 ) -> None:
     document = library.add("a.pdf", LONG)
     await analyses.analysed(document)
     found = await contents.content(scope_of(document), document.document_id, None, unheard)
     assert (found.kind, found.detailed_summary, found.pages) == ("detailed_summary", "Page 1: the quay.", [])
     assert "200 characters" in found.reason
-    assert page_marked(found).endswith("Page 1: the quay.")
+    assert content_as_text(found).endswith("Page 1: the quay.")
 
 
-async def test_the_caller_may_take_more_or_less_text(contents: Contents, library: FakeLibrary) -> None:
+async def test_the_caller_may_take_more_or_less_text(
+    contents: DocumentContents, library: FakeLibrary
+) -> None:
     document = library.add("a.pdf", LONG)
     found = await contents.content(scope_of(document), document.document_id, 200, unheard)
     assert found.kind == "text"
@@ -111,7 +122,7 @@ async def test_the_caller_may_take_more_or_less_text(contents: Contents, library
 
 
 async def test_documents_that_are_absent_foreign_or_out_of_scope_are_refused_alike(
-    contents: Contents, library: FakeLibrary
+    contents: DocumentContents, library: FakeLibrary
 ) -> None:
     mine, unscoped = library.add("a.pdf", "Text."), library.add("b.pdf", "Text.")
     foreign = library.add("a.pdf", "Text.", owner=BOB)
@@ -130,7 +141,7 @@ async def test_the_list_says_which_documents_have_a_summary(library: FakeLibrary
     library.add("unscoped.pdf", "Text.")
     await analyses.analysed(done)
     await analyses.analysed(stale, etag="v0")
-    listed = (await list_documents(library, analyses, scope_of(done, stale, new))).documents
+    listed = (await DocumentContents(library, analyses).documents(scope_of(done, stale, new))).documents
     assert [(each.filename, each.summary_available) for each in listed] == [
         ("a.pdf", True),
         ("b.pdf", False),

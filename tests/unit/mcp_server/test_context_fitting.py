@@ -9,27 +9,32 @@ from core.llm.model_catalog import REPLY
 from devkit.fakes import WordCounter
 from mcp_server.bootstrap import open_services
 from mcp_server.settings import Settings
-from mcp_server.tools.context_fitting import AROUND_A_SOURCE, INSTRUCTIONS, fitted, room_for_text
-from mcp_server.tools.document_context import Reading
+from mcp_server.tools.document_context import (
+    AROUND_A_SOURCE,
+    INSTRUCTIONS,
+    PromptSources,
+    fit_to_window,
+    tokens_for_text,
+)
 from tests.unit.mcp_server.stand_ins import ANN
 
 QUESTION = "When does the quay open?"
 AROUND = INSTRUCTIONS + REPLY + 5
 
 
-def reading_of(*words: int) -> Reading:
+def reading_of(*words: int) -> PromptSources:
     """A document with a page of so many words for each number, read whole."""
     texts = ["word " * number for number in words]
     sources = [
         Source(number=n, document_id="d", blob_name="a.txt", page=n, start=0, text=text, page_text=text)
         for n, text in enumerate(texts, 1)
     ]
-    return Reading(mode="inline", reason="It fits.", sources=sources, pages=len(sources))
+    return PromptSources(mode="inline", reason="It fits.", sources=sources, pages=len(sources))
 
 
 def test_what_does_not_fit_is_left_out_and_counted() -> None:
     window = AROUND + 2 * (100 + AROUND_A_SOURCE)
-    reading = fitted(reading_of(100, 100, 100, 100), QUESTION, window, WordCounter(), None)
+    reading = fit_to_window(reading_of(100, 100, 100, 100), QUESTION, window, WordCounter(), None)
     assert [source.page for source in reading.sources] == [1, 2]
     assert (reading.pages, reading.left_out) == (2, 2)
     assert "2 of 4 sources were left out or cut" in reading.reason
@@ -37,7 +42,7 @@ def test_what_does_not_fit_is_left_out_and_counted() -> None:
 
 def test_of_a_first_page_that_is_larger_than_the_room_the_beginning_is_read() -> None:
     window = AROUND + AROUND_A_SOURCE + 100
-    reading = fitted(reading_of(1000, 10), QUESTION, window, WordCounter(), None)
+    reading = fit_to_window(reading_of(1000, 10), QUESTION, window, WordCounter(), None)
     [source] = reading.sources
     assert 80 <= len(source.text.split()) <= 100
     assert len(source.page_text.split()) == 1000
@@ -47,11 +52,11 @@ def test_of_a_first_page_that_is_larger_than_the_room_the_beginning_is_read() ->
 def test_what_fits_is_left_alone_whatever_the_window() -> None:
     found = reading_of(100, 100)
     for window in (AROUND + 2 * (100 + AROUND_A_SOURCE), 10**6):
-        assert fitted(found, QUESTION, window, WordCounter(), None) is found
+        assert fit_to_window(found, QUESTION, window, WordCounter(), None) is found
 
 
 def test_a_large_window_takes_no_more_than_it_takes() -> None:
-    reading = fitted(reading_of(40_000, 40_000), QUESTION, 64_000, WordCounter(), None)
+    reading = fit_to_window(reading_of(40_000, 40_000), QUESTION, 64_000, WordCounter(), None)
     assert reading.left_out == 1
 
 
@@ -71,7 +76,7 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
         found = await chat.answer(
             Scope.over(ANN, documents), QUESTION, ["guide.txt"], [], Silent(), stream=False
         )
-    assert room_for_text(window) < documents[0].tokens <= settings.full_text_tokens
+    assert tokens_for_text(window) < documents[0].tokens <= settings.full_text_tokens
     assert found.answer.startswith("The quay opens at seven.")
     assert found.metadata.left_out == 0
 

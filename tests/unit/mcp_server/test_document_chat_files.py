@@ -30,7 +30,7 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor
 from mcp_server.bootstrap import read_prompt
-from mcp_server.tools.document_chat import USUALLY, DocumentChat, Writing
+from mcp_server.tools.document_chat import DEFAULT_WRITER, DocumentChat, WriterOptions
 from mcp_server.tools.document_context import Reader, ReadingLimits
 from tests.unit.core.extraction.samples import pdf
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
@@ -147,7 +147,7 @@ async def ask(
     *names: str,
     cached: list[FileRef] | None = None,
     listener: Listener | None = None,
-    writing: Writing = USUALLY,
+    writer_options: WriterOptions = DEFAULT_WRITER,
 ) -> DocumentChatResult:
     """A question over these documents; streamed where somebody listens."""
     documents = await side.library.resolve(ANN, names)
@@ -158,7 +158,7 @@ async def ask(
         cached or [],
         listener or Listener(),
         stream=listener is not None,
-        writing=writing,
+        writer_options=writer_options,
     )
 
 
@@ -357,7 +357,9 @@ async def test_an_answer_that_reaches_its_cap_is_kept_and_said_to_be_cut(
     await put(side, "a.pdf", pdf(QUAY))
     double.script.replies.append(Reply(text="The quay opens at seven [S1].", finish_reason="length"))
     listener = Listener() if listens else None
-    result = await ask(side, chat_by("text"), "a.pdf", listener=listener, writing=Writing(max_tokens=9))
+    result = await ask(
+        side, chat_by("text"), "a.pdf", listener=listener, writer_options=WriterOptions(max_tokens=9)
+    )
     assert result.answer.startswith("The quay opens at seven")
     assert "The answer was cut at its limit of 9 tokens." in result.metadata.grounding.issues
     assert not result.metadata.grounding.grounded

@@ -17,7 +17,7 @@ from core.models import Document, DocumentStatus
 from core.offline.model import OfflineModel
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, Script, serving
 from mcp_server.tools.documents_analyze import AT_ONCE, DocumentsAnalyze, Limits
-from mcp_server.tools.part_readers import BestMatches, NoteTaker, PartReader
+from mcp_server.tools.parts import BestMatches, NoteTaker, PartReader
 from tests.unit.mcp_server.stand_ins import BOB, FakeLibrary, WordRetriever, scope_of, unheard
 
 FILLER = "Nothing of note happened in the harbour on that day, and the gulls were quiet as always. " * 12

@@ -6,7 +6,7 @@ from core.analysis.models import PageAnalysis
 from core.errors import InvalidInput, NoReadableDocument, NotFound
 from core.models import Document, DocumentStatus
 from core.names import page_id
-from mcp_server.tools.pages import Pages, named_page
+from mcp_server.tools.pages import Pages, page_reference
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of, unheard
 
 
@@ -63,8 +63,8 @@ async def test_a_page_of_a_document_without_text_says_why(pages: Pages, library:
 
 
 def test_a_page_goes_by_its_id_or_by_document_and_number() -> None:
-    assert named_page("doc.p5.p12", None, None) == ("doc.p5", 12)
-    assert named_page(None, "doc", 12) == ("doc", 12)
+    assert page_reference("doc.p5.p12", None, None) == ("doc.p5", 12)
+    assert page_reference(None, "doc", 12) == ("doc", 12)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_any_other_way_of_naming_a_page_is_refused(
     page: str | None, document: str | None, number: int | None
 ) -> None:
     with pytest.raises(InvalidInput):
-        named_page(page, document, number)
+        page_reference(page, document, number)
 
 
 @pytest.mark.parametrize("made_up", ["doc", "doc.p", "doc.p0x", "doc.p01", "doc.p-1", "doc.p٣", ".p"])
 def test_what_cannot_be_the_id_of_a_page_is_not_found(made_up: str) -> None:
     with pytest.raises(NotFound):
-        named_page(made_up, None, None)
+        page_reference(made_up, None, None)

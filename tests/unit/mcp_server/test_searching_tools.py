@@ -5,7 +5,7 @@ import pytest
 from core.analysis.models import PageAnalysis
 from core.models import Document, DocumentStatus
 from core.names import page_id
-from mcp_server.tools.search import MATCHES_PER_PAGE, Searching
+from mcp_server.tools.search import MATCHES_PER_PAGE, DocumentSearch
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, WordRetriever, scope_of, unheard
 
 QUAY = "The quay opens at seven.\n\nThe harbour master keeps the key of the quay.\n\nGulls are loud."
@@ -18,8 +18,8 @@ def retriever(library: FakeLibrary) -> WordRetriever:
 
 
 @pytest.fixture
-def searching(library: FakeLibrary, retriever: WordRetriever, analyses: Analyses) -> Searching:
-    return Searching(library, retriever, analyses)
+def searching(library: FakeLibrary, retriever: WordRetriever, analyses: Analyses) -> DocumentSearch:
+    return DocumentSearch(library, retriever, analyses)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def handbook(library: FakeLibrary) -> Document:
 
 
 async def test_a_passage_names_its_place_and_stands_there(
-    searching: Searching, library: FakeLibrary, handbook: Document
+    searching: DocumentSearch, library: FakeLibrary, handbook: Document
 ) -> None:
     found = await searching.passages(scope_of(handbook), "quay opens", 5, unheard)
     best = found.passages[0]
@@ -40,7 +40,7 @@ async def test_a_passage_names_its_place_and_stands_there(
 
 
 async def test_only_what_the_scope_names_and_its_owner_has_is_searched(
-    searching: Searching, library: FakeLibrary, retriever: WordRetriever, handbook: Document
+    searching: DocumentSearch, library: FakeLibrary, retriever: WordRetriever, handbook: Document
 ) -> None:
     library.add("another.pdf", QUAY)
     foreign = library.add("foreign.pdf", QUAY, owner=BOB)
@@ -50,7 +50,7 @@ async def test_only_what_the_scope_names_and_its_owner_has_is_searched(
 
 
 async def test_a_document_that_is_not_completed_is_searched_once_it_can_be_read(
-    searching: Searching, library: FakeLibrary
+    searching: DocumentSearch, library: FakeLibrary
 ) -> None:
     fresh = library.add("fresh.pdf", QUAY, status=DocumentStatus.UPLOADED, readable=False)
     found = await searching.passages(scope_of(fresh), "quay", 5, unheard)
@@ -60,7 +60,7 @@ async def test_a_document_that_is_not_completed_is_searched_once_it_can_be_read(
 
 
 async def test_a_document_that_cannot_be_searched_is_named_with_its_reason(
-    searching: Searching, library: FakeLibrary, retriever: WordRetriever, handbook: Document
+    searching: DocumentSearch, library: FakeLibrary, retriever: WordRetriever, handbook: Document
 ) -> None:
     scan = library.add(
         "scan.pdf", "", status=DocumentStatus.FAILED, readable=False, reason="It looks scanned."
@@ -72,7 +72,7 @@ async def test_a_document_that_cannot_be_searched_is_named_with_its_reason(
 
 
 async def test_passages_are_pooled_by_page_with_sentences_that_stand_on_it(
-    searching: Searching, library: FakeLibrary
+    searching: DocumentSearch, library: FakeLibrary
 ) -> None:
     long = "\n\n".join(
         f"The quay was mended in {year}. {'Nothing else was done. ' * 30}" for year in range(1900, 1906)
@@ -87,20 +87,22 @@ async def test_passages_are_pooled_by_page_with_sentences_that_stand_on_it(
 
 
 async def test_sentences_that_share_nothing_with_the_query_are_no_matches(
-    searching: Searching, handbook: Document
+    searching: DocumentSearch, handbook: Document
 ) -> None:
     [page] = (await searching.pages(scope_of(handbook), "harbour master", 5, unheard)).pages
     assert page.matches == ["The harbour master keeps the key of the quay."]
 
 
-async def test_no_more_pages_come_than_were_asked_for(searching: Searching, library: FakeLibrary) -> None:
+async def test_no_more_pages_come_than_were_asked_for(
+    searching: DocumentSearch, library: FakeLibrary
+) -> None:
     document = library.add("many.pdf", *[QUAY] * 8)
     found = await searching.pages(scope_of(document), "quay", 3, unheard)
     assert len({page.page_id for page in found.pages}) == len(found.pages) == 3
 
 
 async def test_a_page_has_the_summary_of_its_present_version_only(
-    searching: Searching, analyses: Analyses, handbook: Document
+    searching: DocumentSearch, analyses: Analyses, handbook: Document
 ) -> None:
     analysis = PageAnalysis(page=2, summary="Opening hours.", topics=["quay"])
     await analyses.analysed(handbook, analysis, etag="v0")

@@ -16,9 +16,9 @@ from core.documents.scope import Scope
 from core.models import Document
 from core.names import BlobPath, Owner, page_id
 from mcp_server.bootstrap import open_services
-from mcp_server.registry.registration import ERRORS_META_KEY
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
+from mcp_server.tools.registration import ERRORS_META_KEY
 from scripts.describe_tools import live_tools
 from tests.unit.mcp_server.stand_ins import store_model_analysis
 

@@ -23,7 +23,7 @@ from devkit.doubles.web_search_double import (
     google_error,
     serving,
 )
-from mcp_server.tools.web_search import WebSearching
+from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.brave import BraveSearch
 from mcp_server.web.google import GoogleSearch
 from mcp_server.web.http import MOST_BYTES
@@ -189,7 +189,7 @@ async def test_a_result_that_cannot_be_read_takes_no_other_with_it(
         Failure(200, json.dumps({**kinds, "items": None, "web": None}).encode()),
     ]
     engine = build()
-    found = await WebSearching(engine).search("quay", 5)
+    found = await WebSearchTool(engine).search("quay", 5)
     assert [(page.title, page.text) for page in found.results] == [("Q", "At seven.")]
     assert found.left_out == 3
     assert await engine.search("quay", 5) == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.web.snippets import LONGEST_URL, plain_text, public_address
+from mcp_server.web.ports import LONGEST_URL, plain_text, public_address
 
 
 @pytest.mark.parametrize(

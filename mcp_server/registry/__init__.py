@@ -1,1 +1,0 @@
-"""The tools as MCP clients see them: names, arguments, results, and the text for people."""

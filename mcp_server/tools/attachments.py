@@ -1,0 +1,77 @@
+"""Documents in a prompt of document_chat: as provider files or as text, and how the result reports them."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from core.documents.ports import Attachment
+from core.grounding.sources import fence, label
+from core.mcp_contract import FileStatus
+from core.models import Document, FileRef
+from core.storage.provider_files import PDF, plain_name
+from mcp_server.tools.document_context import PromptSources
+
+READ_FILES = (
+    "Every page of an attached file is a source. The label before the file says which: its pages and its"
+    " sources run side by side, so that the page after that of S7 is S8."
+)
+
+
+def message_content(
+    question: str, reading: PromptSources, files: dict[str, Attachment]
+) -> str | list[str | dict[Any, Any]]:
+    fenced = [source for source in reading.sources if source.document_id not in files]
+    asked = f"{fence(fenced)}\n\nQuestion: {question}"
+    if not files:
+        return asked
+    content: list[str | dict[Any, Any]] = []
+    for file in reading.files:
+        content += [{"type": "text", "text": label(file)}, _block(files[file.document_id])]
+    return [*content, {"type": "text", "text": f"{READ_FILES}\n\n{asked}"}]
+
+
+def _block(attached: Attachment) -> dict[Any, Any]:
+    if attached.sent_as == "file":
+        return {"type": "file", "file_id": attached.ref.file_id}
+    return {
+        "type": "file",
+        "base64": base64.b64encode(attached.content).decode(),
+        "mime_type": PDF,
+        "filename": plain_name(attached.document),
+    }
+
+
+def how_sent(attached: Sequence[Attachment]) -> list[str]:
+    """What of the documents went as files, and why others did not."""
+    sentences = []
+    for way, how in (("file", "by file id"), ("base64", "as a file within the request"), ("text", "as text")):
+        for reason in dict.fromkeys(each.reason for each in attached if each.sent_as == way):
+            names = [
+                each.document.blob_name for each in attached if (each.sent_as, each.reason) == (way, reason)
+            ]
+            if way != "text" or reason:
+                sentences.append(f"Sent {how}: {', '.join(names)}.{' ' * bool(reason)}{reason}")
+    return sentences
+
+
+def refs_in_order(documents: Sequence[Document], attached: Sequence[Attachment]) -> list[FileRef]:
+    refs = {each.document.document_id: each.ref for each in attached}
+    return [refs[document.document_id] for document in documents]
+
+
+def file_statuses(
+    ready: Sequence[Document], attached: Sequence[Attachment], cached: Sequence[FileRef]
+) -> list[FileStatus]:
+    by_id = {each.document.document_id: each for each in attached}
+    return [_status(document, by_id.get(document.document_id), cached) for document in ready]
+
+
+def _status(document: Document, attached: Attachment | None, cached: Sequence[FileRef]) -> FileStatus:
+    return FileStatus(
+        blob_name=document.blob_name,
+        status="failed" if attached is None else "reused" if attached.ref in cached else "created",
+        sent_as=attached.sent_as if attached else None,
+        reason=document.reason,
+        pages=document.pages,
+        pages_without_text=document.pages_without_text,
+    )

@@ -1,0 +1,204 @@
+"""Cuts a document into parts that a model can read one by one, within a number of calls."""
+
+import asyncio
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from langchain_core.messages import SystemMessage
+
+from core.documents.passages import split_pages
+from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, fence
+from core.llm.chat_model import ChatModel, Meter
+from core.llm.messages import QuestionMessage
+from core.models import Document, Hit, Page
+from core.search.text_ranking import Candidate, TextRanking
+
+BLOCKS_PER_PART = 4
+"""A block is at most this fraction of a part, so that little room is left over when parts are packed."""
+
+Count = Callable[[str], int]
+
+
+class Sized(NamedTuple):
+    """A source and its tokens."""
+
+    source: Source
+    tokens: int
+
+
+class PageBlock(NamedTuple):
+    """Neighbouring sources of one page, which are read together or not at all."""
+
+    page: int
+    sources: tuple[Sized, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(sized.tokens for sized in self.sources)
+
+
+Part = list[PageBlock]
+
+
+class Plan(NamedTuple):
+    """The parts to read, and whether all of the document is in them."""
+
+    parts: list[Part]
+    is_whole: bool
+
+
+def cut(document: Document, pages: Sequence[Page], part_tokens: int, count: Count) -> list[PageBlock]:
+    """The document's text in reading order; its sources are numbered from 1."""
+    texts = {page.number: page.text for page in pages}
+    sized = []
+    for number, passage in enumerate(split_pages(document.document_id, pages), 1):
+        source = Source(
+            number=number,
+            document_id=document.document_id,
+            blob_name=document.blob_name,
+            page=passage.page,
+            start=passage.start,
+            text=passage.text,
+            page_text=texts[passage.page],
+        )
+        sized.append(Sized(source, count(passage.text)))
+    return join(sized, part_tokens // BLOCKS_PER_PART)
+
+
+def join(sized: Iterable[Sized], most: int) -> list[PageBlock]:
+    """Neighbouring sources of a page joined into blocks of at most `most` tokens, or of one source."""
+    blocks: list[PageBlock] = []
+    for page, on_page in itertools.groupby(sized, key=lambda each: each.source.page):
+        gathered: list[Sized] = []
+        for each in on_page:
+            if gathered and sum(one.tokens for one in gathered) + each.tokens > most:
+                blocks.append(PageBlock(page, tuple(gathered)))
+                gathered = []
+            gathered.append(each)
+        blocks.append(PageBlock(page, tuple(gathered)))
+    return blocks
+
+
+def total(blocks: Iterable[PageBlock]) -> int:
+    """The tokens of all of them."""
+    return sum(block.tokens for block in blocks)
+
+
+def pack(blocks: Iterable[PageBlock], budget: int) -> list[Part]:
+    """Parts of at most `budget` tokens, or of one block, in the same order."""
+    parts: list[Part] = []
+    used = 0
+    for block in blocks:
+        if not parts or used + block.tokens > budget:
+            parts.append([])
+            used = 0
+        parts[-1].append(block)
+        used += block.tokens
+    return parts
+
+
+def plan_parts(
+    blocks: Sequence[PageBlock], best: Sequence[Hit], *, calls: int, usual: int, largest: int
+) -> Plan:
+    """At most `calls` parts of `usual` tokens, or larger where it takes that to hold all.
+
+    Where even the largest parts cannot hold all, the blocks around the `best` hits are read, and as many
+    others as there is room for, from all over the document.
+    """
+    biggest = max(block.tokens for block in blocks)
+    # Packing leaves less than the biggest block unused in a part, so this many tokens always fit.
+    capacity = calls * max(1, largest - biggest)
+    if total(blocks) <= capacity:
+        needed = math.ceil(total(blocks) / calls) + biggest
+        return Plan(pack(blocks, min(largest, max(usual, needed))), is_whole=True)
+    return Plan(pack(_selected(blocks, best, capacity), largest)[:calls], is_whole=False)
+
+
+def _selected(blocks: Sequence[PageBlock], best: Sequence[Hit], capacity: int) -> list[PageBlock]:
+    chosen: set[int] = set()
+    left = capacity
+    for index in _matching(blocks, best):
+        if blocks[index].tokens <= left:
+            chosen.add(index)
+            left -= blocks[index].tokens
+    others = [index for index in range(len(blocks)) if index not in chosen]
+    spread = set(thin_out([blocks[index] for index in others], left))
+    chosen.update(index for index in others if blocks[index] in spread)
+    return [blocks[index] for index in sorted(chosen)]
+
+
+def _matching(blocks: Sequence[PageBlock], best: Sequence[Hit]) -> list[int]:
+    """The places of the blocks that the hits overlap, best first."""
+    found: dict[int, None] = {}
+    for hit in best:
+        for index, block in enumerate(blocks):
+            if block.page == hit.passage.page and _overlaps(block, hit):
+                found[index] = None
+    return list(found)
+
+
+def _overlaps(block: PageBlock, hit: Hit) -> bool:
+    first, last = block.sources[0].source, block.sources[-1].source
+    return first.start < hit.passage.end and hit.passage.start < last.start + len(last.text)
+
+
+def thin_out(blocks: Sequence[PageBlock], budget: int) -> list[PageBlock]:
+    """As many of these as fit, spread evenly; all of them where all fit."""
+    everything = total(blocks)
+    kept: list[PageBlock] = []
+    seen = used = 0
+    for block in blocks:
+        seen += block.tokens
+        if (used + block.tokens) * everything <= budget * seen:
+            kept.append(block)
+            used += block.tokens
+    return kept
+
+
+BEST_OF_PART = 4
+
+
+class PartReader(Protocol):
+    """Reads one part after another, several at a time."""
+
+    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:
+        """The numbers of the sources that bear on the question. Raises OrcError where they cannot be read."""
+
+
+class NoteTaker:
+    """Has a model write notes, and takes the sources that it cites."""
+
+    def __init__(self, model: ChatModel, prompt: str) -> None:
+        self._model = model
+        self._prompt = prompt
+
+    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:
+        """The sources that the notes cite."""
+        asked = QuestionMessage(content=f"{fence(sources)}\n\nQuestion: {question}", question=question)
+        messages = [SystemMessage(self._prompt), asked]
+        return _numbers_cited(await self._model.complete(messages, meter=meter))
+
+
+class BestMatches:
+    """Takes the sources that share most with the question; for where no model can take notes.
+
+    The offline model answers or refuses: asked part by part, it would refuse where a part holds only a
+    piece of the answer. A part without a match gives its beginning, for questions about the whole.
+    """
+
+    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:  # noqa: ARG002
+        """The sources with the most, and the rarest, words of the question."""
+        return await asyncio.to_thread(_best_matches, question, sources)
+
+
+def _best_matches(question: str, sources: Sequence[Source]) -> set[int]:
+    ranking = TextRanking(question, [Candidate(source.text) for source in sources])
+    best = ranking.matching()[:BEST_OF_PART] or [0]
+    return {sources[index].number for index in best}
+
+
+def _numbers_cited(text: str) -> set[int]:
+    brackets = (bracketed(text[opened.start() :], is_all=True) for opened in OPENING.finditer(text))
+    return {number for bracket in brackets if bracket for number in cited_numbers(bracket)}
