@@ -5,9 +5,8 @@ import re
 from core.grounding.claims import Claims
 from core.grounding.quotes import QuoteFinder
 from core.llm.tokens import TokenCounter
-from core.offline.chat import needs_history, rewrite_question
+from core.offline.chat import needs_history, needs_search, rewrite_question
 from core.offline.model import Conversation, OfflineModel
-from core.offline.tools import needs_looking_up
 from core.text.question_type import asks_for_listing, asks_for_overview, mentions_documents
 from orc.graphs.critic_model import CritiqueMessage, Judgement
 from orc.graphs.query_planner import PlanMessage, TurnPlan
@@ -66,7 +65,7 @@ def _intent(conversation: Conversation) -> str:
     question = conversation.question
     if asks_for_listing(question) or asks_for_overview(question):
         return "research"
-    return "factual_lookup" if needs_looking_up(question, conversation.earlier) else "conversational"
+    return "factual_lookup" if needs_search(question, conversation.earlier) else "conversational"
 
 
 def _step(question: str, available: PlanMessage) -> str | None:

@@ -1,15 +1,26 @@
-"""What the offline model answers without sources: what it recalls, and what a tool returned."""
+"""What the offline model does without sources: recall, rewrite questions, call tools, show their output."""
 
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.search.text_ranking import Candidate, QuestionTerms, TextRanking
-from core.text.question_type import RECALL_COVERAGE
+from core.text.question_type import (
+    RECALL_COVERAGE,
+    asks_for_listing,
+    asks_for_overview,
+    is_bare_answer,
+    is_small_talk,
+    is_statement,
+    mentions_documents,
+)
 from core.text.sentences import split_pieces
 
+LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
+PASSAGES = 8
+MOST_DOCUMENTS = 3
 FEW_TERMS = 5
 """A question with more terms than this can be understood alone, even if it has pronouns."""
 
@@ -22,6 +33,20 @@ _DEMONSTRATIVE = re.compile(
 )
 _ASKED = re.compile(r"^“[^”]*”\s*")
 _WORD = re.compile(r"[\w$€£%.,'’-]*\w")
+
+
+class Call(NamedTuple):
+    """A tool and its arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class Done(NamedTuple):
+    """A tool that was called for this question, and its output without sources."""
+
+    name: str
+    output: str
 
 
 def recall(question: str, earlier: Sequence[str]) -> str | None:
@@ -92,11 +117,52 @@ def describe_tool_output(content: str) -> str:
     )
 
 
+def choose_calls(
+    question: str, earlier: Sequence[str], done: Sequence[Done], offered: Sequence[str]
+) -> list[Call]:
+    """The calls to make next, in parallel; none if the question can be answered."""
+    called = [each.name for each in done]
+    if LIST in offered and not called and asks_for_listing(question):
+        return [Call(LIST, {})]
+    if not needs_search(question, earlier):
+        return []
+    if asks_for_overview(question) and {LIST, ANALYZE} <= set(offered):
+        return _analyze_all(question, done)
+    if SEARCH in offered and not called:
+        return [Call(SEARCH, {"query": rewrite_question(question, earlier), "top_k": PASSAGES})]
+    return []
+
+
+def needs_search(question: str, earlier: Sequence[str]) -> bool:
+    """Whether to search: not for small talk, nor for what an earlier statement of the user answers.
+
+    A statement of the user never answers a question about what documents say.
+    """
+    if is_small_talk(question) or is_bare_answer(question) or is_statement(question):
+        return False
+    is_known = not mentions_documents(question) and recall(question, earlier) is not None
+    return bool(QuestionTerms(question).terms) and not is_known
+
+
 def _specific_words(text: str, known: set[str]) -> list[str]:
     """The words of a text whose terms are specific and not `known`, as they are written."""
     asked = QuestionTerms(text)
     new = set(asked.terms) - known
     return [word for word in _WORD.findall(text) if new.intersection(asked.terms_of(word))]
+
+
+def _analyze_all(question: str, done: Sequence[Done]) -> list[Call]:
+    """Lists the documents, then analyzes each one."""
+    if not done:
+        return [Call(LIST, {})]
+    if any(each.name == ANALYZE for each in done):
+        return []
+    handles = [
+        str(document["document"])
+        for document in _documents_in(done[-1].output) or []
+        if "document" in document
+    ]
+    return [Call(ANALYZE, {"document": handle, "question": question}) for handle in handles[:MOST_DOCUMENTS]]
 
 
 def _documents_in(content: str) -> list[dict[str, Any]] | None:

@@ -36,9 +36,8 @@ from core.llm.messages import (
     read_remembered,
 )
 from core.llm.tokens import TokenCounter
-from core.offline.chat import describe_tool_output, recall, recall_answer
+from core.offline.chat import Call, Done, choose_calls, describe_tool_output, recall, recall_answer
 from core.offline.quotes import answer_from
-from core.offline.tools import Call, Done, choose_calls
 
 _WORD = re.compile(r"\s*\S+\s*$|\s*\S+")
 
