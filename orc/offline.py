@@ -8,7 +8,7 @@ from core.llm.tokens import TokenCounter
 from core.offline.chat import needs_history, needs_search, rewrite_question
 from core.offline.model import Conversation, OfflineModel
 from core.text.question_type import asks_for_listing, asks_for_overview, mentions_documents
-from orc.graphs.critic_model import CritiqueMessage, Judgement
+from orc.graphs.critic_model import CriticVerdict, CritiqueMessage
 from orc.graphs.query_planner import PlanMessage, TurnPlan
 
 SURE, LIKELY, UNSURE = 0.9, 0.6, 0.4
@@ -20,7 +20,7 @@ _CITATION = re.compile(r'\[(?:Page \d+ of Document|Web page) "[^"\]]*"[^\]]*\]')
 
 def build_offline_model(counter: TokenCounter) -> OfflineModel:
     """The model that answers if no provider is configured."""
-    return OfflineModel(counter=counter, fill={TurnPlan: plan_offline, Judgement: judge_offline})
+    return OfflineModel(counter=counter, fill={TurnPlan: plan_offline, CriticVerdict: criticize_offline})
 
 
 def plan_offline(conversation: Conversation) -> TurnPlan:
@@ -39,21 +39,21 @@ def plan_offline(conversation: Conversation) -> TurnPlan:
     )
 
 
-def judge_offline(conversation: Conversation) -> Judgement:
+def criticize_offline(conversation: Conversation) -> CriticVerdict:
     """A verdict that looks for each sentence of the answer in the sources, word for word.
 
     It never asks for a revision: the offline writer would quote the same sentences again.
     """
     request = conversation.request
     if not isinstance(request, CritiqueMessage):
-        raise TypeError("A Judgement is filled from a CritiqueMessage.")
+        raise TypeError("A CriticVerdict is filled from a CritiqueMessage.")
     claims = Claims()
     for part in _CITATION.split(request.answer):
         claims.add(part)
     pages = [QuoteFinder(source.text) for source in conversation.sources]
     stated = [claim for claim in claims.all if claim.needs_source]
     missing = [claim for claim in stated if not any(page.find_all(claim.text) for page in pages)]
-    return Judgement(
+    return CriticVerdict(
         grounded=bool(claims.all) and not missing,
         coverage=1 - len(missing) / len(stated) if stated else 1.0,
         issues=[f"No source has this word for word: {claim.short}" for claim in missing],

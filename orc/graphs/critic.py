@@ -13,7 +13,7 @@ from core.errors import OrcError
 from core.grounding.models import Grounding
 from core.models import Record
 from orc.events import CriticAction, Critique
-from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, Judgement, judge, seconds_left
+from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, CriticVerdict, judge, seconds_left
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import is_worse, passes_checks, restore_earlier, start_revision
 from orc.graphs.tool_context import TOO_LONG
@@ -71,10 +71,10 @@ async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> V
     if not _asks_model(state, checks, deps):
         return _by_code(state, checks, "accept" if passes_checks(checks) else "label_unverified")
     try:
-        judgement = await judge(state, deps)
+        model_verdict = await judge(state, deps)
     except OrcError as exc:
         return _unjudged(state, checks, f"The critic could not judge the answer: {exc.message}")
-    return _by_model(state, checks, judgement, deps)
+    return _by_model(state, checks, model_verdict, deps)
 
 
 def _asks_model(state: ConversationState, checks: Grounding, deps: Deps) -> bool:
@@ -101,29 +101,31 @@ def _unjudged(state: ConversationState, checks: Grounding, failure: str) -> Verd
     return Verdict(critique=verdict.model_copy(update={"by": "model", "failure": failure}))
 
 
-def _by_model(state: ConversationState, checks: Grounding, judgement: Judgement, deps: Deps) -> Verdict:
+def _by_model(
+    state: ConversationState, checks: Grounding, model_verdict: CriticVerdict, deps: Deps
+) -> Verdict:
     """Both verdicts combined: the model can add objections to those of the code checks, never remove one."""
-    action, issues = _action(state, checks, judgement, deps)
+    action, issues = _action(state, checks, model_verdict, deps)
     verdict = Critique(
-        grounded=checks.grounded and judgement.grounded,
-        coverage=min(checks.coverage, judgement.coverage),
-        issues=list(dict.fromkeys([*checks.issues, *judgement.short_issues, *issues])),
+        grounded=checks.grounded and model_verdict.grounded,
+        coverage=min(checks.coverage, model_verdict.coverage),
+        issues=list(dict.fromkeys([*checks.issues, *model_verdict.short_issues, *issues])),
         action=action,
         attempt=state.attempt.number,
         by="model",
     )
-    return Verdict(critique=verdict, query=judgement.query.strip()[:MAX_QUERY_CHARACTERS])
+    return Verdict(critique=verdict, query=model_verdict.query.strip()[:MAX_QUERY_CHARACTERS])
 
 
 def _action(
-    state: ConversationState, checks: Grounding, judgement: Judgement, deps: Deps
+    state: ConversationState, checks: Grounding, model_verdict: CriticVerdict, deps: Deps
 ) -> tuple[CriticAction, list[str]]:
-    if judgement.action == "accept":
-        agreed = passes_checks(checks) and judgement.grounded
+    if model_verdict.action == "accept":
+        agreed = passes_checks(checks) and model_verdict.grounded
         return ("accept" if agreed else "label_unverified"), []
     if (why := _why_last_attempt(state, deps)) is not None:
         return "label_unverified", [why]
-    return judgement.action, []
+    return model_verdict.action, []
 
 
 def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:

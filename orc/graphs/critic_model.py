@@ -27,7 +27,7 @@ MAX_QUERY_CHARACTERS = 500
 SHRINK = 0.8
 
 
-class Judgement(BaseModel):
+class CriticVerdict(BaseModel):
     """A critic's verdict on an answer."""
 
     grounded: bool = Field(description="whether the sources support every statement of the answer")
@@ -50,7 +50,7 @@ class CritiqueMessage(QuestionMessage):
     answer: str
 
 
-async def judge(state: ConversationState, deps: Deps) -> Judgement:
+async def judge(state: ConversationState, deps: Deps) -> CriticVerdict:
     """The verdict of the critic's model. Every failure is an OrcError."""
     seconds = min(deps.settings.critic_seconds, seconds_left(deps))
     if seconds <= 0:
@@ -58,7 +58,7 @@ async def judge(state: ConversationState, deps: Deps) -> Judgement:
     try:
         async with asyncio.timeout(seconds):
             messages = await _prompt(state, deps)
-            return await deps.models.critic.structured(messages, Judgement, meter=deps.meter)
+            return await deps.models.critic.structured(messages, CriticVerdict, meter=deps.meter)
     except OrcError:
         raise
     except TimeoutError as exc:

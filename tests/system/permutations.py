@@ -47,7 +47,7 @@ class Model:
 
     def __init__(self, talk: Talk) -> None:
         self.asked: list[str] = []
-        self._forms = {"TurnPlan": iter(talk.plans), "Judgement": iter(talk.verdicts)}
+        self._forms = {"TurnPlan": iter(talk.plans), "CriticVerdict": iter(talk.verdicts)}
         self._calls, self._texts = iter(talk.calls), iter(talk.texts)
 
     def __call__(self, asked: ChatRequest) -> Reply | Failure | None:

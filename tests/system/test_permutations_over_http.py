@@ -84,10 +84,10 @@ talk = partial(Permutation, documents=False, tools=[], actions=[], cites=[])
 named = partial(Permutation, body=NAMED, tools=["document_chat finished"])
 ruled = partial(Permutation, body=NO_WEB)
 """Planned by rules: only the documents can be searched."""
-judged = partial(ruled, asked=["tools", "Judgement"], variant="critic")
+judged = partial(ruled, asked=["tools", "CriticVerdict"], variant="critic")
 lazy = partial(ruled, variant="lazy", tools=[SEARCHED_PAGES])
 BY_PLAN = ["TurnPlan", "tools"]
-TWICE = ["tools", "Judgement", "text", "Judgement"]
+TWICE = ["tools", "CriticVerdict", "text", "CriticVerdict"]
 
 PERMUTATIONS = {
     "answer only": talk(["text"], question="Hello!"),
@@ -108,9 +108,11 @@ PERMUTATIONS = {
         ),
         tools=["documents_list finished", SEARCHED],
     ),
-    "summaries": lazy(["text", "Judgement"], Talk(verdicts=[verdict("accept")]), says="by their summaries"),
+    "summaries": lazy(
+        ["text", "CriticVerdict"], Talk(verdicts=[verdict("accept")]), says="by their summaries"
+    ),
     "summaries, then whole pages": lazy(
-        ["text", "Judgement", "text", "Judgement"],
+        ["text", "CriticVerdict", "text", "CriticVerdict"],
         Talk(verdicts=[verdict("retrieve"), verdict("accept")]),
         tools=["get_page finished", "get_page finished", SEARCHED_PAGES],
         actions=["retrieve", "accept"],
@@ -180,7 +182,7 @@ PERMUTATIONS = {
         actions=["revise", "accept"],
     ),
     "critic: revise what document_chat said": named(
-        ["text", "Judgement", "text", "Judgement"],
+        ["text", "CriticVerdict", "text", "CriticVerdict"],
         Talk(verdicts=[verdict("revise"), verdict("accept")]),
         variant="critic",
         tools=["document_chat finished"] * 2,

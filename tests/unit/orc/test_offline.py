@@ -14,7 +14,7 @@ from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import Turn
 from orc.bootstrap import load_prompts
 from orc.conversations.models import ChatMessage
-from orc.graphs.critic_model import CritiqueMessage, Judgement
+from orc.graphs.critic_model import CriticVerdict, CritiqueMessage
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import AvailableSources, intents_of
 from orc.graphs.query_planner import TurnPlan, planning_prompt
@@ -39,11 +39,11 @@ def model() -> ChatModel:
     return ChatModel(build_offline_model(counter), counter, name="extractive")
 
 
-async def judged(answer: str, model: ChatModel) -> Judgement:
+async def judged(answer: str, model: ChatModel) -> CriticVerdict:
     asked = CritiqueMessage(
         content=f"{fence([SOURCE])}\n\nany text", question="What is the fee?", answer=answer
     )
-    return await model.structured([SystemMessage("Judge."), asked], Judgement, meter=Meter(1))
+    return await model.structured([SystemMessage("Judge."), asked], CriticVerdict, meter=Meter(1))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ async def judged(answer: str, model: ChatModel) -> Judgement:
     ],
 )
 async def test_an_answer_word_for_word_from_a_source_is_grounded(answer: str, model: ChatModel) -> None:
-    assert await judged(answer, model) == Judgement(grounded=True, coverage=1, issues=[], action="accept")
+    assert await judged(answer, model) == CriticVerdict(grounded=True, coverage=1, issues=[], action="accept")
 
 
 async def test_a_sentence_that_no_source_has_is_an_issue(model: ChatModel) -> None:
@@ -99,9 +99,9 @@ async def test_the_wording_of_the_plan_prompt_does_not_change_an_offline_plan(
     assert await plan(model, reworded, question) == await plan(model, shipped, question)
 
 
-@pytest.mark.parametrize("schema", [TurnPlan, Judgement])
+@pytest.mark.parametrize("schema", [TurnPlan, CriticVerdict])
 async def test_a_structured_output_is_not_filled_from_a_plain_message(
-    schema: type[TurnPlan] | type[Judgement], model: ChatModel
+    schema: type[TurnPlan] | type[CriticVerdict], model: ChatModel
 ) -> None:
     messages: list[BaseMessage] = [HumanMessage("What is the fee?")]
     with pytest.raises(TypeError, match=schema.__name__):

@@ -53,14 +53,14 @@ class Talk:
         self.judged: list[str] = []
 
     def __call__(self, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
-        is_judge = options.get("tool_choice") == "Judgement"
+        is_judge = options.get("tool_choice") == "CriticVerdict"
         queue = self._judges if is_judge else self._writes
         (self.judged if is_judge else self.read).append("\n".join(str(m.text) for m in messages))
         said = queue.pop(0) if len(queue) > 1 else queue[0]
         if isinstance(said, Exception):
             raise said
         if isinstance(said, dict):
-            return AIMessage("", tool_calls=[{"name": "Judgement", "args": said, "id": "1"}])
+            return AIMessage("", tool_calls=[{"name": "CriticVerdict", "args": said, "id": "1"}])
         return said if isinstance(said, AIMessage) else AIMessage(said)
 
 
@@ -131,12 +131,12 @@ async def test_talk_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("says", "judgement"),
+    ("says", "model_verdict"),
     [(BAD, judged()), (GOOD, judged(grounded=False)), (BAD, judged(grounded=False))],
     ids=["code objects", "the model contradicts itself", "both object"],
 )
-async def test_a_model_cannot_accept_what_is_not_grounded(says: str, judgement: dict[str, Any]) -> None:
-    turn = searching(Talk([says], [judgement]))
+async def test_a_model_cannot_accept_what_is_not_grounded(says: str, model_verdict: dict[str, Any]) -> None:
+    turn = searching(Talk([says], [model_verdict]))
     state = await asked(turn)
     [verdict] = turn.of(Critique)
     assert (verdict.action, verdict.grounded, verdict.by) == ("label_unverified", False, "model")
@@ -270,12 +270,12 @@ FAILURES: dict[str, Said] = {
 }
 
 
-@pytest.mark.parametrize("judgement", FAILURES.values(), ids=list(FAILURES))
+@pytest.mark.parametrize("model_verdict", FAILURES.values(), ids=list(FAILURES))
 @pytest.mark.parametrize("critic", ["auto", "always"])
 async def test_a_critic_that_fails_accepts_nothing_and_the_answer_arrives(
-    judgement: Said, critic: str
+    model_verdict: Said, critic: str
 ) -> None:
-    turn = searching(Talk([BAD], [judgement]), critic)
+    turn = searching(Talk([BAD], [model_verdict]), critic)
     state = await asked(turn)
     [verdict] = turn.of(Critique)
     assert (verdict.action, verdict.by) == ("label_unverified", "model")

@@ -1,0 +1,44 @@
+"""The sentences of `retrieval_reason` come from structured steps."""
+
+from typing import get_args
+
+import pytest
+
+from orc.graphs.models import LookupStep, ReasonCode
+from orc.turns.results import explain
+
+
+def step(reason_code: ReasonCode, tool: str = "semantic_search", **fields: object) -> LookupStep:
+    return LookupStep.model_validate({"tool": tool, "reason_code": reason_code, **fields})
+
+
+def test_a_turn_without_lookups_names_no_documents() -> None:
+    assert explain([]) == "The turn names no documents."
+
+
+def test_steps_become_sentences_in_order() -> None:
+    steps = [
+        step("failed", detail="no index."),
+        step("found", "search_pages", hits=1),
+        step("model_called"),
+        step("left_out", hits=3, tokens=500),
+    ]
+    assert explain(steps) == (
+        "semantic_search failed: no index. search_pages found 1 result. The model called semantic_search."
+        " 3 of the results did not fit into 500 tokens."
+    )
+
+
+def test_repeated_calls_of_one_tool_are_mentioned_once() -> None:
+    assert explain([step("model_called"), step("model_called")]) == "The model called semantic_search."
+
+
+def test_the_reason_of_document_chat_is_passed_on() -> None:
+    assert explain([step("document_chat", detail="It fits. a.pdf is read in full.")]) == (
+        "It fits. a.pdf is read in full."
+    )
+
+
+@pytest.mark.parametrize("code", get_args(ReasonCode))
+def test_every_reason_code_has_a_sentence(code: ReasonCode) -> None:
+    assert explain([step(code, detail="why", hits=2, tokens=9)])
