@@ -17,7 +17,6 @@ from core.documents.text_extraction import TextExtraction
 from core.documents.worker import LOCAL, REMOTE, Worker
 from core.extraction.sandbox import Extractor
 from core.infra.settings import CoreSettings
-from core.llm.chat_model import ChatModel
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
 from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
@@ -28,26 +27,15 @@ from core.search.embedding import PassageEmbedder
 from core.storage.attachments import build_provider_files
 from core.storage.factory import (
     SCHEMAS,
-    Backends,
+    StorageClients,
     build_analyses,
     build_blobs,
     build_catalog,
     build_pages,
     build_queue,
     build_search,
-    open_backends,
+    open_clients,
 )
-
-
-@dataclass(frozen=True)
-class Engines:
-    """What reads files and asks providers. `analyst` analyses pages; without one, patterns do."""
-
-    extractor: Extractor
-    ocr: Ocr | None
-    provider: Provider | None
-    embedder: OpenAIEmbedder | None
-    analyst: ChatModel | None
 
 
 @dataclass(frozen=True)
@@ -60,114 +48,124 @@ class Documents:
     files: ProviderFiles
     analyses: AnalysisStore
     worker: Worker
-    engines: Engines
+    extractor: Extractor
+    ocr: Ocr | None
+    provider: Provider | None
+    embedder: OpenAIEmbedder | None
     tokens: ScopeTokens
     counter: TokenCounter
-    backends: Backends
+    clients: StorageClients
 
 
 @asynccontextmanager
 async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> AsyncIterator[Documents]:
-    """Open stores and helpers; close them when the context ends.
+    """Open the stores and all that reads documents; close them when the context ends.
 
-    With `analyser`, for a process that works through the queue, completed documents are analysed page
-    by page as the settings say.
+    A process that works through the job queue sets `analyser`: it analyses the pages of documents, as the
+    settings say.
     """
     async with AsyncExitStack() as stack:
-        backends = open_backends(settings, stack)
-        if backends.database is not None:
-            await backends.database.migrate(*SCHEMAS)
+        clients = open_clients(settings, stack)
+        if clients.database is not None:
+            await clients.database.migrate(*SCHEMAS)
         counter = TiktokenCounter()
-        engines = _open_engines(settings, backends, counter, stack, analyser=analyser)
-        # The first count would hold up the first turn.
+        # The first count would delay the first turn.
         warming = asyncio.create_task(asyncio.to_thread(counter.warm))
         stack.push_async_callback(asyncio.wait, [warming])
-        yield _assemble(settings, backends, counter, engines, analyser=analyser)
+        yield _build(settings, clients, counter, stack, analyser=analyser)
 
 
-def _open_engines(
+def _build(
     settings: CoreSettings,
-    backends: Backends,
+    clients: StorageClients,
     counter: TokenCounter,
     stack: AsyncExitStack,
     *,
     analyser: bool,
-) -> Engines:
+) -> Documents:
     extractor = Extractor()
     stack.push_async_callback(extractor.close)
-    ocr = build_ocr(settings, backends.credentials)
-    if ocr is not None:
+    if (ocr := build_ocr(settings, clients.credentials)) is not None:
         stack.push_async_callback(ocr.close)
-    provider = open_provider(settings, backends.credentials)
-    if provider is not None:
+    if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
-    asks_a_model = analyser and provider is not None and settings.page_analysis == "auto"
-    return Engines(
-        extractor=extractor,
-        ocr=ocr,
-        provider=provider,
-        embedder=build_embedder(settings, counter, provider) if provider else None,
-        analyst=build_chat_model(settings, "analyst", counter, provider) if asks_a_model else None,
-    )
-
-
-def _assemble(
-    settings: CoreSettings, backends: Backends, counter: TokenCounter, engines: Engines, *, analyser: bool
-) -> Documents:
-    analysis_store = build_analyses(backends)
-    stores, retriever, files = _open_stores(settings, backends, engines, analysis_store)
-    reader = TextExtraction(stores, engines.extractor, counter, engines.ocr)
-    analyses = analyser and settings.page_analysis != "off"
-    embedder = engines.embedder
+    embedder = build_embedder(settings, counter, provider) if provider else None
+    analyses = build_analyses(clients)
+    stores, retriever, files = _build_stores(settings, clients, provider, embedder, analyses)
+    extraction = TextExtraction(stores, extractor, counter, ocr)
     ingestion = Ingestion(
         stores,
-        reader,
+        extraction,
         embedder=PassageEmbedder(embedder, stores.vectors) if embedder and stores.vectors else None,
-        analyser=Analyser(analysis_store, engines.analyst) if analyses else None,
+        analyser=_build_analyser(settings, analyses, counter, provider) if analyser else None,
         lease_seconds=settings.ingestion_lease_seconds,
         max_bytes=settings.max_upload_bytes,
     )
-    worker = Worker(
-        stores,
-        ingestion,
-        lease_seconds=settings.ingestion_lease_seconds,
-        at_once=settings.worker_concurrency,
-        pace=REMOTE if backends.storage else LOCAL,
-    )
     return Documents(
-        library=DocumentService(stores, reader, ingestion),
+        library=DocumentService(stores, extraction, ingestion),
         stores=stores,
         retriever=retriever,
         files=files,
-        analyses=analysis_store,
-        worker=worker,
-        engines=engines,
+        analyses=analyses,
+        worker=_build_worker(settings, clients, stores, ingestion),
+        extractor=extractor,
+        ocr=ocr,
+        provider=provider,
+        embedder=embedder,
         tokens=ScopeTokens(_scope_key(settings)),
         counter=counter,
-        backends=backends,
+        clients=clients,
     )
 
 
-def _open_stores(
-    settings: CoreSettings, backends: Backends, engines: Engines, analyses: AnalysisStore
+def _build_stores(
+    settings: CoreSettings,
+    clients: StorageClients,
+    provider: Provider | None,
+    embedder: OpenAIEmbedder | None,
+    analyses: AnalysisStore,
 ) -> tuple[Stores, Retriever, ProviderFiles]:
-    catalog, blobs = build_catalog(backends), build_blobs(settings, backends)
+    catalog, blobs = build_catalog(clients), build_blobs(settings, clients)
     files = build_provider_files(
-        settings, engines.provider, catalog=catalog, blobs=blobs, clock=lambda: datetime.now(UTC)
+        settings, provider, catalog=catalog, blobs=blobs, clock=lambda: datetime.now(UTC)
     )
-    pages = build_pages(settings, backends)
-    index, vectors, retriever = build_search(settings, backends, pages, engines.embedder)
+    pages = build_pages(settings, clients)
+    index, vectors, retriever = build_search(settings, clients, pages, embedder)
     stores = Stores(
         blobs=blobs,
         catalog=catalog,
         pages=pages,
         index=index,
         analyses=DocumentAnalyses(analyses),
-        queue=build_queue(settings, backends),
+        queue=build_queue(settings, clients),
         vectors=vectors,
         files=files,
     )
     return stores, retriever, files
+
+
+def _build_analyser(
+    settings: CoreSettings, analyses: AnalysisStore, counter: TokenCounter, provider: Provider | None
+) -> Analyser | None:
+    """Analyses pages with the model if one is configured, else with rules; None if switched off."""
+    if settings.page_analysis == "off":
+        return None
+    uses_model = provider is not None and settings.page_analysis == "auto"
+    return Analyser(
+        analyses, build_chat_model(settings, "analyst", counter, provider) if uses_model else None
+    )
+
+
+def _build_worker(
+    settings: CoreSettings, clients: StorageClients, stores: Stores, ingestion: Ingestion
+) -> Worker:
+    return Worker(
+        stores,
+        ingestion,
+        lease_seconds=settings.ingestion_lease_seconds,
+        at_once=settings.worker_concurrency,
+        pace=REMOTE if clients.storage else LOCAL,
+    )
 
 
 def _scope_key(settings: CoreSettings) -> str:

@@ -21,7 +21,7 @@ from mcp_server.bootstrap import open_services
 from mcp_server.server import build_http_app
 from mcp_server.settings import Settings as ToolSettings
 from orc.api.app import create_app
-from orc.bootstrap import Change, unchanged
+from orc.bootstrap import Override
 from orc.settings import AuthMode, Settings
 
 Values = Mapping[str, Any]
@@ -33,7 +33,7 @@ class Variant:
     """One API: its settings beyond those of all, and what is put in the place of its parts."""
 
     settings: Values = field(default_factory=dict)
-    change: Change = unchanged
+    override: Override | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ async def _opened(
         addresses = {}
         for name, variant in variants.items():
             values = {"mcp_server_url": settings.mcp_url, "auth_mode": AuthMode.EASYAUTH, **variant.settings}
-            app, listener = create_app(Settings(**shared, **values), variant.change), _listener()
+            app, listener = create_app(Settings(**shared, **values), variant.override), _listener()
             await stack.enter_async_context(_serving(app, listener))
             addresses[name] = f"http://127.0.0.1:{_port_of(listener)}/api"
         yield addresses, settings.mcp_url, documents

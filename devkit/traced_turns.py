@@ -52,4 +52,4 @@ async def api(
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 5))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/api", timeout=20) as client:
         yield client
-    await app.state.services.close()
+    await app.state.provider.close()

@@ -83,7 +83,7 @@ async def open_services(settings: Settings, change: Change = unchanged) -> Async
         raise InvalidInput(f"ORC_WEB_SEARCH is {settings.web_search}, which takes {keys}.")
     async with open_documents(settings) as documents, _open_web_search(settings) as web:
         models = build_chat_models(
-            settings, documents.counter, documents.engines.provider, offline=_build_offline_model
+            settings, documents.counter, documents.provider, offline=_build_offline_model
         )
         yield _assemble(settings, documents, change(ExternalServices(models, web)))
 

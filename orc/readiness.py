@@ -1,11 +1,19 @@
-"""Asking a dependency whether it answers, for `/api/ready` and `orc doctor`."""
+"""Checks whether each service in use answers, for `/api/ready` and `orc doctor`."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
+from core.bootstrap import Documents
+from core.documents.scope import Scope
 from core.errors import OrcError
+from core.llm.chat_model import ChatModel
+from core.llm.factory import describe
 from core.models import Record
+from orc.conversations.ports import TurnLog
+from orc.settings import Settings
+from orc.tools.mcp_client import McpToolGateway
 
 SECONDS = 5.0
 
@@ -69,3 +77,81 @@ async def _failure(ping: Callable[[], Awaitable[None]]) -> str | None:
     except TimeoutError:
         return f"No answer within {SECONDS:.0f} s."
     return None
+
+
+def build_checks(
+    settings: Settings, documents: Documents, gateway: McpToolGateway, log: TurnLog, model: ChatModel
+) -> list[Check]:
+    """A check of every service in use."""
+    return [
+        *_store_checks(settings, documents, log),
+        check("mcp_server", "MCP over HTTP", settings.mcp_server_url, _ping_of_tools(gateway, documents)),
+        _model_check(settings, documents, model),
+        _search_check(settings, documents),
+        _ocr_check(documents),
+    ]
+
+
+def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> list[Check]:
+    clients, stores = documents.clients, documents.stores
+    if clients.cosmos is None:
+        checks = [check("turn_log", "SQLite", str(settings.database_path), log.ping)]
+    else:
+        where = f"{settings.azure_cosmos_endpoint} {settings.azure_cosmos_database}"
+        checks = [
+            check("turn_log", "Cosmos DB", where, log.ping),
+            check("catalog", "Cosmos DB", where, stores.catalog.ping),
+        ]
+    if clients.storage is None:
+        return [*checks, check("blobs", "folder", str(settings.blobs_dir), stores.blobs.ping)]
+    where = settings.azure_storage_account_url or ""
+    containers = (settings.azure_storage_container, settings.azure_storage_derived)
+    from core.storage.queue import queue_names
+
+    storage = clients.storage
+    return [
+        *checks,
+        check("blobs", "Blob Storage", f"{where} {' '.join(containers)}", partial(storage.ping, containers)),
+        check(
+            "queue",
+            "Queue Storage",
+            settings.azure_storage_queue_url or where,
+            partial(storage.ping, (), queue_names().values()),
+        ),
+    ]
+
+
+def _ping_of_tools(gateway: McpToolGateway, documents: Documents) -> Callable[[], Awaitable[None]]:
+    nowhere = Scope(organization_id="orc", user_id="ready", conversation_id="none")
+
+    async def ping() -> None:
+        await gateway.ping()
+        # With a scope, though an empty one: both sides must sign with the same key.
+        await gateway.list_tools(documents.tokens.mint(nowhere, seconds=60))
+
+    return ping
+
+
+def _model_check(settings: Settings, documents: Documents, model: ChatModel) -> Check:
+    provider = documents.provider
+    # While it is down questions fail, saying so, and all that was stored can be read.
+    ping = provider.ping if provider else None
+    return check("model", model.name, describe(settings), ping, needed=False)
+
+
+def _search_check(settings: Settings, documents: Documents) -> Check:
+    embedder, search = documents.embedder, documents.clients.search
+    where = embedder.name if embedder else "name ORC_EMBEDDING_MODEL for vectors"
+    how = "lexical and vectors" if embedder else "lexical"
+    if search is None:
+        return check("search", how, where, None)
+    index = f"{settings.azure_search_endpoint} {settings.azure_search_index}; {where}"
+    return check("search", f"AI Search, {how}", index, search.ping, needed=False)
+
+
+def _ocr_check(documents: Documents) -> Check:
+    ocr = documents.ocr
+    if ocr is None:
+        advice = "scanned pages stay without text: install Tesseract, or name an Azure endpoint"
+        return check("ocr", "none", advice, None)
+    return check("ocr", ocr.name, "reads scanned pages", ocr.ping, needed=False)

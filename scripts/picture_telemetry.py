@@ -25,7 +25,7 @@ ROWS_TO_KEEP = 4
 @asynccontextmanager
 async def _served(folder: Path) -> AsyncIterator[str]:
     app = create_app(Settings(data_dir=folder))
-    store, now = (await app.state.services.get()).traces, utc_now()
+    store, now = (await app.state.provider.get()).traces, utc_now()
     for each in [*a_month(now - timedelta(minutes=1)), detailed(900, now)]:
         await store.save(each)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -34,7 +34,7 @@ async def _served(folder: Path) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/api/admin/telemetry/page"
         server.should_exit = True
         await serving
-    await app.state.services.close()
+    await app.state.provider.close()
 
 
 async def picture(*, dark: bool = False) -> bytes:

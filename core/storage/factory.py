@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Backends:
+class StorageClients:
     """What is not None is in use; what no service keeps, `database` does. Opening connects to nothing."""
 
     credentials: Credentials
@@ -62,7 +62,7 @@ class Backends:
         return self.database
 
 
-def open_backends(settings: CoreSettings, stack: AsyncExitStack) -> Backends:
+def open_clients(settings: CoreSettings, stack: AsyncExitStack) -> StorageClients:
     """Clients for what the settings name; `stack` closes them."""
     credentials = Credentials()
     stack.push_async_callback(credentials.close)
@@ -76,7 +76,7 @@ def open_backends(settings: CoreSettings, stack: AsyncExitStack) -> Backends:
     database = None if cosmos and storage and search else Database(settings.database_path)
     if database is not None:
         stack.push_async_callback(database.close)
-    return Backends(credentials, database, cosmos, storage, search)
+    return StorageClients(credentials, database, cosmos, storage, search)
 
 
 # The libraries are imported where they are used: together they take half a second.
@@ -129,53 +129,53 @@ SCHEMAS = (
 # The services' adapters are imported where they are chosen: their libraries take half a second.
 
 
-def build_catalog(backends: Backends) -> Catalog:
+def build_catalog(clients: StorageClients) -> Catalog:
     """Records of documents."""
-    if backends.cosmos is None:
-        return SqliteCatalog(backends.file)
+    if clients.cosmos is None:
+        return SqliteCatalog(clients.file)
     from core.storage.cosmos.catalog import CosmosCatalog
 
-    return CosmosCatalog(backends.cosmos.container("documents"))
+    return CosmosCatalog(clients.cosmos.container("documents"))
 
 
-def build_analyses(backends: Backends) -> AnalysisStore:
+def build_analyses(clients: StorageClients) -> AnalysisStore:
     """What page analysis has found."""
-    if backends.cosmos is None:
-        return SqliteAnalysisStore(backends.file)
+    if clients.cosmos is None:
+        return SqliteAnalysisStore(clients.file)
     from core.storage.cosmos.analyses import CosmosAnalysisStore
 
-    return CosmosAnalysisStore(backends.cosmos.container("analyses"))
+    return CosmosAnalysisStore(clients.cosmos.container("analyses"))
 
 
-def build_blobs(settings: CoreSettings, backends: Backends) -> BlobStore:
+def build_blobs(settings: CoreSettings, clients: StorageClients) -> BlobStore:
     """The bytes of documents."""
-    if backends.storage is None:
+    if clients.storage is None:
         return FolderBlobStore(settings.blobs_dir)
     from core.storage.blob.documents import AzureBlobStore
 
-    return AzureBlobStore(backends.storage, settings.azure_storage_container)
+    return AzureBlobStore(clients.storage, settings.azure_storage_container)
 
 
-def build_pages(settings: CoreSettings, backends: Backends) -> PageStore:
+def build_pages(settings: CoreSettings, clients: StorageClients) -> PageStore:
     """The text of pages."""
-    if backends.storage is None:
-        return SqlitePageStore(backends.file)
+    if clients.storage is None:
+        return SqlitePageStore(clients.file)
     from core.storage.blob.pages import BlobPageStore
 
-    return BlobPageStore(backends.storage, settings.azure_storage_derived)
+    return BlobPageStore(clients.storage, settings.azure_storage_derived)
 
 
-def build_queue(settings: CoreSettings, backends: Backends) -> JobQueue:
+def build_queue(settings: CoreSettings, clients: StorageClients) -> JobQueue:
     """Work on documents."""
-    if backends.storage is None:
-        return SqliteJobQueue(backends.file)
+    if clients.storage is None:
+        return SqliteJobQueue(clients.file)
     from core.storage.queue import StorageJobQueue
 
-    return StorageJobQueue(backends.storage, settings.azure_storage_derived)
+    return StorageJobQueue(clients.storage, settings.azure_storage_derived)
 
 
 def build_search(
-    settings: CoreSettings, backends: Backends, pages: PageStore, embedder: Embedder | None
+    settings: CoreSettings, clients: StorageClients, pages: PageStore, embedder: Embedder | None
 ) -> tuple[PassageIndex, VectorIndex, Retriever]:
     """The two indexes, and the search over both."""
     # The vectors' index also without an embedder: what an earlier one has left goes with its document.
@@ -183,14 +183,14 @@ def build_search(
     index: PassageIndex
     vectors: VectorIndex
     retriever: Retriever
-    if backends.search is None:
-        index, vectors = SqlitePassageIndex(backends.file), SqliteVectorIndex(backends.file, name)
+    if clients.search is None:
+        index, vectors = SqlitePassageIndex(clients.file), SqliteVectorIndex(clients.file, name)
         retriever = HybridRetriever(index, vectors if embedder else None, embedder)
     else:
         from core.storage.ai_search.passages import AzurePassageIndex
         from core.storage.ai_search.retriever import AzureSearchRetriever
         from core.storage.ai_search.vectors import AzureVectorIndex
 
-        index, vectors = AzurePassageIndex(backends.search), AzureVectorIndex(backends.search, name)
-        retriever = AzureSearchRetriever(backends.search, embedder, semantic=settings.azure_search_semantic)
+        index, vectors = AzurePassageIndex(clients.search), AzureVectorIndex(clients.search, name)
+        retriever = AzureSearchRetriever(clients.search, embedder, semantic=settings.azure_search_semantic)
     return index, vectors, WholeScopeRetriever(retriever, index, pages)

@@ -8,7 +8,7 @@ from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.embeddings import build_embedder
 from core.llm.tokens import TiktokenCounter
-from core.storage.factory import credential_for, open_backends
+from core.storage.factory import credential_for, open_clients
 
 if TYPE_CHECKING:
     from core.storage.blob.account import Storage
@@ -19,14 +19,14 @@ Tell = Callable[[str], object]
 async def provision(settings: CoreSettings, tell: Tell) -> None:
     """Make containers, queues and the search index where they are missing; `tell` hears of each service."""
     async with AsyncExitStack() as stack:
-        backends = open_backends(settings, stack)
-        if backends.cosmos is not None:
+        clients = open_clients(settings, stack)
+        if clients.cosmos is not None:
             await _provision_cosmos(settings, tell)
-        if backends.storage is not None:
-            await _provision_storage(settings, backends.storage, tell)
-        if backends.search is not None:
-            await _provision_search(settings, backends.credentials, tell)
-        if not (backends.cosmos or backends.storage or backends.search):
+        if clients.storage is not None:
+            await _provision_storage(settings, clients.storage, tell)
+        if clients.search is not None:
+            await _provision_search(settings, clients.credentials, tell)
+        if not (clients.cosmos or clients.storage or clients.search):
             tell("The settings name no service of Azure: there is nothing to make.")
 
 

@@ -15,7 +15,7 @@ from orc.api.errors import add_error_handlers
 from orc.api.responses import DocumentedApp
 from orc.api.routes import admin, chat, conversations, documents, health, turns
 from orc.api.tracing import TraceIds
-from orc.bootstrap import Change, ServiceProvider, unchanged
+from orc.bootstrap import AppProvider, Override
 from orc.settings import Settings
 
 PREFIX = "/api"
@@ -23,14 +23,14 @@ MAX_QUESTION_BYTES = 1024 * 1024
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
 
 
-def create_app(settings: Settings, change: Change = unchanged) -> FastAPI:
+def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     """The app for these settings. Nothing is opened before the first request or the lifespan.
 
-    `change` may put doubles in the place of what turns are made with.
+    `override` replaces dependencies of turns, in tests.
     """
     keep_content_out()
     telemetry = start_telemetry(settings, "orc-api")
-    provider = ServiceProvider(settings, change)
+    provider = AppProvider(settings, override)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -52,7 +52,7 @@ def create_app(settings: Settings, change: Change = unchanged) -> FastAPI:
         # FastAPI's own spans hold paths and queries, and with them the names of documents: see TraceIds.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.services = provider
+    app.state.provider = provider
     app.state.authenticator = build_authenticator(settings)
     app.state.admin_role = settings.admin_role
     upload_bytes = settings.max_upload_bytes * documents.MAX_FILES_PER_UPLOAD

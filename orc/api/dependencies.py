@@ -1,4 +1,4 @@
-"""What routes ask for: the services, who is calling, and where their conversation lies."""
+"""What routes depend on: the app, the caller, and the owner of the conversation in the path."""
 
 import re
 import uuid
@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from core.errors import InvalidInput
 from core.names import Owner
 from orc.api.auth import PRINCIPAL
-from orc.bootstrap import ServiceProvider, Services
+from orc.bootstrap import App, AppProvider
 from orc.identity import Principal
 
 
@@ -32,9 +32,9 @@ DIGITS = BeforeValidator(_in_digits)
 """For a parameter that is a whole number: `1.0`, `+1` and `1_000` are none."""
 
 
-async def services(request: Request) -> Services:
-    """The process's services, opened on first use where no lifespan ran (Azure Functions)."""
-    provider: ServiceProvider = request.app.state.services
+async def opened_app(request: Request) -> App:
+    """The app of this process, opened on first use if no lifespan ran (Azure Functions)."""
+    provider: AppProvider = request.app.state.provider
     return await provider.get()
 
 
@@ -57,7 +57,7 @@ async def trace_id(request: Request) -> str:
     return str(request.scope["orc.trace_id"])
 
 
-ServicesDep = Annotated[Services, Depends(services)]
+AppDep = Annotated[App, Depends(opened_app)]
 PrincipalDep = Annotated[Principal, Depends(principal)]
 OwnerDep = Annotated[Owner, Depends(owner)]
 TraceIdDep = Annotated[str, Depends(trace_id)]

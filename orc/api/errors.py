@@ -12,10 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from core.errors import OrcError
-from orc.api.responses import MEDIA_TYPE
 from orc.api.tracing import TRACE_HEADER
 from orc.events import FieldProblem, Problem
 from orc.problems import problem, problem_of
+
+MEDIA_TYPE = "application/problem+json"
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Header, Response
 from fastapi.responses import JSONResponse
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from orc.api.errors import render
+from orc.api.errors import MEDIA_TYPE, render
 from orc.conversations.models import KEY_CHARACTERS
 from orc.events import Done, Event, Failed, Problem
 from orc.problems import problem
@@ -37,7 +37,6 @@ async def _encoded(events: Numbered) -> AsyncIterator[ServerSentEvent]:
         yield ServerSentEvent(id=str(number), event=event.kind, data=data)
 
 
-MEDIA_TYPE = "application/problem+json"
 EVENT_STREAM = "text/event-stream"
 _EVENT = {
     "type": "object",

@@ -16,7 +16,7 @@ from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.models import Progress as ReadingProgress
 from core.names import Owner, name_for_upload
-from orc.bootstrap import Services, open_services
+from orc.bootstrap import App, open_app
 from orc.cli.processes import free_port, tools_server
 from orc.events import Done, Failed, Reset, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
@@ -46,15 +46,15 @@ async def ask_once(
         )
         caller = Principal(LOCAL_ORGANIZATION, LOCAL_USER)
         owner = caller.owner_of(str(uuid.uuid4()))
-        async with tools_server(private) as tools_are_up, open_services(private) as services:
-            documents, _ = await asyncio.gather(_read(services, owner, named, err), tools_are_up())
+        async with tools_server(private) as tools_are_up, open_app(private) as app:
+            documents, _ = await asyncio.gather(_read(app, owner, named, err), tools_are_up())
             with err.status("Making the text searchable ..."):
-                await services.worker.drain()
-            await _ask(services, caller, documents, question, out)
+                await app.worker.drain()
+            await _ask(app, caller, documents, question, out)
 
 
 async def _ask(
-    services: Services, caller: Principal, documents: Sequence[Document], question: str, out: Console
+    app: App, caller: Principal, documents: Sequence[Document], question: str, out: Console
 ) -> None:
     with request_span("", "orc ask") as begun:
         request = TurnRequest(
@@ -64,7 +64,7 @@ async def _ask(
             stream=True,
             trace_id=trace_id_of(begun),
         )
-        log = await services.orchestrator.start(request, caller)
+        log = await app.orchestrator.start(request, caller)
     async for _, event in log.follow():
         match event:
             case Token(text=text):
@@ -94,14 +94,14 @@ def _named(files: Sequence[Path], err: Console) -> dict[str, Path]:
     return named
 
 
-async def _read(services: Services, owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
+async def _read(app: App, owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
     readable: list[Document] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         for name, path in named.items():
             show = _shown_on(bar, bar.add_task(f"Reading {name}", total=None))
             try:
-                document = await services.library.upload(owner, name, path, show)
+                document = await app.library.upload(owner, name, path, show)
             except DocumentRejected as exc:
                 err.print(f"{name}: {exc.message}", markup=False)
                 continue

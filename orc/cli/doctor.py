@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from core.infra.settings import deprecated_settings
-from orc.bootstrap import open_services
+from orc.bootstrap import open_app
 from orc.settings import Settings
 
 _ADVICE = {
@@ -27,8 +27,8 @@ _ADVICE = {
 
 async def examine(settings: Settings, console: Console) -> bool:
     """Print the state of every dependency; whether all is well enough to answer turns."""
-    async with open_services(settings) as services:
-        states = await asyncio.gather(*(check() for check in services.checks))
+    async with open_app(settings) as app:
+        states = await asyncio.gather(*(check() for check in app.checks))
     table = Table(
         "", "what", "in use", "where", "ms", "to do", title=f"Orc on Python {platform.python_version()}"
     )

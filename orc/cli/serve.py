@@ -33,7 +33,7 @@ async def serve(settings: Settings, console: Console) -> None:
             tools_are_up = await stack.enter_async_context(tools_server(settings))
             # Both processes import for more than a second: at the same time.
             app = await asyncio.to_thread(_load_app, settings)
-            await asyncio.gather(app.state.services.get(), tools_are_up())
+            await asyncio.gather(app.state.provider.get(), tools_are_up())
             # Last: what starts must not compete with those whom somebody waits for.
             await stack.enter_async_context(workers(settings))
         config = uvicorn.Config(

@@ -142,7 +142,7 @@ async def a_moment(documents: Documents) -> None:
 
 async def indexed(documents: Documents) -> int:
     query = "SELECT count(*) AS documents FROM search_documents"
-    row = await documents.backends.file.read(lambda connection: connection.execute(query).fetchone())
+    row = await documents.clients.file.read(lambda connection: connection.execute(query).fetchone())
     return int(row["documents"])
 
 
@@ -154,7 +154,7 @@ async def leases(documents: Documents) -> set[str]:
 async def jobs(documents: Documents) -> list[str]:
     """The lease of each job; empty if it has not begun."""
     query = "SELECT lease FROM jobs"
-    rows = await documents.backends.file.read(lambda connection: connection.execute(query).fetchall())
+    rows = await documents.clients.file.read(lambda connection: connection.execute(query).fetchall())
     return [row["lease"] for row in rows]
 
 

@@ -71,7 +71,7 @@ def worker(app_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactor
             patch.undo()
             yield worker
             worker.start(loaded_jobs().close()).result()
-            worker.start(loaded_api().state.services.close()).result()
+            worker.start(loaded_api().state.provider.close()).result()
 
 
 def loaded_api() -> FastAPI:

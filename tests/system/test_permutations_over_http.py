@@ -75,9 +75,9 @@ VARIANTS = {
     "lazy": Variant({"critic": "always", "lazy_retrieval": True}),
     "hasty planner": Variant({"planner_seconds": 0.3}),
     "hasty critic": Variant({"critic": "always", "critic_seconds": 0.3}),
-    "search down": Variant(change=partial(without, "semantic_search")),
-    "web down": Variant(change=partial(without, "web_search")),
-    "tools down": Variant(change=partial(without, None)),
+    "search down": Variant(override=partial(without, "semantic_search")),
+    "web down": Variant(override=partial(without, "web_search")),
+    "tools down": Variant(override=partial(without, None)),
 }
 
 talk = partial(Permutation, documents=False, tools=[], actions=[], cites=[])

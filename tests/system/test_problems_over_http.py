@@ -11,7 +11,7 @@ from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.shared_data import ROOT
 from devkit.system import System, ask_streaming, upload
 from orc.api.app import create_app
-from orc.bootstrap import ServiceProvider
+from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
 from tests.system.steps import PROBLEM, UPLOAD_LIMIT, Json, ask, conversation_with, new_id
 
@@ -227,7 +227,7 @@ async def in_process(
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/api") as client:
         yield client
-    provider: ServiceProvider = app.state.services
+    provider: AppProvider = app.state.provider
     await provider.close()
 
 

@@ -30,7 +30,7 @@ def program() -> Iterator[Program]:
 async def address(tmp_path: Path) -> AsyncIterator[str]:
     """The page over a month of turns; the latest one's names are markup."""
     app = create_app(Settings(data_dir=tmp_path))
-    store = (await app.state.services.get()).traces
+    store = (await app.state.provider.get()).traces
     # A moment ago, and yet on the day that is today: the page shows days up to its own.
     now = utc_now()
     for each in a_month(now - timedelta(minutes=1)):
@@ -43,7 +43,7 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/api/admin/telemetry/page"
         server.should_exit = server.force_exit = True
         await serving
-    await app.state.services.close()
+    await app.state.provider.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
 from core.errors import Forbidden, InvalidInput, NotFound
-from orc.api.dependencies import DIGITS, PrincipalDep, ServicesDep
+from orc.api.dependencies import DIGITS, AppDep, PrincipalDep
 from orc.api.pages import page
 from orc.api.responses import responses
 from orc.api.schemas import DaysResponse, TelemetryResponse, TraceResponse, TurnSummary
@@ -65,7 +65,7 @@ router = APIRouter(prefix="/admin/telemetry", tags=["telemetry"], dependencies=[
 @router.get("", response_model=TelemetryResponse, responses=responses())
 async def list_turns(
     caller: PrincipalDep,
-    services: ServicesDep,
+    app: AppDep,
     since: Annotated[Moment, Query(description="that began then or later")] = None,
     until: Annotated[Moment, Query(description="that began before then")] = None,
     trace_id: Annotated[str | None, Query(pattern=_TRACE_ID)] = None,
@@ -88,16 +88,14 @@ async def list_turns(
         intent=intent,
         model=model,
     )
-    traces, next_cursor = await services.traces.page(
-        caller.organization_id, wanted, limit=limit, cursor=cursor
-    )
+    traces, next_cursor = await app.traces.page(caller.organization_id, wanted, limit=limit, cursor=cursor)
     return TelemetryResponse(turns=[TurnSummary.of(trace) for trace in traces], next_cursor=next_cursor)
 
 
 @router.get("/days", response_model=DaysResponse, responses=responses())
 async def total_days(
     caller: PrincipalDep,
-    services: ServicesDep,
+    app: AppDep,
     since: Annotated[Day, Query(description="the first day; default: 29 days before the last")] = None,
     until: Annotated[Day, Query(description="the last day, in UTC; default: today")] = None,
 ) -> DaysResponse:
@@ -106,7 +104,7 @@ async def total_days(
     first = since or last - min(timedelta(days=USUAL_DAYS - 1), last - date.min)
     if not 0 <= (last - first).days < MAX_DAYS:
         raise InvalidInput(f"From `since` to `until` there may be 1 to {MAX_DAYS} days.", field="since")
-    return DaysResponse(days=await services.traces.daily(caller.organization_id, first, last))
+    return DaysResponse(days=await app.traces.daily(caller.organization_id, first, last))
 
 
 @router.get(
@@ -125,12 +123,12 @@ async def show_page() -> HTMLResponse:
 
 @router.get("/{trace_id}", response_model=TraceResponse, responses=responses(404))
 async def get_trace(
-    trace_id: TraceId, caller: PrincipalDep, services: ServicesDep, attempt: Name = None
+    trace_id: TraceId, caller: PrincipalDep, app: AppDep, attempt: Name = None
 ) -> TraceResponse:
     """The turns of one trace: steps, tools, models, budgets, checks and a timeline. The latest 200, or one
     `attempt` at one of them."""
     wanted = TraceFilter(trace_id=trace_id, attempt=attempt)
-    turns, _ = await services.traces.page(caller.organization_id, wanted, limit=MOST_TURNS)
+    turns, _ = await app.traces.page(caller.organization_id, wanted, limit=MOST_TURNS)
     if not turns:
         raise NotFound("There is no such trace.")
     return TraceResponse(trace_id=trace_id, turns=turns[::-1])

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
-from orc.api.dependencies import PrincipalDep, ServicesDep, TraceIdDep
+from orc.api.dependencies import AppDep, PrincipalDep, TraceIdDep
 from orc.api.errors import SESSION_HEADER
 from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
 from orc.api.schemas import ChatRequest
-from orc.bootstrap import Services
+from orc.bootstrap import App
 from orc.events import TurnResult
 from orc.identity import Principal
 from orc.memory.client_history import first_words, latest_turns, question_and_history
@@ -40,7 +40,7 @@ ClientId = Annotated[
 async def chat_turn(
     body: ChatRequest,
     request: Request,
-    services: ServicesDep,
+    app: AppDep,
     caller: PrincipalDep,
     trace: TraceIdDep,
     client_id: ClientId = None,
@@ -55,14 +55,14 @@ async def chat_turn(
     goes_on = body.session_id is not None and not earlier
     client = client_id or request.headers.get("user-agent", "")
     # So that a refusal tells it, too.
-    request.state.session_id = session = _conversation_of(body, services, caller, client)
+    request.state.session_id = session = _conversation_of(body, app, caller, client)
     return TurnRequest(
         question=question,
         conversation_id=session,
         creates=True,
         # Two chats that begin alike are one conversation: only what was sent is surely of this one.
         recalls=body.session_id is not None,
-        history=None if goes_on else latest_turns(earlier, services.settings.history_turns),
+        history=None if goes_on else latest_turns(earlier, app.settings.history_turns),
         blob_names=body.names,
         contexts=[context.model_dump() for context in body.contexts],
         tools=body.tools,
@@ -76,26 +76,26 @@ ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]
 
 
 @router.post("/chat", response_model=TurnResult, responses=_RESPONSES)
-async def chat(request: Request, turn: ChatTurn, services: ServicesDep, caller: PrincipalDep) -> Response:
+async def chat(request: Request, turn: ChatTurn, app: AppDep, caller: PrincipalDep) -> Response:
     """Go on with a chat: the last message is answered, the ones before it are what was said."""
     streaming = prefers_stream(request.headers.get("accept", ""))
-    return await _answered(turn, services, caller, streaming=streaming)
+    return await _answered(turn, app, caller, streaming=streaming)
 
 
 @router.post("/chat/stream", response_model=TurnResult, responses=_RESPONSES)
-async def chat_streaming(turn: ChatTurn, services: ServicesDep, caller: PrincipalDep) -> Response:
+async def chat_streaming(turn: ChatTurn, app: AppDep, caller: PrincipalDep) -> Response:
     """Go on with a chat and always get the stream."""
-    return await _answered(turn, services, caller, streaming=True)
+    return await _answered(turn, app, caller, streaming=True)
 
 
-def _conversation_of(body: ChatRequest, services: Services, caller: Principal, client: str) -> str:
+def _conversation_of(body: ChatRequest, app: App, caller: Principal, client: str) -> str:
     if body.session_id is not None:
-        return services.sessions.named(caller, body.session_id)
-    return services.sessions.begun_with(caller, first_words(body.said), client)
+        return app.sessions.named(caller, body.session_id)
+    return app.sessions.begun_with(caller, first_words(body.said), client)
 
 
-async def _answered(turn: TurnRequest, services: Services, caller: Principal, *, streaming: bool) -> Response:
-    log = await services.orchestrator.start(turn.model_copy(update={"stream": streaming}), caller)
+async def _answered(turn: TurnRequest, app: App, caller: Principal, *, streaming: bool) -> Response:
+    log = await app.orchestrator.start(turn.model_copy(update={"stream": streaming}), caller)
     response = await reply(log, streaming=streaming)
     response.headers[SESSION_HEADER] = str(turn.conversation_id)
     return response

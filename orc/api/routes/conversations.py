@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from core.errors import NotFound
-from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep
+from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep
 from orc.api.responses import responses
 from orc.api.schemas import ConversationResponse, ConversationsResponse, ConversationView, TurnView
 from orc.conversations.models import history_view
@@ -18,10 +18,10 @@ Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
 
 @router.get("", response_model=ConversationsResponse, responses=responses())
 async def list_conversations(
-    caller: PrincipalDep, services: ServicesDep, limit: Limit = 50, cursor: str | None = None
+    caller: PrincipalDep, app: AppDep, limit: Limit = 50, cursor: str | None = None
 ) -> ConversationsResponse:
     """The caller's conversations, latest used first."""
-    heads, next_cursor = await services.log.conversations(
+    heads, next_cursor = await app.log.conversations(
         caller.organization_id, caller.user_id, limit=limit, cursor=cursor
     )
     return ConversationsResponse(
@@ -32,15 +32,15 @@ async def list_conversations(
 @router.get("/{conversation_id}", response_model=ConversationResponse, responses=responses(404))
 async def get_conversation(
     owner: OwnerDep,
-    services: ServicesDep,
+    app: AppDep,
     after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ), DIGITS] = 0,
     limit: Limit = 100,
 ) -> ConversationResponse:
     """A conversation with its turns in order; failed and pending ones are shown as such."""
-    head = await services.log.head(owner)
+    head = await app.log.head(owner)
     if head is None:
         raise NotFound("There is no such conversation.")
-    more = await services.log.turns(owner, after_seq=after_seq, limit=limit + 1)
+    more = await app.log.turns(owner, after_seq=after_seq, limit=limit + 1)
     turns = more[:limit]
     return ConversationResponse(
         **ConversationView.of(head).model_dump(),
@@ -51,13 +51,13 @@ async def get_conversation(
 
 
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
-async def delete_conversation(owner: OwnerDep, services: ServicesDep) -> None:
+async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     """Remove a conversation with its turns, its documents and what is remembered of it."""
-    documents = await services.library.list_documents(owner)
-    await services.library.delete_all(owner)
-    await services.memory.forget(owner)
-    deleted = await services.log.delete(owner)
+    documents = await app.library.list_documents(owner)
+    await app.library.delete_all(owner)
+    await app.memory.forget(owner)
+    deleted = await app.log.delete(owner)
     # Once more: what an update has written in between, while the conversation was still there.
-    await services.memory.forget(owner)
+    await app.memory.forget(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")

@@ -12,12 +12,12 @@ from fastapi import APIRouter, File, Response, UploadFile
 from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
 from core.models import Document
 from core.names import Owner, name_for_upload
-from orc.api.dependencies import OwnerDep, ServicesDep, TraceIdDep
+from orc.api.dependencies import AppDep, OwnerDep, TraceIdDep
 from orc.api.document_events import follow_document
 from orc.api.errors import render
 from orc.api.responses import EVENTS, responses, stream
 from orc.api.schemas import DocumentsResponse, DocumentView, TicketRequest, UploadResponse, UploadTicketView
-from orc.bootstrap import Services
+from orc.bootstrap import App
 from orc.events import FieldProblem
 from orc.problems import problem, status_of
 
@@ -41,7 +41,7 @@ async def upload(
         ),
     ],
     owner: OwnerDep,
-    services: ServicesDep,
+    app: AppDep,
     trace: TraceIdDep,
 ) -> UploadResponse | Response:
     """Store documents and make them searchable. A file that is refused leaves nothing behind.
@@ -55,7 +55,7 @@ async def upload(
     refused: list[tuple[str, OrcError]] = []
     for item in file:
         try:
-            stored.append(await _store(item, _new_name(item, stored), owner, services))
+            stored.append(await _store(item, _new_name(item, stored), owner, app))
         except OrcError as exc:
             refused.append((item.filename or "file", exc))
     errors = [FieldProblem(field=name, reason=exc.message, code=exc.code) for name, exc in refused]
@@ -63,7 +63,7 @@ async def upload(
         name, first = refused[0]
         detail = f"{name}: {first.message}"
         return render(problem(status_of(first), detail, trace, code=first.code, errors=errors))
-    await services.log.ensure_conversation(owner)
+    await app.log.ensure_conversation(owner)
     return UploadResponse(
         conversation_id=owner.conversation_id, documents=[DocumentView.of(d) for d in stored], errors=errors
     )
@@ -73,7 +73,7 @@ async def upload(
     "/uploads", status_code=201, response_model=UploadTicketView, responses=responses(400, 409, 413, 415)
 )
 async def ticket(
-    request: TicketRequest, owner: OwnerDep, services: ServicesDep, trace: TraceIdDep
+    request: TicketRequest, owner: OwnerDep, app: AppDep, trace: TraceIdDep
 ) -> UploadTicketView | Response:
     """Leave to store one big file directly, with a PUT of its bytes to `url` before `expires_at`.
 
@@ -82,21 +82,21 @@ async def ticket(
     PUT has ended; it replaces one of that name. 409 where the documents are kept on the server's own disk.
     """
     name = name_for_upload(request.file_name)
-    _check_size(request.size, services)
-    granted = await services.library.presign_upload(owner, name, TICKET_SECONDS)
+    _check_size(request.size, app)
+    granted = await app.library.presign_upload(owner, name, TICKET_SECONDS)
     if granted is None:
         return render(problem(HTTPStatus.CONFLICT, _NO_TICKETS, trace, code="direct_upload_not_offered"))
-    await services.log.ensure_conversation(owner)
+    await app.log.ensure_conversation(owner)
     return UploadTicketView(blob_name=name, **granted.model_dump())
 
 
 @router.get("/documents", response_model=DocumentsResponse, responses=responses(404))
-async def list_documents(owner: OwnerDep, services: ServicesDep) -> DocumentsResponse:
+async def list_documents(owner: OwnerDep, app: AppDep) -> DocumentsResponse:
     """The documents of the conversation with their status, oldest first."""
-    documents = await services.library.list_documents(owner)
-    if not documents and await services.log.head(owner) is None:
+    documents = await app.library.list_documents(owner)
+    if not documents and await app.log.head(owner) is None:
         raise NotFound("There is no such conversation.")
-    summarised = await services.library.summarised(documents)
+    summarised = await app.library.summarised(documents)
     return DocumentsResponse(
         conversation_id=owner.conversation_id,
         documents=[DocumentView.of(d, summarised=d.document_id in summarised) for d in documents],
@@ -106,23 +106,21 @@ async def list_documents(owner: OwnerDep, services: ServicesDep) -> DocumentsRes
 @router.get(
     "/documents/{document_id}/events", response_class=Response, responses={**responses(404), 200: _FOLLOWED}
 )
-async def document_events(
-    document_id: str, owner: OwnerDep, services: ServicesDep, trace: TraceIdDep
-) -> Response:
+async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace: TraceIdDep) -> Response:
     """How the document comes along, as server-sent events, until it is `completed` or `failed`.
 
     `status` and the last one, `done`, carry the document as the list shows it; `progress` has done, total
     and message.
     """
-    document = await services.library.find(owner, document_id)
-    events = follow_document(services.library, document, trace)
+    document = await app.library.find(owner, document_id)
+    events = follow_document(app.library, document, trace)
     return stream(events)
 
 
 @router.delete("/documents/{document_id}", status_code=204, responses=responses(404))
-async def delete_document(document_id: str, owner: OwnerDep, services: ServicesDep) -> None:
+async def delete_document(document_id: str, owner: OwnerDep, app: AppDep) -> None:
     """Remove a document: its bytes, its text, its index entries and its references."""
-    await services.library.delete(owner, document_id)
+    await app.library.delete(owner, document_id)
 
 
 def _new_name(item: UploadFile, stored: list[Document]) -> str:
@@ -135,16 +133,16 @@ def _new_name(item: UploadFile, stored: list[Document]) -> str:
     return name
 
 
-async def _store(item: UploadFile, name: str, owner: Owner, services: Services) -> Document:
-    _check_size(item.size or 0, services)
+async def _store(item: UploadFile, name: str, owner: Owner, app: App) -> Document:
+    _check_size(item.size or 0, app)
     with tempfile.TemporaryDirectory(prefix="orc-upload-") as folder:
         copy = Path(folder) / "upload"
         await asyncio.to_thread(_save, item, copy)
-        return await services.library.upload(owner, name, copy)
+        return await app.library.upload(owner, name, copy)
 
 
-def _check_size(size: int, services: Services) -> None:
-    if size > (limit := services.settings.max_upload_bytes):
+def _check_size(size: int, app: App) -> None:
+    if size > (limit := app.settings.max_upload_bytes):
         raise DocumentTooLarge(f"The file has {size:,} bytes; at most {limit:,} are taken.")
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
-from orc.api.dependencies import ServicesDep
+from orc.api.dependencies import AppDep
 from orc.api.schemas import DependencyView, Health, Readiness
 
 router = APIRouter(tags=["health"])
@@ -17,9 +17,9 @@ async def health() -> Health:
 
 
 @router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
-async def ready(services: ServicesDep, response: Response) -> Readiness:
+async def ready(app: AppDep, response: Response) -> Readiness:
     """Each dependency with what is in use, whether it answers, and how fast."""
-    states = await asyncio.gather(*(check() for check in services.checks))
+    states = await asyncio.gather(*(check() for check in app.checks))
     all_ok = all(state.allows_turns for state in states)
     if not all_ok:
         response.status_code = 503

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 
-from orc.api.dependencies import DIGITS, OwnerDep, PrincipalDep, ServicesDep, TraceIdDep
+from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.responses import EVENTS, TURN_RESPONSES, IdempotencyKey, prefers_stream, reply, responses, stream
 from orc.api.schemas import AskRequest
 from orc.events import TurnResult
@@ -19,27 +19,27 @@ _FOLLOWED = {"description": "The events that are left, as they come.", "content"
 async def ask(
     body: AskRequest,
     request: Request,
-    services: ServicesDep,
+    app: AppDep,
     caller: PrincipalDep,
     trace: TraceIdDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Ask a question, of documents or just so."""
     streaming = prefers_stream(request.headers.get("accept", ""))
-    log = await services.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
+    log = await app.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
     return await reply(log, streaming=streaming)
 
 
 @router.post("/orc/stream", response_model=TurnResult, responses=TURN_RESPONSES)
 async def ask_streaming(
     body: AskRequest,
-    services: ServicesDep,
+    app: AppDep,
     caller: PrincipalDep,
     trace: TraceIdDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Ask a question and always get the stream."""
-    log = await services.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
+    log = await app.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
     return await reply(log, streaming=True)
 
 
@@ -51,12 +51,12 @@ async def ask_streaming(
 async def resume(
     turn_id: str,
     owner: OwnerDep,
-    services: ServicesDep,
+    app: AppDep,
     trace: TraceIdDep,
     last_event_id: Annotated[int, Header(ge=0, description="the last event that arrived"), DIGITS] = 0,
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
-    log = await services.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
+    log = await app.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
     return stream(log.follow(last_event_id))
 
 

@@ -9,7 +9,7 @@ import pytest
 from core.errors import InvalidInput
 from core.infra.settings import CoreSettings
 from core.storage.cosmos.client import Cosmos
-from core.storage.factory import open_backends
+from core.storage.factory import open_clients
 
 Arguments = ParamSpec("Arguments")
 Closed = TypeVar("Closed")
@@ -39,5 +39,5 @@ async def test_what_was_opened_is_closed_where_the_next_cannot_be(monkeypatch: p
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_URL", "http://127.0.0.1:9/account")
     async with NotedStack() as stack:
         with pytest.raises(InvalidInput):
-            open_backends(CoreSettings(), stack)
+            open_clients(CoreSettings(), stack)
         assert Cosmos in stack.owners

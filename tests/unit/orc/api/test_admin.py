@@ -25,12 +25,12 @@ EVERY_PATH = (TURNS, DAYS, "/telemetry/page", f"/telemetry/{1:032x}")
 async def app(tmp_path: Path) -> AsyncIterator[FastAPI]:
     made = create_app(Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH))
     yield made
-    await made.state.services.close()
+    await made.state.provider.close()
 
 
 @pytest.fixture
 async def store(app: FastAPI) -> TraceStore:
-    traces: TraceStore = (await app.state.services.get()).traces
+    traces: TraceStore = (await app.state.provider.get()).traces
     return traces
 
 

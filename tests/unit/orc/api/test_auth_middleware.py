@@ -39,7 +39,7 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/api") as opened:
         yield opened
-    await app.state.services.close()
+    await app.state.provider.close()
 
 
 @pytest.mark.parametrize(("path", "media_type"), BODIES)

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from devkit.fakes import FakeTools, ScriptedModel, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
-from orc.bootstrap import ServiceProvider
+from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
 from orc.turns.runner import UNNAMED, TurnDependencies
 
@@ -47,7 +47,7 @@ class Api:
 
     async def settled(self) -> None:
         """Wait until the turns have been taken in, which happens after their answers."""
-        provider: ServiceProvider = self.app.state.services
+        provider: AppProvider = self.app.state.provider
         await (await provider.get()).orchestrator.close()
 
 
@@ -60,7 +60,7 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
     opened = Api(tmp_path)
     async with opened.stack:
         yield opened
-    provider: ServiceProvider = opened.app.state.services
+    provider: AppProvider = opened.app.state.provider
     await provider.close()
 
 

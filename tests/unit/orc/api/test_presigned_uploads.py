@@ -22,24 +22,24 @@ from devkit.azure.targets import Target
 from devkit.fakes_documents import DocumentSide, open_document_side
 from devkit.system import System, running
 from orc.api.app import create_app
-from orc.bootstrap import ServiceProvider, Services, open_services
+from orc.bootstrap import App, AppProvider, open_app
 from orc.settings import Settings
 
 LIMIT = 1000
 
 
-class Opened(ServiceProvider):
-    """Services that a test has put together."""
+class Opened(AppProvider):
+    """App that a test has put together."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: App) -> None:
         super().__init__(services.settings)
         self.services = services
 
-    async def get(self) -> Services:
+    async def get(self) -> App:
         return self.services
 
 
-def services_over(side: DocumentSide, blobs: BlobStore, services: Services) -> Services:
+def services_over(side: DocumentSide, blobs: BlobStore, services: App) -> App:
     stores = replace(side.stores, blobs=blobs)
     reader = TextExtraction(stores, side.extractor, side.counter)
     ingestion = Ingestion(stores, reader, max_bytes=LIMIT)
@@ -48,27 +48,27 @@ def services_over(side: DocumentSide, blobs: BlobStore, services: Services) -> S
 
 
 @asynccontextmanager
-async def app_over(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+async def app_over(services: App) -> AsyncIterator[httpx.AsyncClient]:
     app = create_app(services.settings)
-    app.state.services = Opened(services)
+    app.state.provider = Opened(services)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7071/api") as client:
         yield client
 
 
 @pytest.fixture
-async def services(storage_target: Target, tmp_path: Path) -> AsyncIterator[Services]:
+async def services(storage_target: Target, tmp_path: Path) -> AsyncIterator[App]:
     settings = Settings(data_dir=tmp_path, max_upload_bytes=LIMIT)
     async with (
         fresh_container(storage_target) as container,
         open_document_side(tmp_path) as side,
-        open_services(settings) as opened,
+        open_app(settings) as opened,
     ):
         yield services_over(side, AzureBlobStore(*container), opened)
 
 
 @pytest.fixture
-async def client(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+async def client(services: App) -> AsyncIterator[httpx.AsyncClient]:
     async with app_over(services) as opened:
         yield opened
 
@@ -98,7 +98,7 @@ async def documents(client: httpx.AsyncClient, place: str) -> list[dict[str, Any
 
 
 async def test_a_file_that_came_by_ticket_becomes_a_document(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, services: Services, place: str
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, services: App, place: str
 ) -> None:
     asked = await client.post(f"{place}/uploads", json={"file_name": "big 50%.txt", "size": 20})
     assert asked.status_code == 201
@@ -116,7 +116,7 @@ async def test_a_file_that_came_by_ticket_becomes_a_document(
 
 
 async def test_a_file_that_is_larger_than_was_said_fails_unread(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, services: Services, place: str
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, services: App, place: str
 ) -> None:
     asked = await client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})
     await put(browser, asked.json(), b"x" * (LIMIT + 1))

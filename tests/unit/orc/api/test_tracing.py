@@ -21,7 +21,7 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/api") as opened:
         yield opened
-    await app.state.services.close()
+    await app.state.provider.close()
 
 
 async def test_the_trace_that_a_response_names_is_its_spans(

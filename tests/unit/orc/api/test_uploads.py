@@ -240,15 +240,15 @@ def test_a_form_that_a_page_of_another_site_sends_stores_nothing(
 
 def test_readiness_tells_nobody_where_things_are(system: System, client: httpx.Client) -> None:
     response = client.get("/ready")
-    backends = {each["name"]: each["backend"] for each in response.json()["dependencies"]}
-    assert backends == {
+    clients = {each["name"]: each["backend"] for each in response.json()["dependencies"]}
+    assert clients == {
         "turn_log": "SQLite",
         "blobs": "folder",
         "mcp_server": "MCP over HTTP",
         "model": "extractive",
         "search": "lexical",
-        "ocr": backends["ocr"],
+        "ocr": clients["ocr"],
     }
-    assert backends["ocr"] in {"none", "Tesseract"}
+    assert clients["ocr"] in {"none", "Tesseract"}
     for place in (str(system.data_dir), "127.0.0.1", str(system.mcp_port), "/"):
         assert place not in response.text
