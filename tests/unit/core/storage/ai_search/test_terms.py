@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.storage.ai_search.client import among, equal
-from core.storage.ai_search.retriever import LONGEST_TERM, asked_terms, lexical_query, terms_of, terms_of_name
+from core.storage.ai_search.passages import LONGEST_TERM, asked_terms, lexical_query, terms_of, terms_of_name
 from core.text.terms import STOP_WORDS
 
 LANGUAGES = sorted(STOP_WORDS)
