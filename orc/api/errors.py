@@ -24,6 +24,8 @@ RETRY_AFTER_SECONDS = "2"
 SESSION_HEADER = "x-session-id"
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
+MEDIA_TYPE = "application/problem+json"
+
 
 def render(content: Problem) -> JSONResponse:
     """A problem document as a response."""
