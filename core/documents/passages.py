@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from core.models import Page, Passage
-from core.text.headings import JOINT, Trail, below, path, telling_headings
+from core.text.headings import JOINT, Trail, below, distinctive_headings, path
 
 LONGEST_HEADER = 160
 LEAST_FIGURES = 0.15
@@ -93,7 +93,7 @@ def split_pages(document_id: str, pages: Sequence[Page]) -> list[Passage]:
     passages: list[Passage] = []
     trail: Trail = ()
     label = ""
-    for page, headings in zip(pages, telling_headings(pages), strict=True):
+    for page, headings in zip(pages, distinctive_headings(pages), strict=True):
         if page.label != label:
             trail, label = (), page.label
         ahead = deque(headings)

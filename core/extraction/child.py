@@ -1,4 +1,4 @@
-"""The child process: reads one file and writes its pages as lines. See protocol.py."""
+"""The child process: extracts one file and writes its pages as lines, see protocol.py."""
 
 import json
 import os
@@ -21,14 +21,14 @@ _OUT_OF_MEMORY = error_line(unreadable("too_much_memory"))
 
 
 def main() -> None:
-    """Serve one request from standard input, then leave without tearing the readers down."""
+    """Serve one request from standard input, then exit without unloading the libraries."""
     output = _take_output()
     if sys.platform != "win32" and not select.select([sys.stdin], [], [], 0)[0]:
-        # Nobody waits yet: then the reader that most files need, and the dearest, is loaded ahead.
+        # Idle: preload the PDF reader, the most used and slowest to import.
         import_module("core.extraction.pdf")
     line = sys.stdin.buffer.readline()
     if not line:
-        os._exit(0)  # whom this child was kept ready for has gone
+        os._exit(0)  # the parent has exited
     request = json.loads(line)
     limits.confine(request["memory_bytes"], request["seconds"])
     for line in _answer(Path(request["path"]), request["name"], request["memory_bytes"]):
@@ -38,14 +38,14 @@ def main() -> None:
 
 
 def _take_output() -> BinaryIO:
-    """Keep standard output for the protocol: a library that prints must not break it."""
+    """Reserve standard output for the protocol: output of libraries must not break it."""
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return output
 
 
 def _answer(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
-    """The lines for a file. Whatever a reader raises ends here: hostile files reach every corner of it."""
+    """The output lines for a file. The outermost edge: hostile files can make readers raise anything."""
     try:
         yield from _read(source, file_name, memory_bytes)
     except DocumentRejected as error:

@@ -1,4 +1,4 @@
-"""Which paragraphs of a DOCX are headings."""
+"""DOCX: one unit for each page if the file has page breaks, otherwise for each heading."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ _BODY_LEVEL = 9
 
 
 class Headings:
-    """Knows the heading styles: by their names or outline levels, or those of the styles they build on."""
+    """The heading styles, recognised by name or outline level, own or inherited."""
 
     def __init__(self, roots: Iterable[_Element]) -> None:
         styles = {
@@ -70,7 +70,7 @@ MAX_COLUMNS = 63
 
 
 def read(source: Path, memory_bytes: int) -> Reading:
-    """Body text with tables, text boxes and notes in place; running headers once, at the end."""
+    """Body text with tables, text boxes and notes in place; running headers once at the end."""
     package = Package(source, memory_bytes)
     main = package.main_part("word/document.xml")
     root = package.root(main)
@@ -82,7 +82,7 @@ def read(source: Path, memory_bytes: int) -> Reading:
 
 
 class _Document:
-    """Turns the elements of a body into blocks; knows the styles and the notes."""
+    """Turns the elements of a body into blocks, with the document's styles and notes."""
 
     def __init__(self, package: Package, main: str) -> None:
         self._package = package
@@ -105,7 +105,7 @@ class _Document:
                 yield from self.blocks(child)
 
     def running_lines(self) -> list[str]:
-        """The distinct lines of headers and footers that say something."""
+        """The distinct lines of headers and footers that contain letters."""
         lines: dict[str, None] = {}
         for root in self._package.related(self._main, "header", "footer"):
             text = "\n".join(block.text for block in self.blocks(root))
@@ -125,7 +125,7 @@ class _Document:
             yield from (block for block in self.blocks(container) if block.text.strip())
 
     def _pieces(self, node: _Element, aside: list[_Element]) -> Iterator[str]:
-        """The text of a paragraph; boxes and notes that hang on it are put `aside`."""
+        """The text of a paragraph; its text boxes and notes are added to `aside`."""
         for child in node:
             name = local(child)
             if name == "t":
@@ -143,7 +143,7 @@ class _Document:
                 yield from self._pieces(child, aside)
 
     def _table(self, table: _Element) -> Iterator[Block]:
-        """One block for each row; a table of one column is a frame around paragraphs."""
+        """One block for each row; a table with one column is a frame around paragraphs."""
         rows = [row for row in table.iter("{*}tr") if next(row.iterancestors("{*}tbl")) is table]
         cells = [list(row.iter("{*}tc")) for row in rows]
         if all(len(row) <= 1 for row in cells):
@@ -165,14 +165,14 @@ class _Document:
 
 
 def _span(cell: _Element) -> int:
-    """How many columns the cell covers."""
+    """The number of columns that the cell spans."""
     span = cell.find("{*}tcPr/{*}gridSpan")
     value = attribute(span, "val") if span is not None else None
     return min(int(value), MAX_COLUMNS) if value and value.isdecimal() else 1
 
 
 def _row_break(text: str) -> str:
-    """A row stays whole, on the page on which its first text stands or the next."""
+    """A row is not split: it stays on the page of its first text, or moves to the next."""
     return SOFT_BREAK if has_break(text) else ""
 
 

@@ -36,8 +36,8 @@ _HEAD_BYTES = 32
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
-class Letter(NamedTuple):
-    """What a mail says; header values and names of attachments may be empty."""
+class Mail(NamedTuple):
+    """The content of a mail; header values and attachment names may be empty."""
 
     subject: str
     sender: str
@@ -48,32 +48,32 @@ class Letter(NamedTuple):
     attachments: list[str]
 
 
-def units(letter: Letter) -> Iterator[Unit]:
+def units(mail: Mail) -> Iterator[Unit]:
     """The mail in parts of a citable size, labelled with its subject. Attachments are not opened."""
     headers = {
-        "Subject": letter.subject,
-        "From": letter.sender,
-        "To": letter.to,
-        "Cc": letter.copy,
-        "Date": letter.date,
+        "Subject": mail.subject,
+        "From": mail.sender,
+        "To": mail.to,
+        "Cc": mail.copy,
+        "Date": mail.date,
     }
     lines = [f"{name}: {' '.join(value.split())}" for name, value in headers.items() if value.strip()]
-    named = [" ".join(name.split()) for name in letter.attachments]
-    parts = ["\n".join(lines), letter.body.replace("\r\n", "\n").strip("\n")]
+    named = [" ".join(name.split()) for name in mail.attachments]
+    parts = ["\n".join(lines), mail.body.replace("\r\n", "\n").strip("\n")]
     if named:
         parts.append(f"Attachments (not read): {', '.join(filter(None, named)) or len(named)}")
-    return fit(Unit("\n\n".join(filter(None, parts)), " ".join(letter.subject.split())))
+    return fit(Unit("\n\n".join(filter(None, parts)), " ".join(mail.subject.split())))
 
 
 def read_eml(source: Path) -> Reading:
-    """Headers and body; of several forms of the body the plain one, unless it is empty."""
-    # The newer policy parses each header on access, and raises whatever it likes for odd ones.
+    """Headers and body; of alternative bodies the plain one, unless it is empty."""
+    # The newer policy parses headers on access, and raises many kinds of errors for malformed ones.
     message = message_from_bytes(source.read_bytes(), policy=compat32)
     attachments = [_name(part) for part in _attachments(message)]
     body = "\n\n".join(text for text in _texts(message) if text.strip())
     return Reading(
         units(
-            Letter(
+            Mail(
                 subject=_header(message, "subject"),
                 sender=_header(message, "from"),
                 to=_header(message, "to"),
@@ -99,7 +99,7 @@ def _texts(part: Message) -> Iterator[str]:
 
 
 def _best(alternatives: list[Message]) -> str:
-    """The first in the order of preference that says anything."""
+    """The most preferred alternative that is not empty."""
     ranked = sorted(alternatives, key=_preference)
     return next((text for part in ranked if (text := "\n\n".join(_texts(part))).strip()), "")
 
@@ -118,7 +118,7 @@ def _attachments(part: Message) -> Iterator[Message]:
 
 
 def _children(part: Message) -> list[Message]:
-    """The parts of a multipart; a forwarded mail is an attachment, not a part."""
+    """The parts of a multipart message; a forwarded mail is an attachment, not a part."""
     payload = part.get_payload()
     if part.get_content_maintype() != "multipart" or not isinstance(payload, list):
         return []
@@ -131,7 +131,7 @@ def _is_body(part: Message) -> bool:
 
 
 def _name(attachment: Message) -> str:
-    """What the attachment is called: its file name, a forwarded mail's subject, or else its type."""
+    """The attachment's file name, the subject of a forwarded mail, or the media type."""
     payload = attachment.get_payload()
     if name := attachment.get_filename():
         return _decoded(name)
@@ -148,7 +148,7 @@ def _text(part: Message) -> str:
 
 
 def _with_charset(content: bytes, charset: str) -> str:
-    """The text in the character set that the mail claims, or in the likeliest where that cannot be."""
+    """The text in the declared character set, or in the most likely one if that fails."""
     try:
         return content.decode(charset or "utf-8")
     except (LookupError, ValueError):
@@ -165,7 +165,7 @@ def _header(message: Message, name: str) -> str:
 
 
 def _decoded(value: str) -> str:
-    """A header's value with encoded words and raw bytes as text."""
+    """A header's value with encoded words and raw bytes decoded."""
     raw = value.encode("utf-8", "surrogateescape")
     text = _with_charset(raw, "")
     try:
@@ -185,7 +185,7 @@ def read_msg(source: Path) -> Reading:
         if not file.exists(_TABLE):
             raise unreadable("corrupt")
         message = _Properties(file, "")
-        letter = Letter(
+        mail = Mail(
             subject=message.text(_SUBJECT),
             sender=_msg_sender(message),
             to=message.text(_TO),
@@ -194,18 +194,18 @@ def read_msg(source: Path) -> Reading:
             body=_msg_body(message),
             attachments=[_first(folder, _FILE_NAMES) for folder in message.attachments()],
         )
-    return Reading(units(letter))
+    return Reading(units(mail))
 
 
 class _Properties:
-    """The properties of a message or of one of its attachments, by id as four hexadecimal digits."""
+    """The properties of a message or of an attachment, by id of four hexadecimal digits."""
 
     def __init__(self, file: "OleFileIO[str]", folder: str) -> None:
         self._file = file
         self._folder = folder
 
     def text(self, number: str) -> str:
-        """A text property; older files have it in some code page."""
+        """A text property; in older files in an unknown code page."""
         wide = self._stream(f"__substg1.0_{number}001F")
         if wide is not None:
             return wide.decode("utf-16-le", errors="replace").rstrip("\0")
@@ -216,7 +216,7 @@ class _Properties:
         return self._stream(f"__substg1.0_{number}0102") or b""
 
     def sent(self) -> str:
-        """When it was sent, or else delivered, in the form of a mail's header; UTC."""
+        """The time it was sent, or delivered, in the format of a mail header, in UTC."""
         table = self._stream(_TABLE) or b""
         rows = table[_HEAD_BYTES : len(table) - (len(table) - _HEAD_BYTES) % 16]
         times = {number: value for kind, number, value in struct.iter_unpack("<HH4xQ", rows) if kind == _TIME}
@@ -238,12 +238,12 @@ class _Properties:
         with self._file.openstream(path) as stream:
             content = bytes(stream.read())
         if len(content) < self._file.get_size(path):
-            raise unreadable("corrupt")  # the file was cut off, and olefile makes do with what is there
+            raise unreadable("corrupt")  # the file is truncated, and olefile returns what is there
         return content
 
 
 def _msg_sender(message: _Properties) -> str:
-    """Name and address; inside one organization the address may be no mail address."""
+    """Name and address. Within an organization the address may not be a mail address."""
     name, address = message.text(_SENDER_NAME), _first(message, _SENDER_ADDRESSES)
     if "@" not in address or address == name:
         return name or address

@@ -1,4 +1,4 @@
-"""EPUB, one unit for each chapter file in reading order, or several of its title where it is long."""
+"""EPUB: one unit for each chapter file in reading order, or several if it is long."""
 
 import posixpath
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ _LONGEST_TITLE = 200
 
 
 def read(source: Path, memory_bytes: int) -> Reading:
-    """The chapters, labelled as the table of contents has them, or else as they call themselves."""
+    """The chapters, labelled by the table of contents or their own headings."""
     book = _Book(Package(source, memory_bytes))
     return Reading(part for chapter in book.chapters for part in fit(book.unit(chapter)))
 
 
 class _Book:
-    """The package document: which parts there are, in which order, and what they are called."""
+    """The package document: the parts, their order and their titles."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
@@ -45,7 +45,7 @@ class _Book:
         self._titles = self._read_titles(items)
 
     def unit(self, part: str) -> Unit:
-        """A chapter's text; one that is missing, or is a picture, has none."""
+        """A chapter's text; empty if the part is missing or an image."""
         content = self._package.content(part) if self._types[part] in _MARKUP else None
         blocks, title = parse(_decode(content or b""))
         chapter = list(blocks)
@@ -62,13 +62,13 @@ class _Book:
         return place, root
 
     def _resolve(self, link: str, folder: str | None = None) -> str:
-        """The name of the part that a link leads to."""
+        """The name of the part that a link points to."""
         path = unquote(link.partition("#")[0])
         where = posixpath.join("/", self._folder if folder is None else folder, path)
         return posixpath.normpath(where).lstrip("/")
 
     def _refuse_locked(self) -> None:
-        """Copy protection encrypts the chapters; encrypted fonts alone are no obstacle."""
+        """Copy protection encrypts chapters. A book with only encrypted fonts can be read."""
         encryption = self._package.root(_ENCRYPTION)
         links = [] if encryption is None else encryption.iter("{*}CipherReference")
         locked = {self._resolve(link.get("URI", ""), folder="") for link in links}
@@ -88,7 +88,7 @@ class _Book:
         try:
             return self._package.root(part)
         except XMLSyntaxError:
-            return None  # chapters have titles of their own
+            return None  # the chapters' own headings are used instead
 
 
 def _entries(contents: _Element | None) -> Iterator[tuple[str, str]]:
@@ -107,4 +107,4 @@ def _decode(content: bytes) -> str:
     try:
         return decode(content)
     except UnsupportedDocument:
-        return ""  # one chapter of garbage is no reason to refuse the others
+        return ""  # one damaged chapter does not make the others unreadable

@@ -1,4 +1,4 @@
-"""Why a file was not read, in words that tell its owner what to do."""
+"""Errors for files that cannot be read; their messages say what the user can do."""
 
 from core.errors import UnreadableDocument, UnsupportedDocument
 
@@ -16,10 +16,10 @@ _REASONS = {
 
 
 def unreadable(code: str) -> UnreadableDocument:
-    """The error for one of the codes above."""
+    """The error for one of these codes."""
     return UnreadableDocument(_REASONS[code], code=code)
 
 
 def unsupported(message: str) -> UnsupportedDocument:
-    """The error for a format, or a mismatch of name and content, that `message` explains."""
+    """The error for an unsupported format, or for content that does not fit the name."""
     return UnsupportedDocument(message)

@@ -1,4 +1,4 @@
-"""HTML, by heading."""
+"""HTML: one unit for each heading."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def read(source: Path) -> Reading:
-    """One unit for each heading; what comes before the first is labelled with the page's title."""
+    """One unit for each heading; text before the first is labelled with the page's title."""
     return Reading(by_heading(*parse(load(source))))
 
 
@@ -43,7 +43,7 @@ def parse(markup: str) -> tuple[Iterator[Block], str]:
 
 
 def _as_lines(soup: BeautifulSoup, table: Tag) -> Tag:
-    """The rows of a table that holds data; one with a table inside is layout."""
+    """The rows of a data table; a table that contains tables is layout."""
     rows = [[cell.get_text(" ") for cell in row(["td", "th"])] for row in table("tr")]
     first = table.find("tr")
     header = first is not None and first.find("th") is not None and first.find("td") is None
@@ -51,7 +51,7 @@ def _as_lines(soup: BeautifulSoup, table: Tag) -> Tag:
 
 
 def _blocks(soup: BeautifulSoup) -> Iterator[Block]:
-    """The text, one block for each stretch inside the same block-level element."""
+    """The text, one block for each run inside the same block-level element."""
     pieces: list[str] = []
     current: Tag | None = soup
     for node in soup.descendants:

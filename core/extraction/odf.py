@@ -38,7 +38,7 @@ _ROW_GROUPS = frozenset({"table-rows", "table-row-group", "table-header-rows"})
 
 
 def open_package(source: Path, memory_bytes: int) -> Package:
-    """The package. Raises UnreadableDocument where it has a password."""
+    """The package. Raises UnreadableDocument if it has a password."""
     package = Package(source, memory_bytes)
     manifest = package.root(_MANIFEST)
     if manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None:
@@ -47,7 +47,7 @@ def open_package(source: Path, memory_bytes: int) -> Package:
 
 
 def read_body(package: Package, kind: str) -> _Element:
-    """The element below `office:body` that holds a text, spreadsheet or presentation."""
+    """The element below `office:body` with the text, spreadsheet or presentation."""
     root = package.root(CONTENT)
     body = None if root is None else root.find(f"{{*}}body/{{*}}{kind}")
     if body is None:
@@ -56,7 +56,7 @@ def read_body(package: Package, kind: str) -> _Element:
 
 
 class Edges:
-    """Which paragraph styles begin or end a page."""
+    """The paragraph styles that start or end a page."""
 
     def __init__(self, *roots: _Element | None) -> None:
         styles = [style for root in roots if root is not None for style in root.iter("{*}style")]
@@ -65,7 +65,7 @@ class Edges:
         self._after = {attribute(style, "name") for style in styles if _breaks(style, "break-after")}
 
     def around(self, paragraph: _Element, text: str) -> str:
-        """The paragraph's text with its page marks."""
+        """The paragraph's text with its page breaks."""
         style = attribute(paragraph, "style-name")
         before = SOFT_BREAK if style in self._before else ""
         return f"{before}{text}{SOFT_BREAK if style in self._after else ''}"
@@ -77,7 +77,7 @@ def _breaks(style: _Element, edge: str) -> bool:
 
 
 def blocks(container: _Element, edges: Edges) -> Iterator[Block]:
-    """The paragraphs and table rows of a container; what hangs on a paragraph follows it."""
+    """The paragraphs and table rows of a container; boxes and notes follow their paragraph."""
     for child in container:
         name = local(child)
         if name in _PARAGRAPHS:
@@ -91,7 +91,7 @@ def blocks(container: _Element, edges: Edges) -> Iterator[Block]:
 
 
 def plain(container: _Element) -> str:
-    """The text of a container in lines, without page marks."""
+    """The text of a container in lines, without page breaks."""
     lines = (block.text.replace(SOFT_BREAK, "") for block in blocks(container, Edges()))
     return "\n".join(line for line in lines if line.strip())
 
@@ -106,7 +106,7 @@ def _paragraph(paragraph: _Element, edges: Edges) -> Iterator[Block]:
 
 
 def _pieces(node: _Element, aside: list[_Element]) -> Iterator[str]:
-    """The text of a paragraph; boxes and notes that hang on it are put `aside`."""
+    """The text of a paragraph; its text boxes and notes are added to `aside`."""
     yield node.text or ""
     for child in node:
         name = local(child)
@@ -122,7 +122,7 @@ def _pieces(node: _Element, aside: list[_Element]) -> Iterator[str]:
 
 
 def _table(table: _Element, edges: Edges) -> Iterator[Block]:
-    """One block for each row; a table of one column is a frame around paragraphs."""
+    """One block for each row; a table with one column is a frame around paragraphs."""
     certain = table.find("{*}table-header-rows") is not None
     cells = [list(_cells(row)) for row in rows(table)]
     if all(len(row) <= 1 for row in cells):
@@ -136,7 +136,7 @@ def _table(table: _Element, edges: Edges) -> Iterator[Block]:
 
 
 def rows(table: _Element) -> Iterator[_Element]:
-    """The rows of a table, in whatever groups they stand."""
+    """The rows of a table, including those in row groups."""
     for child in table:
         if local(child) == "table-row":
             yield child
@@ -151,7 +151,7 @@ def _cells(row: _Element) -> Iterator[_Element]:
 
 
 def repeated(element: _Element, name: str) -> int:
-    """How often the element stands for itself, by the attribute of this name; at least once."""
+    """The repeat count in this attribute, at least 1."""
     value = attribute(element, name) or ""
     return max(int(value), 1) if value.isdecimal() and len(value) < 10 else 1
 
@@ -166,7 +166,7 @@ def read_odt(source: Path, memory_bytes: int) -> Reading:
 
 
 def _running_lines(styles: _Element | None) -> list[str]:
-    """The distinct lines of headers and footers that say something."""
+    """The distinct lines of headers and footers that contain letters."""
     lines: dict[str, None] = {}
     for container in [] if styles is None else styles.iterfind("{*}master-styles/{*}master-page/{*}*"):
         lines.update((line.strip(), None) for line in plain(container).splitlines())
@@ -174,7 +174,7 @@ def _running_lines(styles: _Element | None) -> list[str]:
 
 
 def read_odp(source: Path, memory_bytes: int) -> Reading:
-    """The slides in their order, each with its tables and speaker notes."""
+    """The slides in order, each with its tables and speaker notes."""
     body = read_body(open_package(source, memory_bytes), "presentation")
     slides = list(body.iterfind("{*}page"))
     if not slides:
@@ -202,7 +202,7 @@ def _title(slide: _Element) -> str:
 
 
 def read_ods(source: Path, memory_bytes: int) -> Reading:
-    """The values as the file last showed them: results, not formulas."""
+    """The values that the file last showed: results, not formulas."""
     body = read_body(open_package(source, memory_bytes), "spreadsheet")
     sheets = list(body.iterfind("{*}table"))
     if not sheets:
@@ -215,7 +215,7 @@ def read_ods(source: Path, memory_bytes: int) -> Reading:
 
 
 def _sheet_rows(sheet: _Element) -> Iterator[list[str]]:
-    """Empty rows once: a file has a million of them below its last."""
+    """Empty rows are not repeated: files have a million of them at the end."""
     for row in rows(sheet):
         cells = _sheet_row(row)
         yield from repeat(cells, repeated(row, "number-rows-repeated") if any(cells) else 1)
@@ -225,13 +225,13 @@ def _sheet_row(row: _Element) -> list[str]:
     cells: list[str] = []
     for cell in row:
         if local(cell) in {"table-cell", "covered-table-cell"} and len(cells) < MAX_SHEET_COLUMNS:
-            room = MAX_SHEET_COLUMNS - len(cells)
-            cells += [_value(cell)] * min(repeated(cell, "number-columns-repeated"), room)
+            free = MAX_SHEET_COLUMNS - len(cells)
+            cells += [_value(cell)] * min(repeated(cell, "number-columns-repeated"), free)
     return cells
 
 
 def _value(cell: _Element) -> str:
-    """The value as in the other spreadsheets: exact numbers, ISO dates; anything else as it is shown."""
+    """The value as in other spreadsheets: exact numbers, ISO dates; otherwise the displayed text."""
     kind = attribute(cell, "value-type")
     if kind == "date":
         return (attribute(cell, "date-value") or "").removesuffix(_MIDNIGHT).replace("T", " ")

@@ -1,4 +1,4 @@
-"""Documents that are zip packages of XML parts; in Office's files the parts point at each other."""
+"""Zip packages of XML parts; in Office files relations link the parts."""
 
 import posixpath
 import zipfile
@@ -11,18 +11,18 @@ from lxml.etree import XMLParser, _Element, fromstring
 from core.extraction.errors import unreadable
 
 TREE_FACTOR = 20
-"""Bytes of memory for each byte of XML: 11 to 14 measured for the tree, the rest for its text."""
+"""Memory per byte of XML: 11 to 14 bytes measured for the tree, the rest for its text."""
 
 
 class Relation(NamedTuple):
-    """A link from one part to another: what it is for, and the other part's name."""
+    """A link from one part to another: its purpose, and the name of the other part."""
 
     purpose: str
     part: str
 
 
 class Package:
-    """A package open for reading. Parts that are missing or damaged read as None."""
+    """A package open for reading. Missing parts read as None."""
 
     def __init__(self, source: Path, memory_bytes: int) -> None:
         self._archive = zipfile.ZipFile(source)
@@ -30,12 +30,12 @@ class Package:
         self._largest_part = memory_bytes // TREE_FACTOR
 
     def main_part(self, default: str) -> str:
-        """The name of the part that the package is about."""
+        """The name of the main part."""
         relations = self.relations("").values()
         return next((link.part for link in relations if link.purpose == "officeDocument"), default)
 
     def root(self, part: str) -> _Element | None:
-        """The part's XML; no entity in it is resolved, and nothing is fetched."""
+        """The part's XML, parsed without resolving entities or fetching anything."""
         content = self.content(part)
         if content is None:
             return None
@@ -43,7 +43,7 @@ class Package:
         return fromstring(content, parser)
 
     def content(self, part: str) -> bytes | None:
-        """The part's bytes, if there is memory to parse them."""
+        """The part's bytes. Raises UnreadableDocument if there is too little memory to parse them."""
         if part not in self._names:
             return None
         info = self._archive.getinfo(self._names[part])
@@ -52,7 +52,7 @@ class Package:
         return self._archive.read(info)
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """The part's links inside the package, by id."""
+        """The part's links within the package, by id."""
         folder, name = posixpath.split(part)
         root = self.root(posixpath.join(folder, "_rels", f"{name}.rels"))
         links: dict[str, Relation] = {}
@@ -64,7 +64,7 @@ class Package:
         return links
 
     def related(self, part: str, *purposes: str) -> Iterator[_Element]:
-        """The parts that this one links to for any of these purposes."""
+        """The parts that this part links to for these purposes."""
         for link in self.relations(part).values():
             root = self.root(link.part) if link.purpose in purposes else None
             if root is not None:
@@ -72,7 +72,7 @@ class Package:
 
 
 def local(element: _Element) -> str:
-    """The element's name without its namespace: strict and transitional files differ only in that."""
+    """The element's name without namespace: strict and transitional files differ only in namespaces."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 

@@ -1,4 +1,4 @@
-"""The text of a page as it is kept: plain line ends, no control characters, otherwise as found."""
+"""Pages of text: cleaning, cutting into units of a citable size, page breaks and table rows."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ _LETTER = re.compile(r"[^\W_]")
 def clean(text: str) -> str:
     """The text without control characters, surrogates, soft hyphens and trailing spaces.
 
-    Where no letter or digit is left, or most of it is unmapped glyphs, the result is "".
+    The result is "" if no letter or digit is left, or if most characters are unmapped glyphs.
     """
     text = _NOISE.sub("", _LINE_ENDS.sub("\n", text))
     if not _is_readable(text):
@@ -22,7 +22,7 @@ def clean(text: str) -> str:
 
 
 def count_letters(text: str) -> int:
-    """How many letters and digits the text has."""
+    """The number of letters and digits in the text."""
     return len(_LETTER.findall(text))
 
 
@@ -39,7 +39,7 @@ UNIT_CHARACTERS = 6000
 class Unit(NamedTuple):
     """The text of one page, slide, sheet or section, before it is cleaned.
 
-    `boxes` says where the words of the cleaned text stand, see boxes.py; b"" where that is not known.
+    `boxes` has the positions of the words of the cleaned text, see word_boxes.py; b"" if unknown.
     """
 
     text: str
@@ -48,21 +48,21 @@ class Unit(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A paragraph or a table. One with a `heading` begins a section of that name."""
+    """A paragraph or a table. A block with a `heading` starts a section of that name."""
 
     text: str
     heading: str = ""
 
 
 class Reading(NamedTuple):
-    """What a reader gives: the units, and how many there will be (0: not known)."""
+    """The result of a reader: the units, and their number (0 if unknown)."""
 
     units: Iterator[Unit]
     total: int = 0
 
 
 def by_heading(blocks: Iterable[Block], label: str = "") -> Iterator[Unit]:
-    """One unit for each heading with its text; a heading without text goes with the next."""
+    """One unit for each heading with its text; a heading without text is joined to the next."""
     lines: list[str] = []
     has_body = False
     for block in blocks:
@@ -79,7 +79,7 @@ def by_heading(blocks: Iterable[Block], label: str = "") -> Iterator[Unit]:
 
 
 def fit(unit: Unit, limit: int = UNIT_CHARACTERS) -> Iterator[Unit]:
-    """The unit, cut into parts of at most `limit` characters, between paragraphs if it can be."""
+    """The unit in parts of at most `limit` characters, cut between paragraphs if possible."""
     start = 0
     while len(unit.text) - start > limit:
         end = _cut(unit.text, start, start + limit)
@@ -89,7 +89,7 @@ def fit(unit: Unit, limit: int = UNIT_CHARACTERS) -> Iterator[Unit]:
 
 
 def pack(lines: Iterable[str], label: str = "") -> Iterator[Unit]:
-    """Units of whole lines; only a line that is too long by itself is cut."""
+    """Units of whole lines; only a line longer than a unit is cut."""
     held: list[str] = []
     size = 0
     for line in lines:
@@ -120,18 +120,18 @@ def _cut(text: str, start: int, end: int) -> int:
 
 BREAK = "\f"
 SOFT_BREAK = "\v"
-"""A page ended here unless it has no text yet: programs also write one after each hard break."""
+"""Ends a page, unless the page is empty: programs also write one after each hard break."""
 
 _ANY_BREAK = re.compile("([\f\v])")
 
 
 def has_break(text: str) -> bool:
-    """Whether a page ends in this text."""
+    """Whether the text contains a page break."""
     return _ANY_BREAK.search(text) is not None
 
 
 def paged_units(blocks: list[Block], running: list[str]) -> Iterator[Unit]:
-    """The pages of blocks whose text holds the marks above; running headers come once, at the end."""
+    """The pages of blocks whose text contains breaks; running headers come once, at the end."""
     pages = _pages(blocks)
     limit = UNIT_CHARACTERS
     if any(SOFT_BREAK in block.text for block in blocks):
@@ -145,7 +145,7 @@ def paged_units(blocks: list[Block], running: list[str]) -> Iterator[Unit]:
 
 
 def _paged(pages: list[list[Block]], limit: int) -> Iterator[Unit]:
-    """A unit for each page; one that cannot be a real page is cut at its headings."""
+    """One unit for each page; a page that is too long to be real is cut at its headings."""
     label = ""
     for page in pages:
         text = "\n".join(block.text for block in page)
@@ -158,7 +158,7 @@ def _paged(pages: list[list[Block]], limit: int) -> Iterator[Unit]:
 
 
 def _pages(blocks: list[Block]) -> list[list[Block]]:
-    """The blocks of each page. Cutting a page mark out of a paragraph leaves a paragraph on each side."""
+    """The blocks of each page. A break inside a paragraph splits it into two."""
     pages: list[list[Block]] = [[]]
     for block in blocks:
         for piece in _ANY_BREAK.split(block.text):
@@ -176,9 +176,9 @@ _NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
 
 
 def render_rows(rows: Iterable[Sequence[str]], *, header: bool = False) -> Iterator[str]:
-    """`Header: value | Header: value` below a header row, else `a | b | c`; an empty row is an empty line.
+    """`Header: value | Header: value` below a header row, otherwise `a | b | c`; empty rows stay empty.
 
-    The first row that holds more than one cell decides; `header` says that it certainly is one.
+    The first row with more than one cell is the header if it looks like one, or if `header` says so.
     """
     lines = (_squeeze(row) for row in rows)
     pending: list[str] | None = None
@@ -200,7 +200,7 @@ def _squeeze(row: Sequence[str]) -> list[str]:
 
 
 def _is_header(row: Sequence[str], following: Sequence[str], certain: bool) -> bool:
-    """Two columns are a header only above numbers: else they are mostly a list of names and values."""
+    """Two columns have a header only above numbers; otherwise they are usually names and values."""
     if certain:
         return True
     if any(not cell or len(cell) > MAX_HEADER_CHARACTERS or _NUMBER.fullmatch(cell) for cell in row):

@@ -1,4 +1,4 @@
-"""PDF, one unit for each page, with PDFium."""
+"""PDF: one unit for each page, read with PDFium."""
 
 import re
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from core.extraction.pages import Reading, Unit, clean
 from core.extraction.pdf_word_boxes import word_boxes
 
 ABSENT_PAGES = 100
-"""A longer run of pages that do not load, up to the end, was only claimed by the page count."""
+"""More missing pages at the end are an error in the page count."""
 
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _LINE_END_HYPHEN = re.compile("(?<!\\w)(\\w{0,40}+)[\x02\ufffe](?:\r\n)?(\\w{0,40})")
 
 
 class LineEndHyphens:
-    """Decides, from the words seen so far, whether a hyphen at a line end belongs to the word.
+    """Decides from the words seen so far whether a hyphen at a line end belongs to the word.
 
-    PDFium puts a control character for the hyphen and the line end: "in?network", "re?quires".
+    PDFium replaces the hyphen and the line end by a control character: "in?network", "re?quires".
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class LineEndHyphens:
 
 
 def read(source: Path) -> Reading:
-    """The pages as they are seen: text outside of the page's box is left out."""
+    """The visible pages: text outside the page box is left out."""
     try:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:

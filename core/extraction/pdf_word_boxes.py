@@ -1,4 +1,4 @@
-"""Where PDFium has drawn the words of a page's text."""
+"""Positions of the words of a PDF page, from PDFium."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,21 +12,21 @@ from pypdfium2 import raw
 from core.extraction.word_boxes import MAX_BOXES, NOWHERE, SCALE, WORD, Box, Edges, merge, pack_stored, stored
 
 MAX_CHARACTERS = 200_000
-"""A page with more is none that people read."""
+"""A page with more is not a text that people read."""
 
 _NOTHING = 1e-6
 
 MOST_PARTS = 3
-"""A word in more parts is drawn letter by letter; a few are not worth the time to put them together."""
+"""A word in more parts is drawn letter by letter; merging fewer parts is not worth the time."""
 
 Range = tuple[int, int]
-"""The first of some characters of a page, and the one after the last, as PDFium counts them."""
+"""A range of characters of a page, as PDFium counts them: first, and last plus one."""
 
 
 class Places(NamedTuple):
-    """Where the words of a page are.
+    """The character ranges of the words of a page.
 
-    A word is one piece, or as many as `broken` says under the number of its first piece.
+    A word has one piece, or the number of pieces that `broken` has for the index of its first piece.
     """
 
     pieces: list[Range]
@@ -35,7 +35,7 @@ class Places(NamedTuple):
 
 _HYPHENS = "\x02\ufffe"
 _NO_LETTER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
-# The functions of pypdfium2.raw; their conversion of the arguments takes longer than the calls.
+# The functions of pypdfium2.raw without its argument conversion, which takes longer than the calls.
 _count_rectangles = PYFUNCTYPE(c_int, c_void_p, c_int, c_int)(
     cast(raw.FPDFText_CountRects, c_void_p).value or 0
 )
@@ -49,9 +49,9 @@ _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def word_boxes(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str) -> bytes:
-    """The boxes (see boxes.py) of the words of `text`, which was made from what is drawn on the page.
+    """The boxes (see word_boxes.py) of the words of `text`, which was extracted from the page.
 
-    Empty where the two do not agree to the last letter: better no box than one elsewhere.
+    Empty unless both agree in every letter: no box is better than a wrong one.
     """
     count = drawn.count_chars()
     if not text or count > MAX_CHARACTERS:
@@ -61,15 +61,15 @@ def word_boxes(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str)
         return b""
     try:
         boxes = _measure(page, drawn, places)
-    except (ValueError, OverflowError):  # a place that is infinitely far off, or not a number
+    except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
         return b""
     return pack_stored(boxes) if len(boxes) <= MAX_BOXES else b""
 
 
 def match(text: str, characters: str) -> Places | None:
-    """Where the words of `text` are; None unless `characters` are exactly those of the text.
+    """The ranges of the words of `text`; None unless `characters` are exactly those of the text.
 
-    A word may be in pieces: at a line end, where a mark stands for its hyphen, kept in the text or not.
+    A word can have several pieces: at a line end, where a control character replaces its hyphen.
     """
     letters = _NO_LETTER.sub(" ", characters)
     pieces: list[Range] = []
@@ -92,7 +92,7 @@ def match(text: str, characters: str) -> Places | None:
 
 
 def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
-    """Where the parts of a broken word are, from `start` on, with the marks of their hyphens."""
+    """The ranges of the parts of a broken word from `start`, including the hyphen characters."""
     parts: list[Range] = []
     at = start
     for letter in word:
@@ -111,8 +111,10 @@ def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
 
 
 def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
-    """All of a page's characters, each in its place."""
-    if raw.FPDFText_GetTextIndexFromCharIndex(drawn.raw, count - 1) == count - 1:  # none is left out below
+    """All characters of a page, each at its index."""
+    if (
+        raw.FPDFText_GetTextIndexFromCharIndex(drawn.raw, count - 1) == count - 1
+    ):  # then GetText leaves none out
         buffer = (c_ushort * (count + 1))()
         raw.FPDFText_GetText(drawn.raw, 0, count, buffer)
         text = bytes(buffer)[:-2].decode("utf-16-le", "surrogatepass")
@@ -123,12 +125,12 @@ def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
 
 
 def _paired(surrogates: re.Match[str]) -> str:
-    """The character of two surrogates, and one that is passed over in the place of the second."""
+    """The character of two surrogates, and a placeholder in the place of the second."""
     return surrogates[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0"
 
 
 def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, count: int) -> str:
-    """The same with blanks for what PDFium leaves out of a text: it is off the page, or has no size."""
+    """The same with blanks for characters that PDFium leaves out: off the page, or without size."""
     left, bottom, right, top = page.get_bbox()
     box, places = _four_numbers()
     handle = cast(drawn.raw, c_void_p).value
@@ -143,14 +145,14 @@ def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, coun
 
 
 def _measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> list[Edges]:
-    """The boxes of all words as they are packed."""
+    """The boxes of all words in packed order."""
     points, counts = _rectangles(drawn, places.pieces)
     boxes = _as_shown(page, points)
     found: list[Edges] = []
     piece = box = 0
     for first in sorted({*places.broken, *counts}):
         if first < piece:
-            continue  # of a broken word that has been dealt with
+            continue  # part of a broken word that is done
         simple = first - piece
         found += boxes[box : box + simple]
         piece = first + places.broken.get(first, 1)
@@ -162,7 +164,7 @@ def _measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Plac
 
 
 def _word(boxes: list[Edges], pieces: list[Range]) -> list[Box]:
-    """The boxes of one word as they are packed; those of single letters are put together."""
+    """The boxes of one word in packed order; those of single letters are merged."""
     seen = [Box(*box) for box in boxes if box != NOWHERE]
     if len(seen) > MOST_PARTS:
         seen = merge(seen, sum(end - start for start, end in pieces))
@@ -170,7 +172,7 @@ def _word(boxes: list[Edges], pieces: list[Range]) -> list[Box]:
 
 
 def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list[float], dict[int, int]]:
-    """Left, top, right and bottom of all rectangles, in points; and of how many a piece has, if not one."""
+    """Left, top, right, bottom of all rectangles in points; and the counts of pieces that have not one."""
     page = cast(drawn.raw, c_void_p).value
     points, (left, top, right, bottom) = _four_numbers()
     edges: list[float] = []
@@ -181,24 +183,24 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list
             counts[number] = count
         for index in range(count):
             if not _get_rectangle(page, index, left, top, right, bottom):
-                raise pypdfium2.PdfiumError("a rectangle that was counted is not there")
+                raise pypdfium2.PdfiumError("a counted rectangle is missing")
             edges += points[:]
     return edges, counts
 
 
 def _four_numbers() -> tuple["Array[c_double]", list[int]]:
-    """Room for numbers that PDFium gives, and the address of each."""
+    """A buffer for four numbers from PDFium, and the address of each."""
     numbers = (c_double * 4)()
     return numbers, [addressof(numbers) + sizeof(c_double) * place for place in range(4)]
 
 
 def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
-    """The boxes for rectangles of four edges each; NOWHERE for those off the page and those without size."""
+    """The boxes for rectangles of four edges; NOWHERE for those off the page or without size."""
     left, bottom, right, top = page.get_bbox()
     across, down = SCALE / max(right - left, _NOTHING), SCALE / max(top - bottom, _NOTHING)
     sides = ((left, across), (top, -down), (right, -across), (bottom, down))
     turned = page.get_rotation() // 90
-    # On a page that is turned to the right by 90 degrees, the bottom is shown on the left, and so on.
+    # On a page rotated clockwise by 90 degrees, the bottom is shown on the left, and so on.
     x, y = sides[-turned], sides[1 - turned]
     boxes = zip(
         _shares(edges[-turned % 4 :: 4], *x, floor),
@@ -218,7 +220,7 @@ def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
 def _shares(
     points: Sequence[float], origin: float, scale: float, rounded: Callable[[float], int]
 ) -> list[int]:
-    """How far from `origin` the points are, from 0 to SCALE."""
+    """Distances of the points from `origin`, from 0 to SCALE."""
     shares = [rounded((point - origin) * scale) for point in points]
     if shares and (min(shares) < 0 or max(shares) > SCALE):
         return [min(max(share, 0), SCALE) for share in shares]

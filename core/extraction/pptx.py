@@ -1,4 +1,4 @@
-"""PPTX, one unit for each slide."""
+"""PPTX: one unit for each slide."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ _UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 
 
 def read(source: Path, memory_bytes: int) -> Reading:
-    """The slides in their order, each with its tables, diagrams and speaker notes."""
+    """The slides in order, each with its tables, diagrams and speaker notes."""
     package = Package(source, memory_bytes)
     main = package.main_part("ppt/presentation.xml")
     parts = _slide_parts(package, main)
@@ -33,7 +33,7 @@ def _slide_parts(package: Package, main: str) -> list[str]:
 
 
 def _relation_id(element: _Element) -> str:
-    """`r:id`; the plain `id` beside it is another number."""
+    """`r:id`; the attribute `id` without prefix is another number."""
     return next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
 
 
@@ -52,7 +52,7 @@ def _slide(package: Package, part: str) -> Unit:
 
 
 def _lines(node: _Element) -> Iterator[str]:
-    """Paragraphs and table rows below a node, in the order of the file."""
+    """Paragraphs and table rows below a node, in file order."""
     for child in node:
         name = local(child)
         if name == "p":
@@ -80,7 +80,7 @@ def _paragraph(paragraph: _Element) -> str:
 
 
 def _placeholder(shape: _Element) -> str:
-    """What the shape is for: `title`, `body`, `sldNum`, or nothing."""
+    """The type of a placeholder (`title`, `body`, `sldNum`), or ""."""
     holder = shape.find("./{*}nvSpPr/{*}nvPr/{*}ph")
     return "" if holder is None else attribute(holder, "type") or "body"
 

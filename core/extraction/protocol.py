@@ -1,4 +1,4 @@
-"""What the child tells its parent: one JSON object for each line of its output.
+"""The output of the child process: one JSON object per line.
 
 {"text": ..., "more": true}                       a part of a page that is too long for one line
 {"text": ..., "label": ..., "total": ..., "boxes": ...}     the last or only part of a page; boxes in base64
@@ -20,11 +20,11 @@ _KINDS = {"unsupported": UnsupportedDocument, "unreadable": UnreadableDocument}
 
 
 class GarbageOutput(Exception):
-    """The child wrote something that none of ours writes."""
+    """The child wrote a line that violates the protocol."""
 
 
 def page_lines(text: str, label: str, total: int, boxes: bytes = b"") -> Iterator[bytes]:
-    """A page, in lines that stay well below MAX_LINE_BYTES whatever its characters are."""
+    """A page in lines shorter than MAX_LINE_BYTES, whatever its characters."""
     start = 0
     while len(text) - start > PART_CHARACTERS:
         yield _line({"text": text[start : start + PART_CHARACTERS], "more": True})
@@ -40,35 +40,35 @@ def done_line(media_type: str) -> bytes:
 
 
 def error_line(error: DocumentRejected, *, cause: str = "") -> bytes:
-    """`cause` names the exception behind it, for the log."""
+    """`cause` is the name of the original exception, for the log."""
     kind = "unsupported" if isinstance(error, UnsupportedDocument) else "unreadable"
     return _line({"error": kind, "code": error.code, "message": error.message, "cause": cause})
 
 
 def parse_line(line: bytes) -> dict[str, object]:
-    """The object of a line. Raises GarbageOutput for anything else."""
+    """The object of a line. Raises GarbageOutput if the line is invalid."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise GarbageOutput("a line that is not JSON") from error
     if not isinstance(message, dict) or not message.keys() & {"text", "done", "error"}:
-        raise GarbageOutput("a line that is no message")
+        raise GarbageOutput("an unknown message")
     return message
 
 
 def page_boxes(message: dict[str, object]) -> bytes:
-    """The boxes in the last line of a page. Raises GarbageOutput for what cannot be boxes."""
+    """The boxes in the last line of a page. Raises GarbageOutput for invalid boxes."""
     try:
         boxes = base64.b64decode(str(message.get("boxes", "")), validate=True)
     except ValueError as error:
         raise GarbageOutput("boxes that are not base64") from error
     if len(boxes) % BOX_BYTES or len(boxes) > MAX_BOXES * BOX_BYTES:
-        raise GarbageOutput("boxes that are none")
+        raise GarbageOutput("boxes of an impossible size")
     return boxes
 
 
 def rejection(message: dict[str, object]) -> DocumentRejected:
-    """The error that an `error` message describes."""
+    """The error for an `error` message."""
     kind = _KINDS.get(str(message["error"]))
     if kind is None:
         raise GarbageOutput("an error of no known kind")

@@ -1,4 +1,4 @@
-"""RTF: running text and tables. striprtf leaves footnotes, text boxes and running headers out."""
+"""RTF: running text and tables. striprtf omits footnotes, text boxes and running headers."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _HIGH = re.compile("[\x80-\xff]")
 
 
 def read(source: Path) -> Reading:
-    """Pages where the file breaks them itself, otherwise parts of a citable size."""
+    """Pages if the file has page breaks, otherwise parts of a citable size."""
     data = source.read_bytes()
     text = to_text(data)
     if not count_letters(text) and b"\\pict" not in data:
@@ -27,15 +27,15 @@ def read(source: Path) -> Reading:
 
 
 def to_text(data: bytes) -> str:
-    """The text; a table's rows are lines with the names of their columns, a page break is a form feed."""
+    """The text: table rows become lines with column names, page breaks become form feeds."""
     source = _MARKED.sub(lambda match: f"{{}}\\'{_MARKS[match[1]]}", _PICTURE.sub("", data.decode("latin-1")))
-    if "\\bin" not in source:  # it counts bytes, and these would become more
+    if "\\bin" not in source:  # it counts bytes, and escaping would add some
         source = _HIGH.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
     return "\n".join(_lines(_strip(source, errors="replace")))
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Running text as it is, each table's rows rendered together."""
+    """Running text unchanged; the rows of each table rendered together."""
     table: list[list[str]] = []
     for segment in text.split(_ROW):
         first, *others = segment.split(_CELL)

@@ -1,4 +1,4 @@
-"""Runs one child process for each file and turns every way in which it can end into pages or an error."""
+"""Extracts each file in a child process, and turns every outcome into pages or an error."""
 
 import asyncio
 import json
@@ -21,13 +21,13 @@ MAX_PAGES = 50_000
 
 _WORKER = (*MODULE[1:], "core.extraction.child")
 MIN_PDF_LETTERS = 16
-"""A PDF with fewer letters is a scan with a stray stamp or page number."""
+"""A PDF with fewer letters is a scan with a stamp or page number."""
 
 _log = logging.getLogger(__name__)
 
 
 class Extraction(Record):
-    """The pages of one file in their order; a page without usable text has the text ""."""
+    """The pages of one file in order; a page without usable text has the text ""."""
 
     pages: list[Page]
     media_type: str
@@ -38,7 +38,7 @@ class Extraction(Record):
 
     @property
     def has_text(self) -> bool:
-        """False where the file opened but holds nothing to search: it needs OCR."""
+        """False if the file was read but has nothing to search: it needs OCR."""
         wanted = MIN_PDF_LETTERS if self.media_type == "application/pdf" else 1
         found = 0
         for page in self.pages:
@@ -56,7 +56,7 @@ EXTRACTION_PROCESSES = 2
 
 
 class Collector:
-    """The pages so far; at the end either `media_type` or `rejection` is set, if the child got that far."""
+    """Assembles pages from the child's lines. The last line sets `media_type` or `rejection`."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.pages: list[Page] = []
@@ -67,7 +67,7 @@ class Collector:
         self._characters = 0
 
     def take(self, line: bytes) -> None:
-        """Add one line. Raises UnreadableDocument past a cap, GarbageOutput where the line makes no sense."""
+        """Add one line. Raises UnreadableDocument beyond a limit, GarbageOutput for an invalid line."""
         message = parse_line(line)
         if self.media_type or self.rejection:
             raise GarbageOutput("a line after the end")
@@ -91,7 +91,7 @@ class Collector:
         label = str(message.get("label", ""))
         page = "".join(self._parts)
         boxes = page_boxes(message)
-        if len(boxes) > len(page) * BOX_BYTES:  # keeps all boxes of a file within a cap, as its text is
+        if len(boxes) > len(page) * BOX_BYTES:  # limits all boxes of a file, as its text is limited
             raise GarbageOutput("more boxes than characters")
         self.pages.append(Page(number=number, text=page, label=label, boxes=boxes))
         self._parts = []
@@ -111,7 +111,7 @@ class Extractor:
         processes: int = EXTRACTION_PROCESSES,
         worker: Sequence[str] = _WORKER,
     ) -> None:
-        """`worker` are the interpreter's arguments that start a child; only tests give others."""
+        """`worker`: interpreter arguments that start a child; replaced in tests only."""
         self._seconds = seconds
         self._memory_bytes = memory_bytes
         self._slots = asyncio.Semaphore(processes)
@@ -119,10 +119,10 @@ class Extractor:
         self._children = Children()
 
     async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
-        """The text of the file at `source`, read as what `file_name` says it is.
+        """Extract the file at `source`; the extension of `file_name` names its format.
 
-        Raises UnsupportedDocument, or UnreadableDocument with one of the codes of rejections.py; a file
-        without text is no error. Time spent waiting for a free process does not count.
+        Raises UnsupportedDocument, or UnreadableDocument with a code of errors.py. A file without text is
+        no error. The time limit does not include waiting for a free process.
         """
         async with self._slots:
             collector = Collector(progress)
@@ -132,7 +132,7 @@ class Extractor:
         return Extraction(pages=collector.pages, media_type=collector.media_type)
 
     async def close(self) -> None:
-        """Stop all children; whoever waits for one gets Unavailable."""
+        """Stop all children; pending extractions raise Unavailable."""
         await self._children.close()
 
     async def _collect(self, process: Process, source: Path, file_name: str, collector: Collector) -> None:
@@ -173,5 +173,5 @@ async def _receive(process: Process, collector: Collector) -> None:
         except ValueError as error:
             raise GarbageOutput("a line that is too long") from error
         if not line.endswith(b"\n"):
-            return  # the end, or half a line of a child that was killed in mid-word
+            return  # the end, or half a line of a child that was killed
         collector.take(line)

@@ -14,7 +14,7 @@ _OPEN = "application/vnd.oasis.opendocument."
 
 
 class Format(Enum):
-    """The formats that are read, by media type."""
+    """The supported formats; the values are media types."""
 
     PDF = "application/pdf"
     DOCX = _OFFICE + "wordprocessingml.document"
@@ -41,10 +41,10 @@ class Format(Enum):
 
 
 PACKAGES = frozenset({Format.DOCX, Format.PPTX, Format.XLSX, Format.ODT, Format.ODP, Format.ODS, Format.EPUB})
-"""Those that are zip archives."""
+"""Formats that are zip archives."""
 
 IMAGES = frozenset({Format.PNG, Format.JPEG, Format.TIFF, Format.GIF, Format.BMP, Format.WEBP})
-"""Those that are pictures: pages without text."""
+"""Image formats: pages without text."""
 
 KNOWN = (
     "Supported formats: PDF, DOCX, PPTX, XLSX, XLS, ODT, ODP, ODS, RTF, EPUB, EML, MSG, HTML, Markdown, TXT, "
@@ -87,7 +87,7 @@ _LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx"}
 
 
 def named_format(file_name: str) -> Format:
-    """The format that a file of this name should have. Raises UnsupportedDocument with what to do instead."""
+    """The format for a file name. Raises UnsupportedDocument with advice for other extensions."""
     suffix = Path(file_name).suffix.lower()
     if suffix in _LEGACY:
         raise unsupported(f"Files of type {suffix} cannot be read. Save the file as {_LEGACY[suffix]}.")
@@ -113,10 +113,10 @@ _DECLARED = {package.value: package for package in PACKAGES}
 
 
 def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
-    """The document format inside, or None for another kind of archive.
+    """The document format in a zip archive, or None for any other archive.
 
-    Raises UnreadableDocument for a damaged or locked archive and for one that unpacks to too much. The
-    sizes are those that the archive declares; zipfile reads no more of a member than that.
+    Raises UnreadableDocument for a damaged or encrypted archive, and for one that is too large unpacked.
+    It uses the declared sizes; zipfile reads no more than that of a member.
     """
     try:
         with zipfile.ZipFile(source) as archive:
@@ -132,7 +132,7 @@ def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
 
 
 def _declared(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> Format | None:
-    """What OpenDocument and EPUB files say of themselves in a member of their own."""
+    """The format that OpenDocument and EPUB files declare in a separate member."""
     for member in members:
         if member.filename == _TYPE_MEMBER and not member.flag_bits & _ENCRYPTED_FLAG:
             if member.file_size > _LONGEST_TYPE:
@@ -195,7 +195,7 @@ _STREAMS = {
     "Workbook": "a .xls file",
     "Book": "a .xls file",
 }
-"""By what stream compound files are told from each other."""
+"""Streams that identify the kinds of compound files."""
 
 _LOCKED_STREAM = "EncryptedPackage"
 _MAIL = re.compile(
@@ -210,8 +210,8 @@ def sniff(source: Path, file_name: str, memory_bytes: int) -> Format:
     """The file's format.
 
     Raises UnsupportedDocument for other formats and for content that contradicts the name, and
-    UnreadableDocument for a file that is empty, locked, or damaged beyond recognition. Among images the
-    content alone decides: whoever saves pictures from the web has JPEGs that are called .png.
+    UnreadableDocument for a file that is empty, encrypted or damaged beyond recognition. For images only the
+    content counts: pictures from the web are often JPEGs named .png.
     """
     named = named_format(file_name)
     with source.open("rb") as file:
@@ -288,11 +288,11 @@ def _check_compound(source: Path, named: Format, head: bytes, found: str | None,
 
 
 def _has_stream(source: Path, stream: str) -> bool:
-    """Whether a compound file names this stream; the directory has names as UTF-16."""
+    """Whether a compound file has this stream; its directory has names in UTF-16."""
     with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return content.find(f"{stream}\0".encode("utf-16-le")) >= 0
 
 
 def _contradiction(named: Format, found: str | None) -> DocumentRejected:
-    what = f"holds {found}" if found else "is none"
+    what = f"holds {found}" if found else "is not one"
     return unsupported(f"The file's name says {named.name}, but it {what}. {KNOWN}")

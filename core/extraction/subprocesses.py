@@ -1,4 +1,4 @@
-"""Child processes that are certainly gone when their block is left, and what their deaths mean."""
+"""Child processes that end with their context, and the errors for their exit codes."""
 
 import asyncio
 import os
@@ -14,13 +14,13 @@ from core.extraction.errors import unreadable
 from core.extraction.protocol import MAX_LINE_BYTES
 
 MODULE = (sys.executable, "-P", "-X", "utf8", "-m")
-"""What starts one of our own modules as a child; its name follows."""
+"""The command that runs one of our modules as a child; the module name follows."""
 
 _ROOT = Path(__file__).parents[2]
 
 
 class Children:
-    """The children of one owner, who can stop them all at once."""
+    """A group of child processes that can be stopped together."""
 
     def __init__(self) -> None:
         self._running: set[Process] = set()
@@ -32,7 +32,7 @@ class Children:
         return self._closed
 
     async def close(self) -> None:
-        """Stop all; nothing starts any more."""
+        """Stop all children; no new one can start."""
         self._closed = True
         for process in self._running:
             _kill(process)
@@ -43,15 +43,15 @@ class Children:
             await _reap(spare)
 
     def prepare(self, *command: str) -> None:
-        """Have a child ready for whoever starts the next one: to import takes longer than most files."""
+        """Start a spare child for the next `start`: importing takes longer than reading most files."""
         if self._spare is None and not self._closed:
             self._spare = asyncio.create_task(self._spawn(command, {}))
 
     @asynccontextmanager
     async def start(self, *command: str, settings: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
-        """A child with pipes for its input and output. Of the environment it gets `settings` alone."""
+        """A child with pipes. Its environment has only `settings` and the import path."""
         if self._closed:
-            raise Unavailable("Reading files has stopped. Try again.")
+            raise Unavailable("Reading files has been stopped. Try again.")
         process = await self._take(command, settings or {})
         self._running.add(process)
         try:
@@ -62,7 +62,7 @@ class Children:
             await _reap(process)
 
     async def _take(self, command: Sequence[str], settings: Mapping[str, str]) -> Process:
-        """The child that was prepared, if there is one that lives; else a new one."""
+        """The spare child if it is alive, otherwise a new one."""
         if self._spare is not None:
             spare, self._spare = self._spare, None
             if (process := await spare).returncode is None:
@@ -78,17 +78,19 @@ class Children:
                 stderr=DEVNULL,
                 env={**_environment(), **settings},
                 limit=MAX_LINE_BYTES,
-                start_new_session=True,  # Ctrl-C at the terminal must not look like a damaged file
+                start_new_session=True,  # otherwise Ctrl-C would look like a damaged file
             )
         except OSError as error:
             raise Unavailable("Reading files does not work right now. Try again.") from error
 
     def death(self, returncode: int) -> OrcError:
-        """The error for a child that ended without a last word."""
+        """The error for a child that ended without a final message."""
         if self._closed or -returncode in _STOPPED:
             return Unavailable("Reading the file was interrupted. Try again.")
         if returncode > 0:
-            return Unavailable("The reader of documents does not work here. Its log says why.")
+            return Unavailable(
+                "Files cannot be read on this server. Its administrator finds the reason in the log."
+            )
         if -returncode in _EXHAUSTED:
             return unreadable("too_slow")
         if -returncode in _STARVED:
@@ -97,23 +99,23 @@ class Children:
 
 
 async def send(process: Process, request: bytes) -> None:
-    """Write all of a child's input and close it."""
+    """Write the child's whole input and close the pipe."""
     assert process.stdin is not None
-    with suppress(ConnectionError):  # it is dead already; its exit code will say why
+    with suppress(ConnectionError):  # it has died; its exit code says why
         process.stdin.write(request)
         await process.stdin.drain()
     process.stdin.close()
 
 
 def _signals(*names: str) -> frozenset[int]:
-    """The numbers of those signals that this system has."""
+    """The numbers of the signals that exist on this system."""
     return frozenset(getattr(signal, name) for name in names if hasattr(signal, name))
 
 
 _STOPPED = _signals("SIGTERM", "SIGINT", "SIGHUP")
 _EXHAUSTED = _signals("SIGXCPU")
 _STARVED = _signals("SIGKILL", "SIGABRT", "SIGTRAP", "SIGILL")
-"""The kernel's choice when memory runs out, and what PDFium does when an allocation fails."""
+"""The kernel's out-of-memory signal, and those of PDFium after a failed allocation."""
 
 
 def _kill(process: Process) -> None:
@@ -122,7 +124,7 @@ def _kill(process: Process) -> None:
 
 
 async def _reap(process: Process) -> None:
-    """Wait for the end; what is left in the pipe is read, or asyncio would never close it."""
+    """Wait for the end. The pipe is read to its end, otherwise asyncio would never close it."""
     assert process.stdout is not None
     while await process.stdout.read(MAX_LINE_BYTES):
         pass
@@ -130,5 +132,5 @@ async def _reap(process: Process) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Where to import from, and nothing else: a hostile file must find no secrets in its reader."""
+    """The import path only: a hostile file must find no secrets in the child process."""
     return {"PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)])}

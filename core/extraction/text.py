@@ -27,14 +27,14 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 DETECTABLE_BYTES, RELIABLE_BYTES = 12, 200
-"""Texts shorter than these have too little for the detector to guess from, or to be trusted."""
+"""From this length on the detector is asked, and from this length on its guess is trusted."""
 _SAMPLE_BYTES = 4096
 _LATIN_WORD = re.compile(r"[^\W\d_]*[a-z][^\W\d_]*")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def read_text(source: Path) -> Reading:
-    """Pages where the file has form feeds, otherwise parts of a citable size."""
+    """Pages if the file has form feeds, otherwise parts of a citable size."""
     text = load(source)
     return Reading(part for page in text.split("\f") for part in fit(Unit(page)))
 
@@ -45,7 +45,7 @@ def read_markdown(source: Path) -> Reading:
 
 
 def load(source: Path) -> str:
-    """The file's text with plain line ends. Raises UnreadableDocument where no letter is in it."""
+    """The file's text with plain line ends. Raises UnreadableDocument if it has no letters."""
     text = decode(source.read_bytes()).replace("\0", "")
     if not count_letters(text):
         raise unreadable("empty")
@@ -53,7 +53,7 @@ def load(source: Path) -> str:
 
 
 def _blocks(lines: list[str]) -> Iterator[Block]:
-    """The lines as written; `#` inside a code fence is no heading."""
+    """The lines as written; `#` in a code fence is not a heading."""
     fence = ""
     previous = ""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
@@ -84,7 +84,7 @@ def _with_ends(lines: list[str]) -> Iterator[str]:
 
 
 def _delimiter(sample: list[str]) -> str:
-    """The delimiter that cuts most rows into the same number of columns, two or more."""
+    """The delimiter that splits most rows into the same number of columns, at least two."""
     best, best_score = ",", 0
     for delimiter in _DELIMITERS:
         widths = [len(row) for row in csv.reader(_with_ends(sample), delimiter=delimiter) if row]
@@ -96,7 +96,7 @@ def _delimiter(sample: list[str]) -> str:
 
 
 def decode(data: bytes) -> str:
-    """The text in its most likely encoding. Raises UnsupportedDocument for bytes that are no text."""
+    """The text in its most likely encoding. Raises UnsupportedDocument for bytes that are not text."""
     text = _unicode(data)
     if text is None:
         text = _legacy(data)
@@ -117,7 +117,7 @@ def _unicode(data: bytes) -> str | None:
 
 
 def _unmarked_wide(sample: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a byte order mark, told by where the zero bytes stand."""
+    """UTF-16 or UTF-32 without a byte order mark, recognised by the positions of zero bytes."""
     zeros = [sample[place::4].count(0) * 4 > len(sample) * 0.6 for place in range(4)]
     patterns = {
         (True, True, True, False): "utf-32-be",
@@ -129,7 +129,7 @@ def _unmarked_wide(sample: bytes) -> str | None:
 
 
 def _legacy(data: bytes) -> str | None:
-    """The text in the detector's guess; in cp1252 if the text is too short to tell and the guess odd."""
+    """The text as the detector guesses; as cp1252 if it is very short, or short and the guess implausible."""
     from chardet import EncodingEra, detect
 
     eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO | EncodingEra.DOS
@@ -142,7 +142,7 @@ def _legacy(data: bytes) -> str | None:
 
 
 def _mixes_scripts(text: str) -> bool:
-    """Whether a word has Latin and other letters, as words in the wrong encoding have."""
+    """Whether a word has Latin and other letters: a sign of the wrong encoding."""
     return any(len({_script(letter) for letter in word}) > 1 for word in _LATIN_WORD.findall(text))
 
 

@@ -26,8 +26,8 @@ RETRIES = 3
 PING_SECONDS = 10.0
 MISCONFIGURED = "ocr_misconfigured"
 
-_AS_THEY_ARE = frozenset({"application/pdf", "image/png", "image/jpeg", "image/tiff", "image/bmp"})
-"""What the service reads itself; of other images it gets pictures of their pages."""
+_SUPPORTED_TYPES = frozenset({"application/pdf", "image/png", "image/jpeg", "image/tiff", "image/bmp"})
+"""Formats that the service reads; other images are converted first."""
 
 _LEFT_OUT = "Azure Document Intelligence left them out, as its free tier does"
 
@@ -35,9 +35,9 @@ _log = logging.getLogger(__name__)
 
 
 class AzureDocumentIntelligence:
-    """Sends files to the service, each to be read within `seconds`; the service bills each page.
+    """Sends files to the service, with a limit of `seconds` for each; the service bills each page.
 
-    `identity` is a key, or what this process signs in with.
+    `identity` is a key, or the credentials of this process.
     """
 
     name = "Azure Document Intelligence"
@@ -53,9 +53,9 @@ class AzureDocumentIntelligence:
         self._client: DocumentIntelligenceClient | None = None
 
     async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
-        """See Ocr. A PDF goes out whole, once; the pages that it shall read are named."""
+        """See Ocr. A PDF is sent once and completely; the request names the pages to read."""
         async with self._in_time(self._seconds):
-            if media_type in _AS_THEY_ARE:
+            if media_type in _SUPPORTED_TYPES:
                 content = await asyncio.to_thread(source.read_bytes)
                 single = media_type not in {"application/pdf", "image/tiff"}
                 _report(await self._analyze(content, None if single else _ranges(pages)), pages, found)
@@ -63,7 +63,7 @@ class AzureDocumentIntelligence:
                 await self._read_pictures(source, media_type, pages, found)
 
     async def ping(self) -> None:
-        """See Ocr. Asks for the model's description, which is free."""
+        """See Ocr. Requests the model's description, which is free."""
         async with self._in_time(PING_SECONDS):
             from azure.core.rest import HttpRequest
 
@@ -87,18 +87,18 @@ class AzureDocumentIntelligence:
                     found(OcrPage(picture.page, problem=DAMAGED))
 
     async def _analyze(self, content: bytes, pages: str | None) -> dict[int, OcrPage]:
-        """What the service read, by page."""
+        """The results of the service by page number."""
         poller = await self._opened().begin_analyze_document(
             MODEL, io.BytesIO(content), pages=pages, content_type="application/octet-stream"
         )
         try:
             return {page.page_number: _page(page) for page in (await poller.result()).pages or []}
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # The SDK takes the service's word for the form of its answers.
-            raise _down("Azure Document Intelligence gave an answer that makes no sense") from error
+            # The SDK does not validate the service's answers.
+            raise _down("Azure Document Intelligence gave an invalid answer") from error
 
     def _opened(self) -> "DocumentIntelligenceClient":
-        """The one client, made at first use: its import costs half a second, and it belongs to a loop."""
+        """The client, created on first use: its import is slow, and it is bound to an event loop."""
         if self._client is None:
             from azure.ai.documentintelligence.aio import DocumentIntelligenceClient
             from azure.core.credentials import AzureKeyCredential
@@ -116,7 +116,7 @@ class AzureDocumentIntelligence:
 
     @asynccontextmanager
     async def _in_time(self, seconds: float) -> AsyncIterator[None]:
-        """Translates what the SDK raises, and ends the wait at its deadline."""
+        """Translates errors of the SDK and enforces the deadline."""
         from azure.core.exceptions import AzureError
 
         limit = asyncio.timeout(seconds)
@@ -135,10 +135,10 @@ class AzureDocumentIntelligence:
 
 
 def translate(error: "AzureError") -> OrcError:
-    """The member of our tree for an error of the SDK."""
+    """Our error for an error of the SDK."""
     status = getattr(error, "status_code", None)
     if status in {401, 403, 404}:
-        down = _down("Azure Document Intelligence refuses its key, or the endpoint is wrong", MISCONFIGURED)
+        down = _down("Azure Document Intelligence rejects its key, or the endpoint is wrong", MISCONFIGURED)
         down.retryable = False
         return down
     if status == 413:
@@ -155,7 +155,7 @@ def _down(message: str, code: str | None = None) -> DependencyDown:
 
 
 def _report(read: dict[int, OcrPage], pages: Sequence[int], found: Found) -> None:
-    """Pass on what came back. The free tier leaves out all pages after the second, without a word."""
+    """Report each page. The free tier silently leaves out all pages after the second."""
     for number in pages:
         found(read.get(number) or OcrPage(number, problem=_LEFT_OUT))
 
@@ -166,7 +166,7 @@ def _page(page: "DocumentPage") -> OcrPage:
 
 
 def _confidence(page: "DocumentPage") -> float | None:
-    """The mean of a character's."""
+    """The mean by character."""
     words = page.words or []
     letters = sum(len(word.content) for word in words)
     return sum(word.confidence * len(word.content) for word in words) / letters if letters else None

@@ -1,4 +1,4 @@
-"""The port of engines that read pictures of pages."""
+"""The port of OCR engines."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,42 +7,42 @@ from typing import NamedTuple, Protocol
 from core.extraction.sniffing import IMAGES, Format
 
 MEDIA_TYPES = frozenset(kind.value for kind in {Format.PDF, *IMAGES})
-"""The files whose pages can be looked at as pictures."""
+"""Files with pages that can be rendered as images."""
 
 
 class OcrPage(NamedTuple):
-    """What an engine read on one page. `problem` says, in words for people, why it read nothing."""
+    """The result for one page. `problem` tells people why there is no text."""
 
     number: int
     text: str = ""
     confidence: float | None = None
-    """The mean over the text, 0 to 1; None where the engine does not say."""
+    """The mean over the text, 0 to 1; None if the engine reports none."""
     problem: str = ""
 
 
 DAMAGED = "the file is damaged there"
-"""The problem of a page whose picture cannot be made."""
+"""The problem of a page that cannot be rendered."""
 
 Found = Callable[[OcrPage], None]
-"""Called with each page once, as soon as it has been read, in any order."""
+"""Called once for each page as soon as it has been read, in any order."""
 
 
 class Ocr(Protocol):
-    """An engine."""
+    """An OCR engine."""
 
     @property
     def name(self) -> str:
-        """What to call it towards people."""
+        """The name shown to people."""
 
     async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
         """Read these pages (from 1) of a file of one of MEDIA_TYPES.
 
-        Raises DocumentRejected for a file that it cannot open, and Unavailable where it cannot work now.
-        Pages that were found before stay good.
+        Raises DocumentRejected for a file that it cannot open, and Unavailable if it cannot work now.
+        Pages that were reported before remain valid.
         """
 
     async def ping(self) -> None:
-        """Raise DependencyDown unless the engine can be used now."""
+        """Raise DependencyDown if the engine cannot be used now."""
 
     async def close(self) -> None:
-        """Stop what is going on; whoever waits for it gets Unavailable."""
+        """Stop; pending calls raise Unavailable."""

@@ -1,4 +1,4 @@
-"""Draws the pages of a file in a child process, since the file may be made to harm whoever decodes it."""
+"""Renders the pages of a file in a child process, because decoding a hostile file can do harm."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from core.ocr.rasterize_child import Picture
 
 Form = Literal["pgm", "png"]
 PICTURE_SECONDS = 30.0
-"""What drawing one page may take; the child waits, meanwhile, for whoever reads the pictures."""
+"""Time limit for one page. The child waits while the consumer reads the images."""
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
 
@@ -26,12 +26,12 @@ _log = logging.getLogger(__name__)
 
 
 class Renderer:
-    """Draws files, each within `memory_bytes` and `seconds` of processor time."""
+    """Renders files, each within `memory_bytes` and `seconds` of CPU time."""
 
     def __init__(
         self, *, seconds: float, memory_bytes: int, children: Children, worker: Sequence[str] = _WORKER
     ) -> None:
-        """`worker` is the command that starts a child; only tests give others."""
+        """`worker`: the command that starts a child; replaced in tests only."""
         self._seconds = seconds
         self._memory_bytes = memory_bytes
         self._children = children
@@ -41,9 +41,9 @@ class Renderer:
     async def draw(
         self, source: Path, media_type: str, pages: Sequence[int], form: Form = "pgm"
     ) -> AsyncIterator[AsyncIterator[Picture]]:
-        """The pictures of these pages, drawn as they are asked for; a PDF's are always PGM files.
+        """Images of these pages, rendered on demand; those of a PDF are always PGM files.
 
-        Raises UnreadableDocument where the file cannot be drawn. Leaving the block ends the child.
+        Raises UnreadableDocument if the file cannot be rendered. Leaving the context ends the child.
         """
         request = self._request(source, media_type, pages, form)
         async with self._children.start(*self._worker) as process:
@@ -83,14 +83,14 @@ class Renderer:
 
 
 async def _read_picture(process: Process) -> Picture | None:
-    """The next picture, or None after the last. Raises IncompleteReadError where the child has died."""
+    """The next image, or None after the last. Raises IncompleteReadError if the child has died."""
     assert process.stdout is not None
     try:
         header = json.loads(await process.stdout.readuntil())
     except (ValueError, RecursionError, asyncio.LimitOverrunError) as error:
         raise GarbageOutput("a line that is not JSON") from error
     if not isinstance(header, dict):
-        raise GarbageOutput("a line that is no message")
+        raise GarbageOutput("an unknown message")
     if "error" in header:
         _log.info("ocr.rejected code=%s cause=%s", header.get("code"), header.get("cause"))
         raise rejection(header)
@@ -98,5 +98,5 @@ async def _read_picture(process: Process) -> Picture | None:
         return None
     page, length = header.get("page"), header.get("bytes")
     if not isinstance(page, int) or not isinstance(length, int) or not 0 <= length <= MAX_PICTURE_BYTES:
-        raise GarbageOutput("a picture of no possible size")
+        raise GarbageOutput("an image of an impossible size")
     return Picture(page, await process.stdout.readexactly(length))

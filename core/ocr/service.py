@@ -1,4 +1,4 @@
-"""Chooses the engine that reads scanned pages, from settings."""
+"""Chooses the OCR engine from settings, and adds its text to pages without text."""
 
 import logging
 import shutil
@@ -23,10 +23,10 @@ OCR_SECONDS = 1800.0
 
 
 def build_ocr(settings: CoreSettings, credentials: Credentials) -> Ocr | None:
-    """The engine to use, or None: then pages without text stay so, and are reported.
+    """The engine to use, or None: then pages without text are reported as such.
 
-    `auto` takes Azure where its endpoint is set, else Tesseract where it is installed. Raises InvalidInput
-    for an engine that was asked for by name and cannot be had. Nothing is started or asked yet.
+    `auto` means Azure if its endpoint is set, otherwise Tesseract if it is installed. Raises InvalidInput
+    if the configured engine is not available. Nothing is started or contacted yet.
     """
     if settings.ocr == "off":
         return None
@@ -63,22 +63,22 @@ def _tesseract(settings: CoreSettings, program: Path) -> Ocr:
 
 
 MIN_CONFIDENCE = 0.3
-"""Below it, on average, an engine has made letters of a photograph."""
+"""A lower mean confidence means that the engine took parts of a picture for letters."""
 
-_SET_UP = "no OCR is set up: install Tesseract or name an Azure Document Intelligence endpoint"
+_SET_UP = "no OCR is set up: install Tesseract or configure an Azure Document Intelligence endpoint"
 
 log = logging.getLogger(__name__)
 
 
 class OcrOutcome(Record):
-    """An extraction after OCR, and what became of the pages that had no text."""
+    """An extraction after OCR, and the outcome for pages that had no text."""
 
     extraction: Extraction
-    engine: str = Field(default="", description="what read the pages; empty where nothing was tried")
-    ocr_pages: list[int] = Field(default=[], description="the pages whose text comes from OCR")
+    engine: str = Field(default="", description="name of the engine; empty if none was used")
+    ocr_pages: list[int] = Field(default=[], description="numbers of the pages with text from OCR")
     confidence: float | None = Field(default=None, description="mean over these pages, 0 to 1")
-    reason: str = Field(default="", description="why pages still have no text, for people; else empty")
-    retryable: bool = Field(default=False, description="whether the same attempt may succeed later")
+    reason: str = Field(default="", description="tells people why pages still have no text; otherwise empty")
+    retryable: bool = Field(default=False, description="whether another attempt may succeed later")
 
 
 async def add_ocr(
@@ -86,16 +86,18 @@ async def add_ocr(
 ) -> OcrOutcome:
     """The extraction of the file at `source` with OCR text on pages that had none.
 
-    Never raises for what the file or the engine did: pages that could not be read stay without text, and
-    the outcome says why. Text that is there is kept, but for the stray letters of a file without text.
+    Errors of the file or engine do not raise: those pages stay without text, and the outcome has the
+    reason. Existing text is kept, except for the few letters of a file without usable text.
     """
     wanted = _pages_to_read(extraction)
     if not wanted:
         return OcrOutcome(extraction=extraction)
     if extraction.media_type not in MEDIA_TYPES:
-        return OcrOutcome(extraction=extraction, reason=_left(len(wanted), "OCR reads PDFs and images only"))
+        return OcrOutcome(
+            extraction=extraction, reason=_no_text_message(len(wanted), "OCR reads PDFs and images only")
+        )
     if ocr is None:
-        return OcrOutcome(extraction=extraction, reason=_left(len(wanted), _SET_UP))
+        return OcrOutcome(extraction=extraction, reason=_no_text_message(len(wanted), _SET_UP))
     read: dict[int, OcrPage] = {}
     problem, retryable = "", False
 
@@ -116,7 +118,7 @@ async def add_ocr(
 
 
 def _pages_to_read(extraction: Extraction) -> list[int]:
-    """Pages without text; all pages of a file that has, in all, not enough of it."""
+    """Pages without text; all pages of a file that has too little text in total."""
     everything = not extraction.has_text
     return [page.number for page in extraction.pages if everything or not page.text]
 
@@ -138,12 +140,12 @@ def _fill(extraction: Extraction, wanted: list[int], read: dict[int, OcrPage], p
         extraction=result,
         ocr_pages=list(filled),
         confidence=_mean([page.confidence for page in filled.values() if page.confidence is not None]),
-        reason=_left(len(missing), problem or _why(missing, read)) if missing else "",
+        reason=_no_text_message(len(missing), problem or _why(missing, read)) if missing else "",
     )
 
 
 def _missing(result: Extraction, unfilled: list[int]) -> list[int]:
-    """The pages that are still without text; stray letters count only where the file has some elsewhere."""
+    """The pages that still have no text. A few letters count only if the file has usable text elsewhere."""
     if not result.has_text:
         return unfilled
     return [number for number in unfilled if not result.pages[number - 1].text]
@@ -160,16 +162,18 @@ def _usable(page: OcrPage | None) -> str:
 
 
 def _why(missing: list[int], read: dict[int, OcrPage]) -> str:
-    """The commonest reason is enough: a file's pages fail alike."""
+    """The most common reason: the pages of a file usually fail for the same reason."""
     return Counter(_problem(read.get(number)) for number in missing).most_common(1)[0][0]
 
 
 def _problem(page: OcrPage | None) -> str:
     if page is None:
-        return "OCR did not come back to them"
-    return page.problem or ("what OCR read there is not legible" if clean(page.text) else "OCR found no text")
+        return "OCR did not reach them"
+    return page.problem or (
+        "the text that OCR found is not legible" if clean(page.text) else "OCR found no text"
+    )
 
 
-def _left(pages: int, why: str) -> str:
+def _no_text_message(pages: int, why: str) -> str:
     what = "1 page has no text" if pages == 1 else f"{pages} pages have no text"
     return f"{what}: {why.rstrip('.')}."

@@ -1,4 +1,4 @@
-"""Tesseract's table of words, as text and a confidence."""
+"""OCR by Tesseract, the installed program."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _IS_CJK = re.compile(f"[{CJK}]")
 
 
 class _Word(NamedTuple):
-    """A word, and the block, paragraph and line in which it stands."""
+    """A word with its block, paragraph and line."""
 
     paragraph: tuple[str, str]
     line: str
@@ -32,7 +32,10 @@ class _Word(NamedTuple):
 
 
 def parse(table: str) -> tuple[str, float | None]:
-    """Lines as they stand, an empty one between paragraphs; the mean confidence of a character, 0 to 1."""
+    """Text and mean confidence (0 to 1, by character) of Tesseract's table of words.
+
+    Lines are kept; paragraphs are separated by an empty line.
+    """
     words = list(_words(table))
     letters = sum(len(word.text) for word in words)
     confidence = sum(word.confidence * len(word.text) for word in words) / letters / 100 if letters else None
@@ -60,7 +63,7 @@ def _paragraph(words: list[_Word]) -> str:
 
 
 def _joined(words: list[str]) -> str:
-    """Words with blanks between them, but not between Chinese or Japanese characters."""
+    """Words joined by blanks, except between Chinese or Japanese characters."""
     line = words[0]
     for word in words[1:]:
         together = _IS_CJK.match(line[-1]) and _IS_CJK.match(word[0])
@@ -72,13 +75,13 @@ PAGE_SECONDS = 60.0
 
 _CONFINED = (*MODULE, "core.extraction.limits")
 _ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}
-"""Several pages at a time make better use of the processors than several threads on one."""
+"""Several pages in parallel use the CPUs better than several threads for one page."""
 
 _log = logging.getLogger(__name__)
 
 
 class Tesseract:
-    """Reads with the installed program, at most `processes` pages at a time, each file within `seconds`."""
+    """Runs the installed program on up to `processes` pages at a time, each file within `seconds`."""
 
     name = "Tesseract"
 
@@ -95,7 +98,7 @@ class Tesseract:
         self._checked = False
 
     async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
-        """See Ocr. Pictures are drawn no faster than they are read."""
+        """See Ocr. Pages are rendered no faster than they are read."""
         await self.ping()
         limit = asyncio.timeout(self._seconds)
         try:
@@ -107,7 +110,7 @@ class Tesseract:
             raise
 
     async def ping(self) -> None:
-        """See Ocr. Once it has worked, it is not asked again."""
+        """See Ocr. After the first success the program is not called again."""
         if self._checked:
             return
         output = await self._run("--list-langs") or b""
@@ -149,7 +152,7 @@ class Tesseract:
             found(OcrPage(picture.page, text, confidence))
 
     async def _run(self, *options: str, given: bytes = b"") -> bytes | None:
-        """The program's output; None where it failed or took too long."""
+        """The program's output; None if it failed or took too long."""
         limits = (str(self._memory_bytes), str(PAGE_SECONDS))
         command = (*_CONFINED, *limits, str(self._program), *options)
         async with self._children.start(*command, settings=_ONE_THREAD) as process:
@@ -167,7 +170,7 @@ class Tesseract:
         if process.returncode != 0:
             _log.warning("ocr.tesseract_failed returncode=%s", process.returncode)
         if self._children.closed:
-            raise Unavailable("OCR has stopped. Try again.")
+            raise Unavailable("OCR has been stopped. Try again.")
 
 
 def _down(message: str) -> DependencyDown:

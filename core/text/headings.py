@@ -1,4 +1,4 @@
-"""Which lines of a page are headings, and under which of them a place on it stands."""
+"""Finds headings in page text, and the headings above a position."""
 
 import re
 from collections import Counter
@@ -38,7 +38,7 @@ _NAMED_LEVELS = (
 
 
 class Heading(NamedTuple):
-    """A line that looks like a heading, where on the page it starts, and its level: 1 is outermost."""
+    """A line that looks like a heading, its start in the text, and its level (1 is outermost)."""
 
     start: int
     text: str
@@ -46,7 +46,7 @@ class Heading(NamedTuple):
 
 
 Trail = tuple[Heading, ...]
-"""A heading and those that it stands under, outermost first."""
+"""A heading and its parent headings, outermost first."""
 
 
 def find_headings(text: str) -> list[Heading]:
@@ -60,8 +60,8 @@ def find_headings(text: str) -> list[Heading]:
     ]
 
 
-def telling_headings(pages: Sequence[Page]) -> list[list[Heading]]:
-    """Each page's headings without those that, but for digits, are on many pages: running headers."""
+def distinctive_headings(pages: Sequence[Page]) -> list[list[Heading]]:
+    """The headings of each page without running headers, which repeat on many pages except for digits."""
     found = [find_headings(page.text) for page in pages]
     pages_with = Counter(kind for headings in found for kind in {_masked(heading) for heading in headings})
     most = max(RUNNING_PAGES, len(pages) * RUNNING_SHARE)
@@ -69,12 +69,12 @@ def telling_headings(pages: Sequence[Page]) -> list[list[Heading]]:
 
 
 def below(trail: Trail, heading: Heading) -> Trail:
-    """The trail once this heading has been passed."""
+    """The trail below this heading."""
     return (*(above for above in trail if above.level < heading.level), heading)
 
 
 def path(trail: Trail, label: str) -> str:
-    """The innermost headings of a trail, under what the file itself calls the page."""
+    """The innermost headings of a trail, after the label of the page."""
     names = [heading.text for heading in trail if heading.text != label]
     kept = PATH_LEVELS - 1 if label else PATH_LEVELS
     return JOINT.join([*([label] if label else []), *names[-kept:]])
@@ -113,5 +113,5 @@ def _looks_like_heading(line: str) -> bool:
 
 
 def _is_long_title(line: str) -> bool:
-    """Whether a line is the title of a part or an item, which may be longer than other headings."""
+    """Whether a line is the title of a part or item, which may be longer than other headings."""
     return len(line) <= LONGEST_TITLE and line.isupper() and _level(line) in (PART, ITEM, NOTE)

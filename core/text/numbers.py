@@ -1,4 +1,4 @@
-"""How texts write numbers: number words, scales, currencies, months; and dates as `2023-04-05`."""
+"""Number words, scales, currencies and months, and dates in one form (`2023-04-05`)."""
 
 import re
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 
 
 def find_dates(text: str) -> list[str]:
-    """Every date of a text as year-month-day; both readings where day and month could change places."""
+    """The dates of a text as year-month-day; both readings if day and month could be exchanged."""
     if _YEAR.search(text) is None:
         return []
     return [date for match in _DATE.finditer(text.casefold()) for date in _readings(match)]

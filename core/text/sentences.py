@@ -1,4 +1,4 @@
-"""Cuts a page's text into what can be quoted: sentences, list items and table rows, under their headings."""
+"""Splits page text into quotable pieces: sentences, list items and table rows, with their headings."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _BOUNDARY = re.compile(r"[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[\w•¿¡$])
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One quotable stretch, white space collapsed. `heading` is what it stands under, outermost first."""
+    """One quotable span with white space collapsed. `heading`: the headings above it, outermost first."""
 
     text: str
     kind: Kind
@@ -34,12 +34,12 @@ class Piece:
 
     @property
     def is_whole(self) -> bool:
-        """False for a part of a sentence: it starts in lower case or does not end."""
+        """False for a part of a sentence: it starts in lower case or has no final punctuation."""
         return self.kind != "sentence" or (bool(_ENDED.search(self.text)) and not self.text[0].islower())
 
 
 def split_pieces(text: str) -> list[Piece]:
-    """The pieces of a text in reading order. A sentence may run over line ends; a heading may not."""
+    """The pieces of a text in reading order. Sentences can span lines; headings cannot."""
     pieces: list[Piece] = []
     title = heading = lead = ""
     begun = False
@@ -61,7 +61,7 @@ def split_pieces(text: str) -> list[Piece]:
 
 
 def sentences(block: str) -> Iterator[str]:
-    """The sentences of one paragraph; abbreviations and initials do not end one."""
+    """The sentences of one paragraph; abbreviations and initials do not end a sentence."""
     start = 0
     for match in _BOUNDARY.finditer(block):
         word_start = max(start, block.rfind(" ", start, match.start()) + 1)
@@ -81,7 +81,7 @@ def _ends_nothing(word: str, *, is_first: bool) -> bool:
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
-    """Lines gathered into paragraphs, list items, table rows and headings, white space collapsed."""
+    """Lines grouped into paragraphs, list items, table rows and headings, white space collapsed."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     widest = max(map(len, lines), default=0)
     kind: Kind = "sentence"
@@ -102,7 +102,7 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
 
 
 def _following(lines: list[str]) -> list[str]:
-    """For each line the next one that is not empty, or an empty one."""
+    """For each line the next non-empty line, or ""."""
     following, found = "", []
     for line in reversed(lines):
         found.append(following)
@@ -111,7 +111,7 @@ def _following(lines: list[str]) -> list[str]:
 
 
 def _kind_of(line: str, following: str, widest: int, before: str) -> Kind | None:
-    """What `line` starts, or None where it goes on with the line before."""
+    """The kind of block that `line` starts, or None if it continues the previous line."""
     if not line:
         return "sentence"
     if _ITEM.match(line):

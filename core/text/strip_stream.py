@@ -1,15 +1,15 @@
-"""Takes the space around a text away while the text still comes in."""
+"""Strips the white space around a text that arrives in pieces."""
 
 
-class Trimmed:
-    """Space at the beginning is dropped; what may be the space at the end is held back until more follows."""
+class StreamStripper:
+    """Drops leading white space; holds back white space that may be trailing until more text follows."""
 
     def __init__(self) -> None:
         self._space = ""
         self._has_begun = False
 
     def feed(self, text: str) -> str:
-        """What of the text so far has not been passed on, and is not at either end of it."""
+        """The part of the text that can be passed on now."""
         held = self._space + text
         held = held if self._has_begun else held.lstrip()
         shown = held.rstrip()

@@ -1,4 +1,4 @@
-"""The commonest function words of the languages that we can stem: they tell languages apart, not topics."""
+"""Text to search terms: the same analysis for indexed text and for queries."""
 
 import re
 import threading
@@ -139,10 +139,10 @@ _CENTURY_TURN = 70
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, in one spelling, not yet stemmed.
+    """The words of a text in order, normalised but not stemmed.
 
-    Numbers lose their thousands separators, fiscal years become years, words broken at a line's end are
-    whole, and scripts without spaces give overlapping pairs of characters.
+    Thousands separators are removed, fiscal years become years, words hyphenated at a line end are joined,
+    and scripts without spaces become overlapping pairs of characters.
     """
     clean = _LINE_END_HYPHEN.sub("", _INVISIBLE.sub("", text))
     clean = unicodedata.normalize("NFKC", clean).casefold()
@@ -157,14 +157,14 @@ def words(text: str) -> list[str]:
 
 
 def question_words(question: str) -> list[str]:
-    """The words of a question that say what it is about; all of them if none does."""
+    """The content words of a question; all its words if it has none."""
     asked = words(question)
     dull = _INSTRUCTION_WORDS | STOP_WORDS[detect_language(asked)]
     return [word for word in asked if word not in dull] or asked
 
 
 def detect_language(sample: Iterable[str]) -> str:
-    """The ISO 639-1 code of the language whose stop words are the most frequent; English if none is."""
+    """The ISO 639-1 code of the language with the most frequent stop words; English if there are none."""
     counted = list(sample)[:LANGUAGE_SAMPLE_WORDS]
     hits = {code: sum(map(stop_words.__contains__, counted)) for code, stop_words in STOP_WORDS.items()}
     best = max(hits, key=hits.__getitem__)
@@ -172,7 +172,7 @@ def detect_language(sample: Iterable[str]) -> str:
 
 
 def stems(spelled: list[str], language: str) -> list[str]:
-    """The stems of words in a language, in order and one for each: stop words give an empty stem."""
+    """One stem for each word, in order; the stem of a stop word is empty."""
     stop_words = STOP_WORDS[language]
     return [
         "" if word in stop_words else stem
@@ -186,7 +186,7 @@ def has_digit(term: str) -> bool:
 
 
 class _Stemmers(threading.local):
-    """A stemmer has state of its own: each thread keeps its own ones."""
+    """Stemmers by thread: a stemmer has internal state."""
 
     def __init__(self) -> None:
         self.by_language: dict[str, Callable[[list[str]], list[str]]] = {}

@@ -31,7 +31,7 @@ from core.mcp_contract import (
 )
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
-from core.text.strip_stream import Trimmed
+from core.text.strip_stream import StreamStripper
 from mcp_server.progress import CallProgress
 from mcp_server.tools.attachments import file_statuses, how_sent, message_content, refs_in_order
 from mcp_server.tools.document_context import Plan, PromptSources, Reader, fit_to_window
@@ -78,7 +78,7 @@ class _ChatCall:
     revision: Revision | None
     meter: Meter
     shown: str = ""
-    trimmed: Trimmed = field(default_factory=Trimmed)
+    trimmed: StreamStripper = field(default_factory=StreamStripper)
     cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
 

@@ -12,7 +12,7 @@ from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
 from core.llm.errors import ReplyCut
 from core.text.question_type import asks_for_listing, is_statement
-from core.text.strip_stream import Trimmed
+from core.text.strip_stream import StreamStripper
 from orc.events import Event, Token
 from orc.graphs.models import ConversationState, ToolResult
 from orc.tools.ports import LISTING
@@ -32,7 +32,7 @@ class AnswerStream:
     ) -> None:
         self._emit = emit
         self._writer = CitationWriter(sources, question)
-        self._trimmed = Trimmed()
+        self._trimmed = StreamStripper()
         self._has_begun = False
         self.text = ""
         self.cut: int | None = None

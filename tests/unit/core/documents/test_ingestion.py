@@ -281,7 +281,7 @@ async def test_a_document_that_kills_its_worker_every_time_is_given_up(side: Doc
     await side.worker.drain()
     document = await stored(side)
     assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "processing_failed")
-    assert "again and again" in (document.reason or "")
+    assert "failed repeatedly" in (document.reason or "")
 
 
 async def test_what_a_crash_left_out_of_the_queue_is_found(side: DocumentSide) -> None:

@@ -99,7 +99,7 @@ async def test_less_than_a_header_is_damaged(read: Read, content: bytes) -> None
         ("a.png", pdf("text"), "holds a PDF"),
         ("a.jpg", b"<svg onload='x'/>", "holds a web page or XML"),
         ("a.webp", b"RIFF\0\0\0\0WAVEfmt ", "holds an image or a recording"),
-        ("a.bmp", b"BM is how this text begins.", "is none"),
+        ("a.bmp", b"BM is how this text begins.", "is not one"),
         ("a.pdf", image("PNG"), "holds an image"),
         ("a.txt", image("TIFF"), "holds an image"),
     ],

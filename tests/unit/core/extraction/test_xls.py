@@ -54,7 +54,7 @@ async def test_part_of_a_file_is_damaged(read: Read, share: float) -> None:
         (archive({"xl/workbook.xml": ""}), r"holds a \.xlsx file"),
         (b"<html><table></table></html>", "holds a web page"),
         (compound({"WordDocument": b"text"}), r"holds a \.doc file"),
-        (b"a;b\n1;2\n", "is none"),
+        (b"a;b\n1;2\n", "is not one"),
     ],
 )
 async def test_what_else_is_called_xls_is_named(read: Read, content: bytes, words: str) -> None:

@@ -77,7 +77,7 @@ async def test_a_stamp_does_not_stand_in_the_way_of_a_scan() -> None:
 async def test_stray_letters_that_stay_alone_are_still_no_text() -> None:
     outcome = await add_ocr(extraction("7"), HERE, ScriptedOcr(OcrPage(1, "7")))
     assert texts(outcome.extraction) == ["7"]
-    assert outcome.reason == "1 page has no text: what OCR read there is not legible."
+    assert outcome.reason == "1 page has no text: the text that OCR found is not legible."
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ async def test_stray_letters_that_stay_alone_are_still_no_text() -> None:
     [
         ([OcrPage(1, problem="the file is damaged there")], "1 page has no text: the file is damaged there."),
         ([OcrPage(1, " .\n")], "1 page has no text: OCR found no text."),
-        ([OcrPage(1, "ie~ wl J", 0.2)], "1 page has no text: what OCR read there is not legible."),
-        ([], "1 page has no text: OCR did not come back to them."),
+        ([OcrPage(1, "ie~ wl J", 0.2)], "1 page has no text: the text that OCR found is not legible."),
+        ([], "1 page has no text: OCR did not reach them."),
     ],
 )
 async def test_a_page_that_was_not_read_says_why(found: list[OcrPage], reason: str) -> None:

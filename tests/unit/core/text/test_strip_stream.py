@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.strip_stream import Trimmed
+from core.text.strip_stream import StreamStripper
 
 
 @given(st.lists(st.text(alphabet="ab \n\t", max_size=4)))
 def test_what_is_passed_on_is_the_whole_without_the_space_around_it(pieces: list[str]) -> None:
-    trimmed = Trimmed()
+    trimmed = StreamStripper()
     assert "".join([trimmed.feed(piece) for piece in pieces]) == "".join(pieces).strip()
