@@ -1,4 +1,4 @@
-"""Turns of a conversation and a memory of it, for the tests of what is remembered."""
+"""Turns of a conversation and a memory service, for the tests of memory."""
 
 import uuid
 from datetime import UTC, datetime
@@ -14,9 +14,9 @@ from orc.conversations.models import Head, Message, NewTurn, Started, Turn, Turn
 from orc.conversations.ports import TurnLog
 from orc.memory.ports import MemoryStore
 from orc.memory.recall import Selection
-from orc.memory.service import READ_SECONDS, MemoryKeeper
+from orc.memory.service import READ_SECONDS, MemoryService
 from orc.memory.sqlite import SqliteMemoryStore
-from orc.memory.summary import Condenser
+from orc.memory.summary import Summarizer
 from orc.settings import MemorySettings
 
 OWNER = Owner("acme", "ada", "c-1")
@@ -77,23 +77,23 @@ async def ask(log: TurnLog, question: str, answer: str = NOTED, owner: Owner = O
     return begun.head
 
 
-def keeper_of(
+def memory_service_of(
     database: Database,
     log: TurnLog,
     *,
     store: MemoryStore | None = None,
-    condenser: Condenser | None = None,
+    summarizer: Summarizer | None = None,
     counter: TokenCounter | None = None,
     read_seconds: float = READ_SECONDS,
     **limits: Any,
-) -> MemoryKeeper:
+) -> MemoryService:
     counter = counter or WordCounter()
-    return MemoryKeeper(
+    return MemoryService(
         store or SqliteMemoryStore(database),
         log,
         Selection(800, counter),
         counter,
         MemorySettings.model_validate(limits),
-        condenser,
+        summarizer,
         read_seconds=read_seconds,
     )

@@ -11,7 +11,7 @@ import httpx
 
 from devkit.fakes import FakeTools, Script, models_of, scripted
 from orc.api.app import create_app
-from orc.memory.ports import Remembering
+from orc.memory.ports import ConversationMemory
 from orc.settings import Settings
 from orc.traces.models import TurnTrace
 from orc.traces.ports import TraceSink
@@ -37,7 +37,7 @@ async def api(
     script: Script,
     tools: FakeTools,
     *,
-    remembering: Remembering | None = None,
+    remembering: ConversationMemory | None = None,
     **settings: Any,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the API as the local user; without a `sink` traces go where the settings say, and so

@@ -28,11 +28,11 @@ from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.memory import sqlite as memory_sqlite
-from orc.memory.ports import MemoryStore, Remembering
+from orc.memory.ports import ConversationMemory, MemoryStore
 from orc.memory.recall import Selection
-from orc.memory.service import MemoryKeeper, NoMemory
+from orc.memory.service import MemoryService, NoMemory
 from orc.memory.sqlite import SqliteMemoryStore
-from orc.memory.summary import Condenser
+from orc.memory.summary import Summarizer
 from orc.readiness import Check, build_checks
 from orc.settings import Settings
 from orc.tools.mcp_client import McpToolGateway
@@ -56,7 +56,7 @@ class App:
     library: DocumentService
     worker: Worker
     log: TurnLog
-    memory: Remembering
+    memory: ConversationMemory
     sessions: SessionIds
     traces: TraceStore
     checks: list[Check]
@@ -159,7 +159,7 @@ async def _open_traces(settings: Settings, clients: StorageClients) -> TraceStor
 
 async def _open_memory(
     settings: Settings, documents: Documents, log: TurnLog, summariser: ChatModel, stack: AsyncExitStack
-) -> Remembering:
+) -> ConversationMemory:
     if settings.memory == "off":
         return NoMemory()
     counter, engines = documents.counter, documents
@@ -169,17 +169,17 @@ async def _open_memory(
 
         nearness = TextVectors(engines.embedder)
         stack.push_async_callback(nearness.close)
-    # The offline model cannot write; what it would quote is what points are made of without a model.
-    condenser = None
+    # The offline model cannot summarize.
+    summarizer = None
     if settings.memory in ("auto", "model") and engines.provider is not None:
-        condenser = Condenser(summariser, (_PROMPTS / "summarise.md").read_text(), counter)
-    return MemoryKeeper(
+        summarizer = Summarizer(summariser, (_PROMPTS / "summarise.md").read_text(), counter)
+    return MemoryService(
         await _open_memory_store(settings, documents.clients),
         log,
         Selection(settings.memory_tokens, counter, nearness),
         counter,
         settings,
-        condenser,
+        summarizer,
     )
 
 

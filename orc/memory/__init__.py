@@ -1,1 +1,1 @@
-"""What a model is told of a conversation: its latest turns, what is remembered of older ones; budgets."""
+"""The memory of a conversation: the history of a caller, notes, and a rolling summary of old turns."""

@@ -1,4 +1,4 @@
-"""The history that a caller sends along: what of it counts, cleaned, and how far back it goes."""
+"""The history that a caller sends with a question: cleaned and bounded."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,22 +12,18 @@ _DROPPED = {"Cc", "Cs"}
 
 
 def cleaned(text: str) -> str:
-    """The text in NFC, without control characters but for newlines and tabs, and without outer space.
-
-    Nor has it lone surrogates, which no encoding takes.
-    """
+    """The text in NFC, stripped, without lone surrogates and control characters but newlines and tabs."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     visible = "".join(c for c in lines if c in _KEPT_CONTROLS or unicodedata.category(c) not in _DROPPED)
     return unicodedata.normalize("NFC", visible).strip()
 
 
 def question_and_history(said: Sequence[ChatMessage]) -> tuple[str, list[ChatMessage]]:
-    """The last message, and those before it as models may see them.
+    """The last message, and the messages before it as models see them.
 
-    They are cleaned, and none is empty. A message that repeats the one before it goes: the user's when it
-    was sent again, the assistant's also when it echoes the user. What one side says in several messages
-    becomes one, of which the newest counts. A message longer than the longest question is cut, and shows it
-    by an ellipsis.
+    They are cleaned, and empty ones are removed. A message that repeats the one before it is removed: the
+    user's if it was sent again, the assistant's also if it echoes the user. Successive messages of one side
+    are joined. A message longer than the longest question is cut, with an ellipsis.
     """
     bounded = [_within_bounds(message.role, cleaned(message.content)) for message in said]
     *earlier, _question = _without_echoes([message for message in bounded if message.content])
@@ -35,13 +31,13 @@ def question_and_history(said: Sequence[ChatMessage]) -> tuple[str, list[ChatMes
 
 
 def first_words(said: Iterable[ChatMessage]) -> str:
-    """What the user said first, cleaned; empty where that is nothing."""
+    """The user's first message that is not empty, cleaned; empty if there is none."""
     texts = (cleaned(message.content) for message in said if message.role == "user")
     return next(filter(None, texts), "")
 
 
 def latest_turns(history: Sequence[ChatMessage], turns: int) -> list[ChatMessage]:
-    """The last so many turns: messages of the user with what was answered to each."""
+    """The last so many turns: messages of the user, each with its answer."""
     starts = [at for at, message in enumerate(history) if message.role == "user"]
     if not turns:
         return []
@@ -63,7 +59,7 @@ def _without_echoes(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _repeats(message: ChatMessage, before: ChatMessage) -> bool:
-    """A user who quotes the assistant word for word means something by it."""
+    """Whether a message is an echo. A user who quotes the assistant word for word does so on purpose."""
     same_side = message.role == before.role
     return (same_side or message.role == "assistant") and _words(message) == _words(before)
 

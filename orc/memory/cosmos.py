@@ -10,8 +10,8 @@ MEMORY = "memory"
 class CosmosMemoryStore:
     """A MemoryStore over one container with the key [organization_id, user_id, conversation_id].
 
-    A write whose confirmation was lost is found out by reading what is there. With `retention_seconds` a
-    memory expires so long after its last write, as its turns do.
+    A write whose confirmation was lost is detected by reading the item. With `retention_seconds` a memory
+    expires so long after its last write, as turns do.
     """
 
     def __init__(self, container: Container, *, retention_seconds: int | None = None) -> None:

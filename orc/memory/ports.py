@@ -11,55 +11,55 @@ from orc.memory.models import Memory, Recalled
 class MemoryStore(Protocol):
     """One memory per conversation, in the partition of its owner.
 
-    Any method raises DependencyDown when the store cannot be used; None always means: there is none.
+    Every method raises DependencyDown if the store cannot be used.
     """
 
     async def read(self, owner: Owner) -> Memory | None:
-        """What is stored for this conversation, of whichever life; of none if its form is not known here."""
+        """The stored memory, maybe of a deleted conversation with the same id; None if none is stored."""
 
     async def write(self, owner: Owner, memory: Memory) -> bool:
-        """Store it as the version after `memory.version`, if that is the stored one (0: none is stored).
+        """Store it as the version after `memory.version`, if that is the stored version (0: none is stored).
 
-        Whether it was. The same write may be made twice, its confirmation lost: then it was.
+        Returns whether it is stored. Repeating a write whose confirmation was lost returns True.
         """
 
     async def delete(self, owner: Owner) -> None:
-        """Forget the conversation; an absent memory is no error."""
+        """Delete the memory; an absent one is no error."""
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the store can be used now."""
 
 
-class Nearness(Protocol):
-    """Compares a question with texts by what they mean."""
+class TextSimilarity(Protocol):
+    """Compares a question with texts by their meaning."""
 
     async def compare(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How near each text is to the question, up to 1; texts come up again from turn to turn.
+        """The similarity of each text to the question, up to 1. Texts are repeated from turn to turn.
 
-        Raises an OrcError where no model answers, TimeoutError where it would take longer than a turn waits.
+        Raises an OrcError if no model answers, and TimeoutError if it takes longer than a turn waits.
         """
 
 
-class Remembering(Protocol):
-    """What turns need of memory."""
+class ConversationMemory(Protocol):
+    """The memory as turns use it."""
 
-    async def read(self, head: Head, told: int | None = None) -> Memory:
-        """What is remembered of this life of the conversation; an empty memory where there is nothing.
+    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:
+        """The memory of this conversation; an empty one if there is none.
 
-        `told`: of how many turns the caller has sent the history, where it is not the stored one's.
+        `sent_turns`: the number of turns in the history that the caller sent, if it sent one.
 
-        Never fails a turn: a store that fails, or does not answer within a moment, is told in the log,
-        and gives an empty memory that says so.
+        Never fails a turn: if the store fails or is slow, that is logged, and the memory is empty and has the
+        reason in `unread`.
         """
 
     async def recall(self, question: str, memory: Memory) -> Recalled:
-        """What of the memory bears on the question, within the limits of the settings."""
+        """The part of the memory that is relevant to the question, within the limits of the settings."""
 
     async def update(self, head: Head) -> None:
-        """Take in what was committed since; called after a turn, off its path, maybe late or twice."""
+        """Add the turns committed since. Called in the background after a turn, maybe late or twice."""
 
     async def forget(self, owner: Owner) -> None:
-        """Delete what is remembered of a conversation, of whichever life.
+        """Delete the memory of a conversation.
 
-        Once the conversation is gone, nothing comes back: an update that had begun before sees that it is.
+        An update that began before the conversation was deleted does not restore it.
         """

@@ -21,7 +21,7 @@ from core.llm.tokens import TokenCounter
 from core.search.bm25 import floored, idf_of_terms
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.notes import Asked, freshness, terms_in
-from orc.memory.ports import Nearness
+from orc.memory.ports import TextSimilarity
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Ranked(NamedTuple):
 class Selection:
     """Chooses from memories: by meaning if there is a `nearness` and it answers, otherwise by words."""
 
-    def __init__(self, tokens: int, counter: TokenCounter, nearness: Nearness | None = None) -> None:
+    def __init__(self, tokens: int, counter: TokenCounter, nearness: TextSimilarity | None = None) -> None:
         self._tokens = tokens
         self._counter = counter
         self._nearness = nearness

@@ -1,4 +1,7 @@
-"""Takes answered turns into a memory: notes and points, so that taking them in again changes nothing."""
+"""The memory of a conversation: adds answered turns, reads what is relevant, and forgets.
+
+All of it follows from the turn log: adding the same turns again changes nothing.
+"""
 
 import asyncio
 import logging
@@ -13,17 +16,17 @@ from orc.memory.models import Memory, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.ports import MemoryStore
 from orc.memory.recall import Selection
-from orc.memory.summary import Condensed, Condenser, bounded, point_of
+from orc.memory.summary import Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 
 RETRIED_TURNS = 8
-"""A failed turn may be asked again, under its own number, for as long as it is one of the newest."""
+"""A failed turn may be retried, under its own number, while it is one of the newest so many."""
 
 
-def take_in(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: TokenCounter) -> Memory:
-    """The memory with what these turns add, which follow `memory.noted_seq` without gaps, in order.
+def add_turns(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: TokenCounter) -> Memory:
+    """The memory with the notes and points of these turns, which follow `memory.noted_seq` without gaps.
 
-    Turns that may still be answered hold `noted_seq` back; what is answered after them counts already.
+    Turns that may still be answered hold `noted_seq` back; later turns are added all the same.
     """
     notes = memory.notes
     points = [point for point in memory.summary if point.last_seq <= memory.noted_seq]
@@ -42,7 +45,7 @@ def take_in(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: Tok
 
 
 def _settled(noted_seq: int, turns: Sequence[Turn], newest_seq: int) -> int:
-    """The last turn before the first that may still be answered."""
+    """The last turn before the first one that may still be answered."""
     for turn in turns:
         is_retried = turn.status is TurnStatus.FAILED and turn.seq > newest_seq - RETRIED_TURNS
         if turn.status is TurnStatus.PENDING or is_retried:
@@ -55,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 TURNS_AT_ONCE = 50
 UNWRITTEN_TURNS = 8
-"""So many turns without anything to note are left unwritten, to be looked at again."""
+"""So many turns without notes are not written; the next update reads them again."""
 RACES = 5
 READ_SECONDS = 1.0
 """Time limit of reading the memory at the start of a turn."""
@@ -63,9 +66,9 @@ UNREADABLE = "The memory of the conversation could not be read."
 
 
 class NoMemory:
-    """A Remembering that keeps nothing: turns then know the latest ones alone."""
+    """A memory that stores nothing: turns then see the latest turns only."""
 
-    async def read(self, head: Head, told: int | None = None) -> Memory:  # noqa: ARG002
+    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:  # noqa: ARG002
         return Memory()
 
     async def recall(self, question: str, memory: Memory) -> Recalled:  # noqa: ARG002
@@ -78,11 +81,11 @@ class NoMemory:
         return None
 
 
-class MemoryKeeper:
-    """A Remembering over a store. All that it keeps follows from the turn log: what is lost is made again.
+class MemoryService:
+    """A ConversationMemory over a store.
 
-    With a `condenser`, points of older turns are made anew by a model; until then, and where it fails, the
-    sentences of the answers stand.
+    With a `summarizer` a model replaces the points of older turns; until then, and if it fails, the sentences
+    of the answers are used.
     """
 
     def __init__(
@@ -92,7 +95,7 @@ class MemoryKeeper:
         selection: Selection,
         counter: TokenCounter,
         limits: MemorySettings,
-        condenser: Condenser | None = None,
+        summarizer: Summarizer | None = None,
         *,
         read_seconds: float = READ_SECONDS,
     ) -> None:
@@ -101,23 +104,27 @@ class MemoryKeeper:
         self._selection = selection
         self._counter = counter
         self._limits = limits
-        self._condenser = condenser
+        self._summarizer = summarizer
         self._read_seconds = read_seconds
 
-    async def read(self, head: Head, told: int | None = None) -> Memory:
+    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:
         try:
             async with asyncio.timeout(self._read_seconds):
                 stored = await self._store.read(head.owner)
         except (OrcError, TimeoutError) as exc:
-            logger.warning("a turn goes without its memory: %s", type(exc).__name__)
+            logger.warning(
+                "the memory could not be read, the turn continues without it: %s", type(exc).__name__
+            )
             return Memory(unread=UNREADABLE)
         except Exception:
-            # The outermost edge of a memory, which no turn may fail for.
-            logger.exception("a turn goes without its memory")
+            # The outermost edge: no turn fails because of its memory.
+            logger.exception("the memory could not be read, the turn continues without it")
             return Memory(unread=UNREADABLE)
         if stored is None or stored.life != head.created_at:
             return Memory(unread=stored.unread if stored else "")
-        turns = self._limits.history_turns if told is None else min(told, self._limits.history_turns)
+        turns = (
+            self._limits.history_turns if sent_turns is None else min(sent_turns, self._limits.history_turns)
+        )
         return stored.model_copy(update={"summary": self._older_points(stored, head, turns)})
 
     async def recall(self, question: str, memory: Memory) -> Recalled:
@@ -125,39 +132,39 @@ class MemoryKeeper:
 
     async def update(self, head: Head) -> None:
         try:
-            memory = await self._take_in(head)
-            if self._condenser is not None and memory is not None:
-                await self._condense(head, memory, self._condenser)
+            memory = await self._add_new_turns(head)
+            if self._summarizer is not None and memory is not None:
+                await self._condense(head, memory, self._summarizer)
         except OrcError as exc:
-            # The next turn's update takes in what this one did not.
-            logger.warning("what was said is remembered later: %s", type(exc).__name__)
+            # The next turn's update adds what this one did not.
+            logger.warning("the memory is updated later: %s", type(exc).__name__)
         except Exception:
-            # The outermost edge: nobody waits for an update.
+            # The outermost edge: an update runs in the background.
             logger.exception("a memory could not be updated")
 
     async def forget(self, owner: Owner) -> None:
         await self._store.delete(owner)
 
-    async def _take_in(self, head: Head) -> Memory | None:
-        """Write what was committed since, if that is worth a write; the memory as it then is."""
+    async def _add_new_turns(self, head: Head) -> Memory | None:
+        """Adds the turns committed since, and writes them if that is worth a write. Returns the memory."""
         for _ in range(RACES):
             memory = await self._of_this_life(head)
             if memory is None:
                 return None
             turns = await self._log.turns(head.owner, after_seq=memory.noted_seq, limit=TURNS_AT_ONCE)
             newest = max([head.turn_count, *(turn.seq for turn in turns)])
-            taken = await asyncio.to_thread(take_in, memory, turns, newest, self._counter)
-            if self._condenser is None:
+            taken = await asyncio.to_thread(add_turns, memory, turns, newest, self._counter)
+            if self._summarizer is None:
                 taken = taken.model_copy(update={"summarised_seq": taken.noted_seq})
             if not self._is_worth_writing(memory, taken):
                 return memory
             if (written := await self._write(head, taken)) is not None:
                 return written
-        logger.warning("what was said is remembered later: too many updates at once")
+        logger.warning("the memory is updated later: too many concurrent updates")
         return None
 
-    async def _condense(self, head: Head, memory: Memory, condenser: Condenser) -> None:
-        """Have the points made anew that a model has not seen, once there is enough behind them."""
+    async def _condense(self, head: Head, memory: Memory, summarizer: Summarizer) -> None:
+        """Lets the model replace the points it has not seen, once they cover enough tokens."""
         waiting = _waiting(memory, head.turn_count - self._limits.history_turns)
         if sum(point.tokens for point in waiting) <= self._limits.summary_threshold_tokens:
             return
@@ -166,7 +173,7 @@ class MemoryKeeper:
             head.owner, after_seq=first - 1, limit=min(last - first + 1, TURNS_AT_ONCE)
         )
         turns = [turn for turn in read if turn.status is TurnStatus.COMMITTED and turn.seq <= last]
-        condensed = await condenser.condense(turns) if turns else None
+        condensed = await summarizer.condense(turns) if turns else None
         for _ in range(RACES):
             present = await self._of_this_life(head)
             if present is None or present.summarised_seq >= last:
@@ -177,7 +184,7 @@ class MemoryKeeper:
     def _with_condensed(
         self, memory: Memory, turns: Sequence[Turn], last: int, condensed: Condensed | None
     ) -> Memory:
-        """The memory with the model's points in the place of those of the same turns."""
+        """The memory with the model's points instead of those of the same turns."""
         notes, points = list(memory.notes), memory.summary
         if condensed is not None:
             points = [
@@ -198,9 +205,9 @@ class MemoryKeeper:
         )
 
     async def _of_this_life(self, head: Head) -> Memory | None:
-        """What is stored of this life, or an empty memory to be written over what is there.
+        """The stored memory of this conversation, or an empty one that replaces the stored one.
 
-        None where a later life of the conversation has begun: it is not this update's to remember.
+        None if the conversation was deleted and created again since: this update is then obsolete.
         """
         stored = await self._store.read(head.owner)
         if stored is None:
@@ -211,10 +218,10 @@ class MemoryKeeper:
         return Memory(life=head.created_at, version=stored.version) if is_older else None
 
     async def _write(self, head: Head, memory: Memory) -> Memory | None:
-        """What was written, unless somebody else has been quicker."""
+        """The written memory; None if another update was written first."""
         if not await self._store.write(head.owner, memory):
             return None
-        # Whoever deletes the conversation forgets it afterwards: one of the two sees what the other has done.
+        # A deletion deletes the memory after the conversation, so one of the two sees the other's change.
         present = await self._log.head(head.owner)
         if present is None or present.created_at != head.created_at:
             await self._store.delete(head.owner)
@@ -227,10 +234,10 @@ class MemoryKeeper:
         return after.noted_seq > before.noted_seq and unwritten > self._limits.history_tokens // 2
 
     def _older_points(self, memory: Memory, head: Head, turns: int) -> list[SummaryPoint]:
-        """The points of turns that a history of so many may not hold.
+        """The points of turns that a history of so many turns may not contain.
 
-        Where that is not certain a point stays: said twice is better than not at all. Turns that have no
-        point, or are not taken in yet, are allowed half of the history's tokens.
+        In doubt a point is kept: twice is better than not at all. Turns without a point, or not added yet,
+        are allowed half of the history's tokens.
         """
         points = list(memory.summary)
         last_before_history = head.turn_count - 1 - turns
@@ -241,7 +248,7 @@ class MemoryKeeper:
 
 
 def _waiting(memory: Memory, last: int) -> list[SummaryPoint]:
-    """The points up to this turn that a model has not seen."""
+    """The points up to this turn that the model has not seen."""
     settled = min(last, memory.noted_seq)
     return [p for p in memory.summary if p.first_seq > memory.summarised_seq and p.last_seq <= settled]
 

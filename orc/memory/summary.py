@@ -197,7 +197,7 @@ class Condensed(NamedTuple):
     notes: list[Note]
 
 
-class Condenser:
+class Summarizer:
     """Asks one model once for a batch of turns, with its own meter: no turn waits for it."""
 
     def __init__(

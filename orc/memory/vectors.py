@@ -1,4 +1,4 @@
-"""How near the texts of a memory are to a question in meaning, where an embedder is configured."""
+"""Similarity of remembered texts to a question by embeddings, if an embedder is configured."""
 
 import asyncio
 import logging
@@ -15,15 +15,15 @@ from core.errors import OrcError
 logger = logging.getLogger(__name__)
 
 KEPT_VECTORS = 4096
-"""Of this process; 25 MB at 1,536 numbers each."""
+"""Vectors cached per process; 25 MB at 1,536 numbers each."""
 SECONDS = 1.0
-"""How long a turn waits. What was asked for arrives all the same, for the turns after it."""
+"""How long a turn waits. Embeddings that arrive later are cached for the next turns."""
 
 Vectors: TypeAlias = "dict[str, array[float]]"
 
 
 class TextVectors:
-    """A Nearness that embeds each text once per process, for as long as it comes up."""
+    """A TextSimilarity that caches the embedding of each text while it is used."""
 
     def __init__(self, embedder: Embedder, *, seconds: float = SECONDS, kept: int = KEPT_VECTORS) -> None:
         self._embedder = embedder
@@ -40,14 +40,14 @@ class TextVectors:
             asked, made = await asyncio.gather(self._embedder.embed_query(question), self._made(new))
         vectors = known | made
         if any(len(vector) != len(asked) for vector in vectors.values()):
-            # What the model before it made compares with nothing any more.
+            # Vectors of the previous model cannot be compared with those of this one.
             self._kept.clear()
             raise OrcError("The embedding model gives other vectors than before.")
         self._keep(vectors)
         return _cosines(asked, [vectors[text] for text in texts])
 
     async def close(self) -> None:
-        """Give up what is still being embedded."""
+        """Cancel embeddings that are under way."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -69,7 +69,7 @@ class TextVectors:
     def _ended(self, task: asyncio.Task[Vectors]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.warning("what is remembered was not embedded: %s", type(error).__name__)
+            logger.warning("remembered texts were not embedded: %s", type(error).__name__)
 
     def _keep(self, vectors: Vectors) -> None:
         for text, vector in vectors.items():

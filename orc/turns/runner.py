@@ -27,7 +27,7 @@ from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
 from orc.memory.models import Memory
-from orc.memory.ports import Remembering
+from orc.memory.ports import ConversationMemory
 from orc.problems import problem_of
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
@@ -57,7 +57,7 @@ class TurnDependencies:
 
     log: TurnLog
     library: DocumentService
-    memory: Remembering
+    memory: ConversationMemory
     tools: ToolGateway
     scope_tokens: ScopeTokens
     graph: TurnGraph

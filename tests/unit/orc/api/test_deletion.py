@@ -8,7 +8,7 @@ import pytest
 from core.errors import NotFound
 from core.infra.sqlite import Database
 from core.names import Owner
-from devkit.remembered_turns import OWNER, ask, keeper_of
+from devkit.remembered_turns import OWNER, ask, memory_service_of
 from orc.api.routes.conversations import delete_conversation
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import Head
@@ -44,7 +44,7 @@ async def test_an_update_between_forgetting_and_deleting_leaves_nothing(tmp_path
             return await super().delete(owner)
 
     log = Log(database)
-    keeper = keeper_of(database, log, store=store)
+    keeper = memory_service_of(database, log, store=store)
     log.late = await ask(log, "My name is Ada.")
     services = SimpleNamespace(library=EmptyLibrary(), memory=keeper, log=log)
     await delete_conversation(OWNER, services)  # type: ignore[arg-type]

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from core.infra.sqlite import Database
 from core.names import Owner
 from devkit.fakes import WordCounter
-from devkit.remembered_turns import CITED, answered, ask, begin, commit, keeper_of
+from devkit.remembered_turns import CITED, answered, ask, begin, commit, memory_service_of
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import Head, Started, Turn, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
 from orc.memory.models import Memory, Note
 from orc.memory.recall import remembered
-from orc.memory.service import MemoryKeeper, take_in
+from orc.memory.service import MemoryService, add_turns
 from orc.memory.sqlite import SqliteMemoryStore
 
 COUNTER = WordCounter()
@@ -59,7 +59,7 @@ class World:
         self.owners = owners
         self.log = SqliteTurnLog(database)
         self.store = InterruptedStore(database)
-        self.keeper: MemoryKeeper = keeper_of(database, self.log, store=self.store, history_turns=2)
+        self.keeper: MemoryService = memory_service_of(database, self.log, store=self.store, history_turns=2)
         self.lives = dict.fromkeys(owners, 1)
         self.heads: dict[Owner, list[Head]] = {owner: [] for owner in owners}
         self.pending: dict[Owner, list[Started]] = {owner: [] for owner in owners}
@@ -175,8 +175,8 @@ def test_turns_taken_in_at_once_or_one_by_one_or_twice_come_to_the_same(
     facts: list[tuple[str, str, TurnStatus]], data: st.DataObject
 ) -> None:
     turns = turns_of(facts)
-    at_once = take_in(Memory(), turns, len(turns), COUNTER)
-    again = take_in(at_once, turns[at_once.noted_seq :], len(turns), COUNTER)
+    at_once = add_turns(Memory(), turns, len(turns), COUNTER)
+    again = add_turns(at_once, turns[at_once.noted_seq :], len(turns), COUNTER)
     assert (said(again), again.summary, again.noted_seq) == (
         said(at_once),
         at_once.summary,
@@ -185,7 +185,7 @@ def test_turns_taken_in_at_once_or_one_by_one_or_twice_come_to_the_same(
     memory, seen = Memory(), 0
     while seen < len(turns):
         seen = data.draw(st.integers(seen + 1, len(turns)))
-        memory = take_in(memory, turns[memory.noted_seq : seen], seen, COUNTER)
+        memory = add_turns(memory, turns[memory.noted_seq : seen], seen, COUNTER)
     assert (said(memory), memory.summary, memory.noted_seq) == (
         said(at_once),
         at_once.summary,

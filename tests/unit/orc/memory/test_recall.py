@@ -154,7 +154,7 @@ async def test_choosing_from_a_full_memory_takes_hardly_any_time() -> None:
 
 
 class Meaning:
-    """A Nearness that knows how near texts are, or fails."""
+    """A TextSimilarity that knows how near texts are, or fails."""
 
     def __init__(self, error: Exception | None = None, **near: float) -> None:
         self.error = error

@@ -7,7 +7,7 @@ from devkit.remembered_turns import CITED, NOTED, answered
 from orc.conversations.models import Turn
 from orc.memory.models import Memory
 from orc.memory.recall import Selection
-from orc.memory.service import take_in
+from orc.memory.service import add_turns
 
 COUNTER = WordCounter()
 LATER = 120
@@ -74,7 +74,7 @@ def remembered(turns: list[Turn]) -> Memory:
     """The memory after the turns were taken in one by one."""
     memory = Memory()
     for turn in turns:
-        memory = take_in(memory, [turn], turn.seq, COUNTER)
+        memory = add_turns(memory, [turn], turn.seq, COUNTER)
     return memory
 
 

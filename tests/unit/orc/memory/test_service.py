@@ -15,16 +15,16 @@ from core.errors import DependencyDown
 from core.infra.sqlite import Database
 from core.names import Owner
 from devkit.fakes import Script, WordCounter, scripted
-from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, keeper_of
+from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, memory_service_of
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import Head
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
 from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, Recalled
 from orc.memory.notes import MAX_NOTES
-from orc.memory.service import RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryKeeper, NoMemory
+from orc.memory.service import RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService, NoMemory
 from orc.memory.sqlite import SqliteMemoryStore
-from orc.memory.summary import MAX_POINTS, Condenser
+from orc.memory.summary import MAX_POINTS, Summarizer
 
 
 class Store(SqliteMemoryStore):
@@ -74,8 +74,8 @@ def store(database: Database) -> Store:
 
 
 @pytest.fixture
-def keeper(database: Database, log: SqliteTurnLog, store: Store) -> MemoryKeeper:
-    return keeper_of(database, log, store=store)
+def keeper(database: Database, log: SqliteTurnLog, store: Store) -> MemoryService:
+    return memory_service_of(database, log, store=store)
 
 
 async def stored(store: Store) -> Memory:
@@ -88,7 +88,7 @@ def notes_of(memory: Memory | Recalled) -> list[str]:
     return [note.text for note in memory.notes]
 
 
-async def test_what_a_user_says_is_recalled_in_later_turns(log: SqliteTurnLog, keeper: MemoryKeeper) -> None:
+async def test_what_a_user_says_is_recalled_in_later_turns(log: SqliteTurnLog, keeper: MemoryService) -> None:
     await keeper.update(await ask(log, "Our project is called Halberd."))
     begun = await begin(log, "What is our project called?")
     recalled = await keeper.recall("What is our project called?", await keeper.read(begun.head))
@@ -96,7 +96,7 @@ async def test_what_a_user_says_is_recalled_in_later_turns(log: SqliteTurnLog, k
 
 
 async def test_turns_that_say_nothing_are_written_only_now_and_then(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+    log: SqliteTurnLog, keeper: MemoryService, store: Store
 ) -> None:
     for turn in range(1, 4 * UNWRITTEN_TURNS + 1):
         await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
@@ -111,7 +111,7 @@ async def test_turns_that_say_nothing_are_written_only_now_and_then(
 async def test_long_answers_are_written_before_the_history_loses_them(
     log: SqliteTurnLog, database: Database, store: Store
 ) -> None:
-    keeper = keeper_of(database, log, store=store, history_tokens=100)
+    keeper = memory_service_of(database, log, store=store, history_tokens=100)
     await keeper.update(await ask(log, "What does section 1 say?", f"{'It says a lot. ' * 20}{CITED}"))
     assert store.writes == 1
 
@@ -120,22 +120,22 @@ async def test_only_points_that_the_history_may_not_hold_are_read(
     log: SqliteTurnLog, database: Database, store: Store
 ) -> None:
     heads = [await ask(log, f"What does section {turn} say?", CITED) for turn in range(1, 21)]
-    await keeper_of(database, log, store=store).update(heads[-1])
+    await memory_service_of(database, log, store=store).update(heads[-1])
     assert len((await stored(store)).summary) == 20
     begun = (await begin(log, "And now?")).head
 
-    async def read(told: int | None = None, **limits: Any) -> list[int]:
-        memory = await keeper_of(database, log, **limits).read(begun, told)
+    async def read(sent: int | None = None, **limits: Any) -> list[int]:
+        memory = await memory_service_of(database, log, **limits).read(begun, sent)
         return [point.first_seq for point in memory.summary]
 
     assert await read(history_turns=12) == list(range(1, 9))
     assert await read(history_turns=0) == list(range(1, 21))
     assert await read(history_turns=50, history_tokens=2 * 3 * 15) == list(range(1, 18))
-    assert await read(told=2, history_turns=12) == list(range(1, 19))
+    assert await read(sent=2, history_turns=12) == list(range(1, 19))
 
 
 async def test_a_turn_that_was_never_taken_in_is_caught_up_with(
-    log: SqliteTurnLog, keeper: MemoryKeeper
+    log: SqliteTurnLog, keeper: MemoryService
 ) -> None:
     for said in ("My name is Ada.", "We use SAP."):
         await ask(log, said)
@@ -148,7 +148,7 @@ async def test_a_turn_that_was_never_taken_in_is_caught_up_with(
 
 
 async def test_turn_in_progress_holds_the_memory_back(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+    log: SqliteTurnLog, keeper: MemoryService, store: Store
 ) -> None:
     slow = await begin(log, "My budget is 500 euros.")
     late = await begin(log, "My boss is called Bo.")
@@ -165,7 +165,7 @@ async def test_turn_in_progress_holds_the_memory_back(
 
 
 async def test_notes_of_an_earlier_version_are_still_recalled(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+    log: SqliteTurnLog, keeper: MemoryService, store: Store
 ) -> None:
     head = await ask(log, "Our project is called Halberd.")
     old = Note(
@@ -184,7 +184,7 @@ async def test_notes_of_an_earlier_version_are_still_recalled(
 
 
 async def test_a_turn_that_failed_may_be_asked_again_for_a_while(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+    log: SqliteTurnLog, keeper: MemoryService, store: Store
 ) -> None:
     failed = await begin(log, "My name is Ada.")
     await log.fail(OWNER, failed.turn.turn_id, failed.turn.attempt, "model", "It was down.")
@@ -197,7 +197,7 @@ async def test_a_turn_that_failed_may_be_asked_again_for_a_while(
 
 
 async def test_two_updates_at_once_lose_nothing(log: SqliteTurnLog, database: Database, store: Store) -> None:
-    first, second = keeper_of(database, log, store=store), keeper_of(database, log)
+    first, second = memory_service_of(database, log, store=store), memory_service_of(database, log)
     one = await ask(log, "My name is Ada.")
 
     async def meanwhile() -> None:
@@ -207,12 +207,12 @@ async def test_two_updates_at_once_lose_nothing(log: SqliteTurnLog, database: Da
     await first.update(one)
     assert notes_of(await stored(store)) == ["My name is Ada.", "We use SAP."]
     heads = [await ask(log, f"My part {n} is red.") for n in range(6)]
-    await asyncio.gather(*(keeper_of(database, log).update(head) for head in heads))
+    await asyncio.gather(*(memory_service_of(database, log).update(head) for head in heads))
     assert len(notes_of(await stored(store))) == 8
 
 
 async def test_a_deletion_while_an_update_writes_leaves_nothing(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+    log: SqliteTurnLog, keeper: MemoryService, store: Store
 ) -> None:
     async def delete() -> None:
         await keeper.forget(OWNER)
@@ -236,7 +236,7 @@ async def test_a_deletion_while_an_update_writes_leaves_nothing(
 
 
 async def test_a_conversation_made_anew_remembers_nothing_of_the_one_before(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+    log: SqliteTurnLog, keeper: MemoryService, store: Store
 ) -> None:
     old = await ask(log, "My name is Ada.")
     await keeper.update(old)
@@ -253,7 +253,7 @@ async def test_a_conversation_made_anew_remembers_nothing_of_the_one_before(
 async def test_a_store_that_is_down_or_silent_costs_a_turn_its_memory_and_nothing_else(
     log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keeper = keeper_of(database, log, store=store, read_seconds=0.01)
+    keeper = memory_service_of(database, log, store=store, read_seconds=0.01)
     head = await ask(log, "My name is Ada.")
     await keeper.update(head)
     with caplog.at_level(logging.WARNING):
@@ -262,13 +262,13 @@ async def test_a_store_that_is_down_or_silent_costs_a_turn_its_memory_and_nothin
         store.silent, store.error = False, DependencyDown("The store is down.", dependency="store")
         assert await keeper.read(head) == Memory(unread=UNREADABLE)
         await keeper.update(head)
-    assert "without its memory: TimeoutError" in caplog.text
-    assert "remembered later: DependencyDown" in caplog.text
+    assert "continues without it: TimeoutError" in caplog.text
+    assert "updated later: DependencyDown" in caplog.text
     assert "Ada" not in caplog.text
 
 
 async def test_what_nobody_foresaw_is_logged_and_stops_nothing(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, caplog: pytest.LogCaptureFixture
+    log: SqliteTurnLog, keeper: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.error = ZeroDivisionError("unforeseen")
     await keeper.update(await ask(log, "My name is Ada."))
@@ -291,9 +291,9 @@ async def test_a_model_condenses_turns_that_left_the_history_once_they_are_many(
     log: SqliteTurnLog, database: Database, store: Store
 ) -> None:
     model, calls = scripted(condensing())
-    condenser = Condenser(model, "Condense.", WordCounter())
-    keeper = keeper_of(
-        database, log, store=store, condenser=condenser, history_turns=4, summary_threshold_tokens=150
+    summarizer = Summarizer(model, "Condense.", WordCounter())
+    keeper = memory_service_of(
+        database, log, store=store, summarizer=summarizer, history_turns=4, summary_threshold_tokens=150
     )
     for turn in range(1, 33):
         await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
@@ -311,9 +311,9 @@ async def test_where_the_model_fails_the_sentences_of_the_answers_stand_and_it_i
     log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     model, calls = scripted(lambda _messages, _options: AIMessage("I would rather talk."))
-    condenser = Condenser(model, "Condense.", WordCounter())
-    keeper = keeper_of(
-        database, log, store=store, condenser=condenser, history_turns=4, summary_threshold_tokens=100
+    summarizer = Summarizer(model, "Condense.", WordCounter())
+    keeper = memory_service_of(
+        database, log, store=store, summarizer=summarizer, history_turns=4, summary_threshold_tokens=100
     )
     for turn in range(1, 18):
         await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
@@ -325,7 +325,7 @@ async def test_where_the_model_fails_the_sentences_of_the_answers_stand_and_it_i
 
 
 async def test_after_five_hundred_turns_memory_is_bounded_and_old_names_are_known(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store
+    log: SqliteTurnLog, keeper: MemoryService, store: Store
 ) -> None:
     head = await ask(log, "Our project is called Halberd.")
     for n in range(2, 501):
@@ -361,7 +361,7 @@ OWNER_FIELDS = {"organization_id": "acme", "user_id": "ada", "conversation_id": 
 
 
 async def test_a_memory_of_a_form_that_is_not_known_fails_no_turn_and_is_made_anew(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, database: Database
+    log: SqliteTurnLog, keeper: MemoryService, store: Store, database: Database
 ) -> None:
     await keeper.update(await ask(log, "My name is Ada."))
 
@@ -377,9 +377,9 @@ async def test_a_memory_of_a_form_that_is_not_known_fails_no_turn_and_is_made_an
 
 
 async def test_a_store_that_fails_unexpectedly_fails_no_turn(
-    log: SqliteTurnLog, keeper: MemoryKeeper, store: Store, caplog: pytest.LogCaptureFixture
+    log: SqliteTurnLog, keeper: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     head = await ask(log, "My name is Ada.")
     store.error = ValueError("a bug")
     assert await keeper.read(head) == Memory(unread=UNREADABLE)
-    assert "a turn goes without its memory" in caplog.text
+    assert "the turn continues without it" in caplog.text

@@ -15,7 +15,7 @@ from core.llm.messages import OFFLINE_INTRODUCTION
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, answered
 from orc.memory.models import NoteKind, SummaryPoint
-from orc.memory.summary import MAX_POINTS, NEVER_MERGED, POINT_TOKENS, Condenser, bounded, point_of
+from orc.memory.summary import MAX_POINTS, NEVER_MERGED, POINT_TOKENS, Summarizer, bounded, point_of
 
 COUNTER = WordCounter()
 PLACE = '[Page 5 of Document "handbook.pdf"]'
@@ -163,13 +163,13 @@ def note(turn: int, quote: str, kind: str = "fact") -> dict[str, Any]:
     return {"turn": turn, "kind": kind, "quote": quote}
 
 
-def condenser_of(script: Script, seconds: float = 5.0) -> Condenser:
-    return Condenser(scripted(script)[0], "Condense.", WordCounter(), seconds=seconds)
+def condenser_of(script: Script, seconds: float = 5.0) -> Summarizer:
+    return Summarizer(scripted(script)[0], "Condense.", WordCounter(), seconds=seconds)
 
 
 async def test_the_model_sees_each_side_of_a_turn_on_one_line_and_is_asked_once() -> None:
     model, calls = scripted(filling([point(3, 6, "All of it.")]))
-    await Condenser(model, "Condense.", WordCounter()).condense(TURNS)
+    await Summarizer(model, "Condense.", WordCounter()).condense(TURNS)
     ((asked, _),) = calls.calls
     assert str(asked[0].text) == "Condense."
     assert str(asked[1].text).split("\n\n")[1].splitlines() == [
@@ -253,5 +253,5 @@ async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
         async def structured(self, *words: object, **options: object) -> None:
             await asyncio.Event().wait()
 
-    condenser = Condenser(Silent(), "Condense.", WordCounter(), seconds=0.01)  # type: ignore[arg-type]
-    assert await condenser.condense(TURNS) is None
+    summarizer = Summarizer(Silent(), "Condense.", WordCounter(), seconds=0.01)  # type: ignore[arg-type]
+    assert await summarizer.condense(TURNS) is None
