@@ -1,19 +1,15 @@
 """The ranking over SQLite, and the stored rows; the contract of passage indexes has its own file."""
 
 import asyncio
-import math
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core.documents.passages import split_pages
 from core.infra.sqlite import Database
 from core.models import Hit, Page, Passage
-from core.search.bm25 import K1, B, bm25
 from core.search.full_scan import search_in_memory
 from core.search.query import parse_question
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
@@ -239,24 +235,6 @@ async def test_instructions_on_how_to_answer_are_ignored(index: SqlitePassageInd
 def test_a_question_that_resembles_an_instruction_is_kept() -> None:
     question = parse_question("Who has access to the data centre, and what is the role of an auditor?", [])
     assert question.words == ["access", "data", "centre", "role", "auditor"]
-
-
-@given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=1, max_size=8))
-def test_bm25_is_the_formula(units: list[list[str]]) -> None:
-    lengths = [len(unit) for unit in units]
-    average = sum(lengths) / len(units)
-    counts = [
-        {number: unit.count(term) for number, unit in enumerate(units) if term in unit} for term in "abcd"
-    ]
-    scores = bm25(counts, lengths)
-    for number, unit in enumerate(units):
-        expected = 0.0
-        for term in set(unit):
-            having = sum(term in other for other in units)
-            idf = math.log(1 + (len(units) - having + 0.5) / (having + 0.5))
-            norm = K1 * (1 - B + B * len(unit) / average)
-            expected += idf * unit.count(term) * (K1 + 1) / (unit.count(term) + norm)
-        assert math.isclose(scores[number], expected)
 
 
 async def rows(database: Database) -> dict[str, int]:
