@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messag
 from bench.connection import Connection, connected
 from bench.deployment import HANDBOOK, Stage, double_url
 from core.infra.settings import CoreSettings
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.factory import build_chat_models
 from core.llm.tokens import TiktokenCounter
 
@@ -41,12 +41,14 @@ class BareModel:
 
     async def call(self, prompt: Sequence[BaseMessage] = (HumanMessage(QUESTION),)) -> None:
         """One call, by default with nothing but the question."""
-        await self.model.complete(prompt, meter=Meter(max_calls=1))
+        await self.model.complete(prompt, budget=CallBudget(max_calls=1))
 
     async def first_token(self) -> float:
         """Milliseconds to the first text of a stream, which is then read to its end."""
         started, first = time.perf_counter(), 0.0
-        async with aclosing(self.model.stream([HumanMessage(QUESTION)], meter=Meter(max_calls=1))) as deltas:
+        async with aclosing(
+            self.model.stream([HumanMessage(QUESTION)], budget=CallBudget(max_calls=1))
+        ) as deltas:
             async for _ in deltas:
                 first = first or 1000 * (time.perf_counter() - started)
         return first

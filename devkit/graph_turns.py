@@ -5,7 +5,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from core.extraction.word_boxes import Box, pack
-from core.llm.chat_model import Meter
+from core.llm.chat_model import CallBudget
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import FileRef
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of, scripted
@@ -87,7 +87,7 @@ class Turn:
             models=models_of(model),
             tools=tools,
             scope_token="token",
-            meter=Meter(max_calls=8),
+            budget=CallBudget(max_calls=8),
             counter=WordCounter(),
             prompts=load_prompts(),
             settings=TurnSettings.model_validate({"max_tool_rounds": 3, **policy}),

@@ -15,7 +15,7 @@ from core.analysis.models import ABBREVIATED_AS, DEFINED_AS, REFERS_TO, Entity, 
 from core.analysis.summaries import Overview, list_pages, page_range, summarise
 from core.grounding.quotes import QuoteFinder
 from core.grounding.sources import Source, fence
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.errors import ContentFiltered, ContextTooLong, ModelOutputInvalid
 from core.models import Page
 
@@ -128,10 +128,10 @@ def halves(batch: Sequence[Page]) -> list[list[Page]]:
 class PageReader:
     """Asks a model about a few pages at a time."""
 
-    def __init__(self, model: ChatModel, prompt: str, meter: Meter) -> None:
+    def __init__(self, model: ChatModel, prompt: str, budget: CallBudget) -> None:
         self._model = model
         self._prompt = prompt
-        self._meter = meter
+        self._budget = budget
 
     async def read(self, batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome:
         """The analyses of these pages; `drafts` are the extractive ones, by page.
@@ -141,7 +141,7 @@ class PageReader:
         """
         sources = [(page.number, page.text) for page in batch]
         try:
-            notes = await fill(self._model, self._prompt, sources, PageNotes, self._meter)
+            notes = await fill(self._model, self._prompt, sources, PageNotes, self._budget)
         except REFUSALS as exc:
             log.info("model refused pages count=%d error=%s", len(batch), exc.code)
             return _split(batch, drafts)
@@ -159,7 +159,7 @@ class PageReader:
 
 
 async def fill(
-    model: ChatModel, prompt: str, sources: Iterable[tuple[int, str]], form: type[_Form], meter: Meter
+    model: ChatModel, prompt: str, sources: Iterable[tuple[int, str]], form: type[_Form], budget: CallBudget
 ) -> _Form:
     """The structured output `form`, made by the model from texts with page numbers, fenced as quotes."""
     fenced = fence(
@@ -170,7 +170,7 @@ async def fill(
             for page, text in sources
         ]
     )
-    return await model.structured([SystemMessage(prompt), HumanMessage(fenced)], form, meter=meter)
+    return await model.structured([SystemMessage(prompt), HumanMessage(fenced)], form, budget=budget)
 
 
 def _split(batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome:
@@ -262,12 +262,12 @@ class Summariser:
     """Map and reduce over page summaries. Raises BudgetExceeded and DependencyDown."""
 
     def __init__(
-        self, model: ChatModel, prompts: AnalysisPrompts, meter: Meter, context: DocumentContext
+        self, model: ChatModel, prompts: AnalysisPrompts, budget: CallBudget, context: DocumentContext
     ) -> None:
         self._model = model
         self._part_prompt = prompts.part_summary.format(words=SUMMARY_WORDS)
         self._document_prompt = prompts.document_summary.format(words=SUMMARY_WORDS)
-        self._meter = meter
+        self._budget = budget
         self._context = context
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
@@ -286,7 +286,7 @@ class Summariser:
         sources = [(page.page, page.summary) for page in pages]
         try:
             async with self._slots:
-                made = await fill(self._model, self._part_prompt, sources, PartSummary, self._meter)
+                made = await fill(self._model, self._part_prompt, sources, PartSummary, self._budget)
         except REFUSALS as exc:
             log.info("model refused summaries pages=%d error=%s", len(pages), exc.code)
             own = list_pages(pages, self._context)
@@ -315,7 +315,9 @@ class Summariser:
     async def _condense(self, summaries: Sequence[tuple[int, str]]) -> str | None:
         try:
             async with self._slots:
-                made = await fill(self._model, self._document_prompt, summaries, DocumentSummary, self._meter)
+                made = await fill(
+                    self._model, self._document_prompt, summaries, DocumentSummary, self._budget
+                )
         except REFUSALS as exc:
             log.info("model refused to condense count=%d error=%s", len(summaries), exc.code)
             return None

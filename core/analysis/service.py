@@ -13,7 +13,7 @@ from core.analysis.llm import PageReader, Summariser, batches, load_prompts
 from core.analysis.models import EXTRACTIVE, AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
 from core.analysis.summaries import Overview, overview
 from core.errors import BudgetExceeded, OrcError, Unavailable
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.models import Document, Page, Progress, Usage
 
 PAGES_PER_SAVE = 25
@@ -36,7 +36,7 @@ class _Run:
     pages: Sequence[Page]
     analysis: DocumentAnalysis
     done: set[int]
-    meter: Meter
+    budget: CallBudget
     progress: Progress | None
     earlier: Usage
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -47,7 +47,7 @@ class _Run:
 
     def now(self, **changes: object) -> DocumentAnalysis:
         """The record as it is now, with the cost of this and of all earlier attempts."""
-        spent = self.earlier + self.meter.usage
+        spent = self.earlier + self.budget.usage
         facts = {**spent.model_dump(), "pages_done": len(self.done), **changes}
         self.analysis = self.analysis.model_copy(update=facts)
         return self.analysis
@@ -96,8 +96,8 @@ class Analyser:
                 await self._extract(run, context)
                 return await self._finish(run, await self._extracted_overview(run, context))
             prompts = await asyncio.to_thread(load_prompts)
-            await self._ask(run, context, PageReader(self._model, prompts.pages, run.meter))
-            summariser = Summariser(self._model, prompts, run.meter, context)
+            await self._ask(run, context, PageReader(self._model, prompts.pages, run.budget))
+            summariser = Summariser(self._model, prompts, run.budget, context)
             return await self._finish(run, *await self._model_overview(run, summariser))
         except Exception as exc:
             await self._record_failure(run, exc)
@@ -117,7 +117,7 @@ class Analyser:
             known = None
         analysis = known or fresh
         earlier = Usage(**{name: getattr(analysis, name) for name in Usage.model_fields})
-        run = _Run(document, pages, analysis, done, Meter(self._max_calls), progress, earlier)
+        run = _Run(document, pages, analysis, done, CallBudget(self._max_calls), progress, earlier)
         if analysis.status is not AnalysisStatus.DONE:
             await self._store.save(run.now(status=AnalysisStatus.RUNNING, reason=None))
         return run

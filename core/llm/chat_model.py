@@ -36,15 +36,10 @@ class ModelCall(Record):
     duration_ms: float
 
 
-class Meter:
-    """Counts the model calls and tokens of one turn, and limits the calls.
+class ModelUsage:
+    """The model calls of one turn and their tokens. `by_tools` is the usage of tools in other processes."""
 
-    Every call is counted before it is made. `by_tools` is the usage of tools in other processes; it does not
-    count against the limit.
-    """
-
-    def __init__(self, max_calls: int) -> None:
-        self.max_calls = max_calls
+    def __init__(self) -> None:
         self.usage = Usage()
         self.by_tools = Usage()
         self.calls: list[ModelCall] = []
@@ -53,6 +48,22 @@ class Meter:
     def total(self) -> Usage:
         """The usage of the whole turn, tools included."""
         return self.usage + self.by_tools
+
+    def add(self, call: ModelCall) -> None:
+        """Adds a finished call and its tokens."""
+        self.usage += call.usage
+        self.calls.append(call)
+
+
+class CallBudget(ModelUsage):
+    """Limits the model calls of one turn and counts what they use; the calls of tools do not count.
+
+    Every call is counted before it is made.
+    """
+
+    def __init__(self, max_calls: int) -> None:
+        super().__init__()
+        self.max_calls = max_calls
 
     @property
     def calls_left(self) -> int:
@@ -65,11 +76,6 @@ class Meter:
             raise BudgetExceeded(f"This turn has used all its {self.max_calls} model calls.")
         self.usage += Usage(model_calls=1)
 
-    def add(self, call: ModelCall) -> None:
-        """Adds a finished call and its tokens."""
-        self.usage += call.usage
-        self.calls.append(call)
-
 
 class ChatModel:
     """Wraps a LangChain chat model; its failures are raised as OrcError.
@@ -79,7 +85,7 @@ class ChatModel:
     provider's name for OpenTelemetry; spans contain prompts and answers only with `records_content`.
     With `reports_finish_reason` an answer without a finish reason counts as cut.
 
-    Every method raises BudgetExceeded before a call that `meter` does not allow, DependencyDown if the
+    Every method raises BudgetExceeded before a call that `budget` does not allow, DependencyDown if the
     model does not answer, ContextTooLong or ContentFiltered if it refuses to, and ReplyCut for an answer
     longer than `max_tokens` (a stream: after its last delta). Streams are generators: close them
     (`contextlib.aclosing`) to close the provider's connection.
@@ -112,20 +118,20 @@ class ChatModel:
         self._close = close
         self._bound: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
-    async def complete(self, messages: Prompt, *, meter: Meter, max_tokens: int | None = None) -> str:
+    async def complete(self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None) -> str:
         """The whole answer; never empty."""
-        message = await self._invoke(self._model_for(messages), messages, meter, **_limit(max_tokens))
+        message = await self._invoke(self._model_for(messages), messages, budget, **_limit(max_tokens))
         self._refuse_cut([message])
         if not message.text:
             raise empty_reply()
         return str(message.text)
 
     async def stream(
-        self, messages: Prompt, *, meter: Meter, max_tokens: int | None = None
+        self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None
     ) -> AsyncGenerator[str, None]:
         """Streams the answer's text; at least one delta."""
         is_empty = True
-        async with aclosing(self._chunks(messages, meter, **_limit(max_tokens))) as chunks:
+        async with aclosing(self._chunks(messages, budget, **_limit(max_tokens))) as chunks:
             async for chunk in chunks:
                 if text := chunk.text:
                     is_empty = False
@@ -133,9 +139,9 @@ class ChatModel:
         if is_empty:
             raise empty_reply()
 
-    async def structured(self, messages: Prompt, schema: type[Output], *, meter: Meter) -> Output:
+    async def structured(self, messages: Prompt, schema: type[Output], *, budget: CallBudget) -> Output:
         """The model's answer as a `schema`. Raises ModelOutputInvalid if it is not one."""
-        message = await self._invoke(self._bound_to(schema), messages, meter)
+        message = await self._invoke(self._bound_to(schema), messages, budget)
         try:
             if message.tool_calls:
                 return schema.model_validate(message.tool_calls[0]["args"])
@@ -148,7 +154,7 @@ class ChatModel:
         messages: Prompt,
         tools: Sequence[dict[str, Any]],
         *,
-        meter: Meter,
+        budget: CallBudget,
         max_tokens: int | None = None,
     ) -> AsyncGenerator[str | AIMessage, None]:
         """Streams text, then yields the whole message, which may have tool calls.
@@ -160,7 +166,7 @@ class ChatModel:
         options = _limit(max_tokens)
         if tools:  # providers refuse an empty list
             options["tools"] = list(tools)
-        async with aclosing(self._chunks(messages, meter, **options)) as chunks:
+        async with aclosing(self._chunks(messages, budget, **options)) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
                 if text := chunk.text:
@@ -176,20 +182,20 @@ class ChatModel:
             await self._close()
 
     async def _invoke(
-        self, model: Runnable[Any, AIMessage], messages: Prompt, meter: Meter, **options: Any
+        self, model: Runnable[Any, AIMessage], messages: Prompt, budget: CallBudget, **options: Any
     ) -> AIMessage:
-        meter.begin_call()
+        budget.begin_call()
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             async with self._attempt():
                 message = await model.ainvoke(list(messages), **options)
             _refuse_filtered(message)
-            self._record(call, meter, self._usage(messages, [message]), [message])
+            self._record(call, budget, self._usage(messages, [message]), [message])
         return message
 
     async def _chunks(
-        self, messages: Prompt, meter: Meter, **options: Any
+        self, messages: Prompt, budget: CallBudget, **options: Any
     ) -> AsyncGenerator[AIMessageChunk, None]:
-        meter.begin_call()
+        budget.begin_call()
         received: list[AIMessageChunk] = []
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             try:
@@ -206,7 +212,7 @@ class ChatModel:
                             chunk = await anext(chunks, None)
             finally:
                 if received:
-                    self._record(call, meter, self._usage(messages, received), received)
+                    self._record(call, budget, self._usage(messages, received), received)
         self._refuse_cut(received)
 
     def _model_for(self, messages: Prompt) -> BaseChatModel:
@@ -227,9 +233,9 @@ class ChatModel:
             self._bound[schema] = self._model.bind_tools([schema], tool_choice=schema.__name__)
         return self._bound[schema]
 
-    def _record(self, call: Call, meter: Meter, usage: Usage, received: Sequence[AIMessage]) -> None:
+    def _record(self, call: Call, budget: CallBudget, usage: Usage, received: Sequence[AIMessage]) -> None:
         duration = round(call.seconds * 1000, 1)
-        meter.add(
+        budget.add(
             ModelCall(role=self.role, model=self.name, usage=usage, started=call.began, duration_ms=duration)
         )
         call.used(usage)

@@ -19,7 +19,7 @@ from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Un
 from core.grounding.citations import CitationWriter, ReadBoxes, mark_truncated, with_rectangles
 from core.grounding.models import Grounding, Revision
 from core.grounding.sources import withdrawn
-from core.llm.chat_model import ChatModel, Meter, empty_reply
+from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter, measure_sections
@@ -76,7 +76,7 @@ class _ChatCall:
     model: ChatModel
     max_tokens: int | None
     revision: Revision | None
-    meter: Meter
+    budget: CallBudget
     shown: str = ""
     trimmed: StreamStripper = field(default_factory=StreamStripper)
     cut: bool = False
@@ -157,9 +157,9 @@ class DocumentChat:
         plan = self._reader.plan(readable)
         attached = await self._files.attach(plan.whole)
         searched = [Attachment(document, await self._files.ensure(document)) for document in plan.searched]
-        meter = Meter(max_calls=MODEL_CALLS)
+        budget = CallBudget(max_calls=MODEL_CALLS)
         work = _ChatCall(
-            question, plan, attached, reporter, stream, model, writer_options.max_tokens, revision, meter
+            question, plan, attached, reporter, stream, model, writer_options.max_tokens, revision, budget
         )
         reading, writer = await self._answer(work)
         return DocumentChatResult(
@@ -174,7 +174,7 @@ class DocumentChat:
                 left_out=reading.left_out,
                 retrieval=reading.steps,
                 prompt=work.sizes,
-                usage=work.meter.usage,
+                usage=work.budget.usage,
                 files=file_statuses(ready, work.attached + searched, cached),
                 grounding=await asyncio.to_thread(work.grounding, writer),
             ),
@@ -235,12 +235,12 @@ class DocumentChat:
 async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _ChatCall) -> None:
     """Streams the answer. An answer that reaches its limit is kept and marked as cut."""
     if not work.stream and work.max_tokens is None:
-        text = writer.feed(await work.model.complete(messages, meter=work.meter)) + writer.finish()
+        text = writer.feed(await work.model.complete(messages, budget=work.budget)) + writer.finish()
         work.shown = text.strip()
         if not work.shown:
             raise empty_reply()
         return
-    pieces = work.model.stream(messages, meter=work.meter, max_tokens=work.max_tokens)
+    pieces = work.model.stream(messages, budget=work.budget, max_tokens=work.max_tokens)
     try:
         async with aclosing(pieces) as deltas:
             async for delta in deltas:

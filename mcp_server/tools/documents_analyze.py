@@ -18,7 +18,7 @@ from core.grounding.citations import CitationWriter, ReadBoxes, with_rectangles
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation, Grounding
 from core.grounding.sources import Source, fence
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import (
@@ -65,7 +65,7 @@ class _Run:
     """The state of one call."""
 
     question: str
-    meter: Meter
+    budget: CallBudget
     progress: Progress
     failures: dict[str, set[int]] = field(default_factory=dict)
     errors: list[OrcError] = field(default_factory=list)
@@ -77,7 +77,7 @@ class _Run:
 
     @property
     def calls_left(self) -> int:
-        return self.meter.max_calls - self.meter.usage.model_calls
+        return self.budget.max_calls - self.budget.usage.model_calls
 
     @property
     def pages_failed(self) -> set[int]:
@@ -138,7 +138,7 @@ class DocumentsAnalyze:
         pages = [page for page in await self._library.text(document) if page.text.strip()]
         if not pages:
             raise unreadable(document)
-        run = _Run(question, Meter(self._limits.model_calls), progress)
+        run = _Run(question, CallBudget(self._limits.model_calls), progress)
         plan = await self._plan(document, pages, run)
         relevant = await self._condense(plan.parts, run)
         sources = [sized.source for block in relevant for sized in block.sources]
@@ -202,7 +202,7 @@ class DocumentsAnalyze:
     async def _relevant(self, part: Part, run: _Run) -> list[Sized]:
         sized = [each for block in part for each in block.sources]
         try:
-            found = await self._reader.relevant(run.question, [each.source for each in sized], run.meter)
+            found = await self._reader.relevant(run.question, [each.source for each in sized], run.budget)
         except OrcError as exc:
             run.fail(part, exc)
             return []
@@ -218,7 +218,7 @@ class DocumentsAnalyze:
         request = f"{fence(sources)}\n\nQuestion: {run.question}"
         return await self._model.complete(
             [SystemMessage(self._prompt), QuestionMessage(content=request, question=run.question)],
-            meter=run.meter,
+            budget=run.budget,
         )
 
 
@@ -261,7 +261,7 @@ def _metadata(
         failures=list(run.failures),
         truncated=not run.is_whole,
         chunks=len(plan.parts),
-        usage=run.meter.usage,
+        usage=run.budget.usage,
         grounding=grounding,
     )
 
@@ -270,7 +270,7 @@ def _reason(chosen: int, pages: int, plan: Plan, run: _Run) -> str:
     if len(plan.parts) == 1:
         return f"All {pages} pages with text fit into one call."
     how = f"{chosen} of {pages} pages with text were given to the model in {len(plan.parts)} parts."
-    left_out = f" Some text was left out to stay within {run.meter.max_calls} model calls."
+    left_out = f" Some text was left out to stay within {run.budget.max_calls} model calls."
     failed = f" {len(run.pages_failed)} pages could not be read."
     return how + left_out * (not run.is_whole) + failed * bool(run.pages_failed)
 

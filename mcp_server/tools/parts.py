@@ -10,7 +10,7 @@ from langchain_core.messages import SystemMessage
 
 from core.documents.passages import split_pages
 from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, fence
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.models import Document, Hit, Page
 from core.search.text_ranking import Candidate, TextRanking
@@ -163,7 +163,7 @@ BEST_OF_PART = 4
 class PartReader(Protocol):
     """Reads one part after another, several at a time."""
 
-    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:
+    async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:
         """The numbers of the sources that bear on the question. Raises OrcError where they cannot be read."""
 
 
@@ -174,11 +174,11 @@ class NoteTaker:
         self._model = model
         self._prompt = prompt
 
-    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:
+    async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:
         """The sources that the notes cite."""
         asked = QuestionMessage(content=f"{fence(sources)}\n\nQuestion: {question}", question=question)
         messages = [SystemMessage(self._prompt), asked]
-        return _numbers_cited(await self._model.complete(messages, meter=meter))
+        return _numbers_cited(await self._model.complete(messages, budget=budget))
 
 
 class BestMatches:
@@ -188,7 +188,7 @@ class BestMatches:
     piece of the answer. A part without a match gives its beginning, for questions about the whole.
     """
 
-    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:  # noqa: ARG002
+    async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:  # noqa: ARG002
         """The sources with the most, and the rarest, words of the question."""
         return await asyncio.to_thread(_best_matches, question, sources)
 

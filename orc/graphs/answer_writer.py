@@ -49,10 +49,10 @@ async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str,
     stream = AnswerStream(deps.emit, state.attempt.sources, f"{state.question}\n{state.query}")
     (writer, cap), messages = writer_of(state, deps), sources_prompt(state, deps)
     if not deps.stream and cap is None:
-        stream.write(await writer.complete(messages, meter=deps.meter))
+        stream.write(await writer.complete(messages, budget=deps.budget))
     else:
         with stream.accept_cut(cap):
-            async with aclosing(writer.stream(messages, meter=deps.meter, max_tokens=cap)) as deltas:
+            async with aclosing(writer.stream(messages, budget=deps.budget, max_tokens=cap)) as deltas:
                 async for delta in deltas:
                     stream.write(delta)
     stream.finish()

@@ -136,7 +136,7 @@ def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:
     calls = 0 if state.blob_names else 1
     if settings.critic != "off":
         calls += 1
-    if deps.meter.calls_left < calls:
+    if deps.budget.calls_left < calls:
         return "No further attempt was made: the turn has too few model calls left."
     if seconds_left(deps) <= 0:
         return "No further attempt was made: the turn has no time left."

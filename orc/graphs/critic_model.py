@@ -58,7 +58,7 @@ async def judge(state: ConversationState, deps: Deps) -> CriticVerdict:
     try:
         async with asyncio.timeout(seconds):
             messages = await _prompt(state, deps)
-            return await deps.models.critic.structured(messages, CriticVerdict, meter=deps.meter)
+            return await deps.models.critic.structured(messages, CriticVerdict, budget=deps.budget)
     except OrcError:
         raise
     except TimeoutError as exc:

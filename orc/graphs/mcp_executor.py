@@ -79,7 +79,7 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
         outcome = await _look_further(state, deps, names)
         more = LookupStep(tool="", reason_code="more_requested")
         return changes(lookups=outcome.lookups, lookup_steps=[*state.lookup_steps, more, *outcome.steps])
-    request = request_from(state, may_choose=deps.meter.calls_left > 1)
+    request = request_from(state, may_choose=deps.budget.calls_left > 1)
     outcome = await look_up(request, deps, names)
     if outcome.lookups and (request.summaries_first or outcome.lost):
         outcome, references, tokens = await summarized(outcome, deps)
@@ -93,7 +93,7 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
     # The last model call of a turn is for the answer.
     return changes(
         lookups=outcome.lookups,
-        tools=definitions if deps.meter.calls_left > 1 else [],
+        tools=definitions if deps.budget.calls_left > 1 else [],
         lookup_steps=outcome.steps,
     )
 

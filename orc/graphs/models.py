@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from core.grounding.citations import ReadBoxes
 from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.sources import Source
-from core.llm.chat_model import Meter
+from core.llm.chat_model import CallBudget
 from core.llm.factory import ChatModels
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import DocumentChatResult, FileStatus
@@ -180,7 +180,7 @@ class Deps:
     models: ChatModels
     tools: ToolGateway
     scope_token: str
-    meter: Meter
+    budget: CallBudget
     counter: TokenCounter
     prompts: Prompts
     settings: TurnSettings

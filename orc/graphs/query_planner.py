@@ -117,13 +117,13 @@ async def _available_sources(state: ConversationState, deps: Deps) -> tuple[Avai
 
 
 async def _plan_by_model(state: ConversationState, sources: AvailableSources, deps: Deps) -> Decision:
-    if deps.meter.calls_left == 1 and not state.blob_names:
+    if deps.budget.calls_left == 1 and not state.blob_names:
         return fallback_plan("The only model call left is for the answer.", state, sources, deps.settings)
     intents, seconds = intents_of(deps.settings), deps.settings.planner_seconds
     try:
         prompt, schema = planning_prompt(state, sources, intents, deps), plan_schema(tuple(intents))
         async with asyncio.timeout(seconds):
-            planned = await deps.models.planner.structured(prompt, schema, meter=deps.meter)
+            planned = await deps.models.planner.structured(prompt, schema, budget=deps.budget)
         return decision_from(planned, state, sources, deps.settings)
     except TimeoutError:
         problem = f"The planner took more than {seconds:g} s."

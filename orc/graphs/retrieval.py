@@ -202,7 +202,7 @@ async def call_tool(
         ended("failed", message=unforeseen.message, code=unforeseen.code)
         raise unforeseen from exc
     ended("finished")
-    deps.meter.by_tools += _usage_of(content)
+    deps.budget.by_tools += _usage_of(content)
     return ToolResult(name=name, content=content)
 
 

@@ -27,7 +27,7 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
     """
     conversation = ToolConversation(state, deps)
     for _ in range(deps.settings.max_tool_rounds):
-        if deps.meter.calls_left <= 1:
+        if deps.budget.calls_left <= 1:
             break
         reply, stream = await _ask_model(conversation, state, deps)
         if not reply.tool_calls and not reply.invalid_tool_calls:
@@ -111,7 +111,9 @@ async def _ask_model(
     writer, cap = writer_of(state, deps)
     stream = AnswerStream(deps.emit, conversation.context.sources, f"{state.question}\n{state.query}")
     reply = AIMessage("")
-    pieces = writer.stream_with_tools(conversation.messages(), state.tools, meter=deps.meter, max_tokens=cap)
+    pieces = writer.stream_with_tools(
+        conversation.messages(), state.tools, budget=deps.budget, max_tokens=cap
+    )
     with stream.accept_cut(cap):
         async with aclosing(pieces):
             async for piece in pieces:

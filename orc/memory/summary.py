@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from core.errors import OrcError
 from core.grounding.sources import without_markers
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION
 from core.llm.token_budget import truncate_words
 from core.llm.tokens import TokenCounter
@@ -198,7 +198,7 @@ class Condensed(NamedTuple):
 
 
 class Summarizer:
-    """Asks one model once for a batch of turns, with its own meter: no turn waits for it."""
+    """Asks one model once for a batch of turns, with its own call budget: no turn waits for it."""
 
     def __init__(
         self, model: ChatModel, prompt: str, counter: TokenCounter, *, seconds: float = SECONDS
@@ -213,7 +213,7 @@ class Summarizer:
         asked = [SystemMessage(self._prompt), HumanMessage("\n\n".join(map(self._shown, turns)))]
         try:
             async with asyncio.timeout(self._seconds):
-                form = await self._model.structured(asked, CondensedTurns, meter=Meter(max_calls=1))
+                form = await self._model.structured(asked, CondensedTurns, budget=CallBudget(max_calls=1))
         except (OrcError, TimeoutError) as exc:
             logger.warning(
                 "old turns stay as they are, the model did not condense them: %s", type(exc).__name__

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import JsonValue
 
-from core.llm.chat_model import Meter, ModelCall
+from core.llm.chat_model import ModelCall, ModelUsage
 from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import TOOLS
 from core.models import Usage
@@ -64,13 +64,13 @@ class _TimedTool(NamedTuple):
     call: ToolTrace
 
 
-def trace_of(sight: Sight, meter: Meter, catalogue: ModelCatalogue, tools_model: str) -> TurnTrace:
+def trace_of(sight: Sight, used: ModelUsage, catalogue: ModelCatalogue, tools_model: str) -> TurnTrace:
     """The trace of a turn that has ended."""
     seen = sight.seen
     end, route = seen[-1], _last(seen, Route)
     tools = _tools(seen)
     timeline = sorted(
-        [*_stages(seen), *_tool_steps(tools), *_model_steps(meter.calls, sight.began)],
+        [*_stages(seen), *_tool_steps(tools), *_model_steps(used.calls, sight.began)],
         key=lambda step: step.offset_ms,
     )
     spoken = next((each.at_ms for each in seen if isinstance(each.event, Token)), None)
@@ -84,7 +84,7 @@ def trace_of(sight: Sight, meter: Meter, catalogue: ModelCatalogue, tools_model:
             "error_code": _code(end.event.problem.code) if isinstance(end.event, Failed) else None,
             **_planned(seen),
             **_found(end.event),
-            **_spent(seen, meter, catalogue, route.model if route else tools_model),
+            **_spent(seen, used, catalogue, route.model if route else tools_model),
             "tools": [each.call for each in tools[:MOST_ENTRIES]],
             "verdicts": [_verdict(each.event) for each in seen if isinstance(each.event, Critique)],
             "timeline": timeline[:MOST_ENTRIES],
@@ -125,19 +125,19 @@ def _found(end: Event) -> dict[str, object]:
 
 
 def _spent(
-    seen: Sequence[Seen], meter: Meter, catalogue: ModelCatalogue, tools_model: str
+    seen: Sequence[Seen], used: ModelUsage, catalogue: ModelCatalogue, tools_model: str
 ) -> dict[str, object]:
     """Tokens and their price. A tool that gave no result may have cost anything."""
-    calls = [_call(call.model, call.role, call.usage, catalogue, call.duration_ms) for call in meter.calls]
-    if meter.by_tools != Usage():
-        calls.append(_call(tools_model, "tools", meter.by_tools, catalogue, None))
+    calls = [_call(call.model, call.role, call.usage, catalogue, call.duration_ms) for call in used.calls]
+    if used.by_tools != Usage():
+        calls.append(_call(tools_model, "tools", used.by_tools, catalogue, None))
     prices = [call.cost_usd for call in calls]
     known = [price for price in prices if price is not None]
     is_whole = isinstance(seen[-1].event, Done) or all(
         tool.call.status == "finished" for tool in _tools(seen)
     )
     return {
-        "usage": meter.total,
+        "usage": used.total,
         "calls": calls[:MOST_ENTRIES],
         "cost_usd": round(sum(known), 8) if is_whole and len(known) == len(prices) else None,
     }
@@ -341,10 +341,10 @@ class TurnRecorder:
         told = {} if first is None else {"first_token": first}
         return {**told, "answer": self._elapsed_ms()}
 
-    def finish(self, meter: Meter) -> TurnTrace:
+    def finish(self, used: ModelUsage) -> TurnTrace:
         """The trace of the turn, whose last event was published."""
         sight = Sight(self._ids, self._started_at, self._began, self._seen)
-        return trace_of(sight, meter, self._catalogue, self._tools_model)
+        return trace_of(sight, used, self._catalogue, self._tools_model)
 
     def _elapsed_ms(self) -> float:
         return round((self._clock() - self._began) * 1000, 1)

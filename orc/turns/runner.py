@@ -12,7 +12,7 @@ from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
 from core.infra.lease import held
-from core.llm.chat_model import Meter
+from core.llm.chat_model import CallBudget
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import REPLY, ModelCatalogue
 from core.llm.tokens import TokenCounter
@@ -79,7 +79,7 @@ class RunningTurn:
     begun: Started
     documents: list[Document]
     recorder: TurnRecorder
-    meter: Meter
+    budget: CallBudget
 
     @property
     def turn(self) -> Turn:
@@ -102,9 +102,9 @@ class TurnRunner:
         self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
     ) -> None:
         """Answer the turn. Its log always ends, so that no reader waits forever."""
-        meter = Meter(max_calls=self._parts.settings.max_model_calls)
+        budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
         recorder = self._recorder(request, owner, begun.turn, log)
-        running = RunningTurn(request, owner, begun, documents, recorder, meter)
+        running = RunningTurn(request, owner, begun, documents, recorder, budget)
         stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(stopped, request.trace_id))
         try:
@@ -130,7 +130,7 @@ class TurnRunner:
         """Store the trace. An error here does not change the end of the turn, which the caller has."""
         try:
             async with asyncio.timeout(TRACE_SECONDS):
-                await self._parts.traces.save(running.recorder.finish(running.meter))
+                await self._parts.traces.save(running.recorder.finish(running.budget))
         except Exception as exc:
             logger.warning(
                 "the trace of turn %s was not stored: %s", running.turn.turn_id, type(exc).__name__
@@ -173,7 +173,7 @@ class TurnRunner:
         deps = self._deps(running, Scope.over(running.owner, accessible), running.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
-        usage, timings = running.meter.total, running.recorder.timings()
+        usage, timings = running.budget.total, running.recorder.timings()
         result = result_of(final, running.turn, running.request, usage, timings)
         running.recorder.emit(Telemetry(usage=usage, timings=timings))
         return result, outcome_of(final, result)
@@ -217,7 +217,7 @@ class TurnRunner:
             models=parts.models,
             tools=parts.tools,
             scope_token=parts.scope_tokens.mint(scope, seconds=seconds),
-            meter=running.meter,
+            budget=running.budget,
             counter=parts.counter,
             prompts=parts.prompts,
             settings=shrink_to_window(

@@ -10,7 +10,7 @@ from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sources import Source
 from core.infra.settings import CoreSettings
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.factory import build_chat_model
 from core.llm.tokens import TiktokenCounter
 from core.models import Document, DocumentStatus
@@ -43,7 +43,7 @@ async def no_boxes(document_id: str, page: int) -> bytes:
 class KeepsEverything:
     """Finds every source relevant, at no cost."""
 
-    async def relevant(self, question: str, sources: Sequence[Source], meter: Meter) -> set[int]:
+    async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:
         return {source.number for source in sources}
 
 

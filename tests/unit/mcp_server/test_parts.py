@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.grounding.sources import Source
-from core.llm.chat_model import Meter
+from core.llm.chat_model import CallBudget
 from core.models import Hit, Page, Passage
 from mcp_server.tools.parts import (
     BEST_OF_PART,
@@ -106,7 +106,7 @@ def sources(*texts: str) -> list[Source]:
 
 
 async def relevant(question: str, *texts: str) -> set[int]:
-    return await BestMatches().relevant(question, sources(*texts), Meter(0))
+    return await BestMatches().relevant(question, sources(*texts), CallBudget(0))
 
 
 async def test_without_a_model_the_passages_that_share_words_are_taken() -> None:

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 import orc
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sources import Source, fence
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import Turn
 from orc.bootstrap import load_prompts
@@ -43,7 +43,7 @@ async def judged(answer: str, model: ChatModel) -> CriticVerdict:
     asked = CritiqueMessage(
         content=f"{fence([SOURCE])}\n\nany text", question="What is the fee?", answer=answer
     )
-    return await model.structured([SystemMessage("Judge."), asked], CriticVerdict, meter=Meter(1))
+    return await model.structured([SystemMessage("Judge."), asked], CriticVerdict, budget=CallBudget(1))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ async def plan(model: ChatModel, wording: str, question: str) -> TurnPlan:
         intents_of(TurnSettings()),
         replace(turn.deps, prompts=prompts),
     )
-    return await model.structured(messages, TurnPlan, meter=Meter(1))
+    return await model.structured(messages, TurnPlan, budget=CallBudget(1))
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ async def test_a_structured_output_is_not_filled_from_a_plain_message(
 ) -> None:
     messages: list[BaseMessage] = [HumanMessage("What is the fee?")]
     with pytest.raises(TypeError, match=schema.__name__):
-        await model.structured(messages, schema, meter=Meter(1))
+        await model.structured(messages, schema, budget=CallBudget(1))

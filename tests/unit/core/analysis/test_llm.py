@@ -12,7 +12,7 @@ from core.analysis.llm import CALL_PAGES, CALL_TOKENS, Outcome, PageReader, batc
 from core.analysis.models import EXTRACTIVE, Entity
 from core.errors import BudgetExceeded, DependencyDown
 from core.grounding.sources import read_fenced
-from core.llm.chat_model import Meter
+from core.llm.chat_model import CallBudget
 from core.llm.errors import ContentFiltered, ContextTooLong
 from core.models import Page
 from devkit.fakes import Script, scripted
@@ -65,7 +65,7 @@ async def read(
     chat, model = scripted(script)
     context = DocumentContext.of(pages)
     drafts = {page.number: analyse_page(page, context) for page in pages}
-    outcome = await PageReader(chat, load_prompts().pages, Meter(calls)).read(pages, drafts)
+    outcome = await PageReader(chat, load_prompts().pages, CallBudget(calls)).read(pages, drafts)
     return outcome, model.calls[0][0]
 
 

@@ -1,4 +1,4 @@
-"""ChatModel and Meter against a provider's double."""
+"""ChatModel and CallBudget against a provider's double."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from pydantic import BaseModel
 
 from core.errors import BudgetExceeded, DependencyDown, OrcError
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid, ReplyCut
 from core.models import Usage
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
@@ -33,87 +33,87 @@ class RewrittenQuestion(BaseModel):
 
 
 @pytest.fixture
-def meter() -> Meter:
-    return Meter(max_calls=5)
+def budget() -> CallBudget:
+    return CallBudget(max_calls=5)
 
 
-async def test_complete_returns_the_text_and_records_usage(model: ChatModel, meter: Meter) -> None:
-    assert await model.complete(ASKED, meter=meter) == "You said: How are you today?"
-    assert meter.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
+async def test_complete_returns_the_text_and_records_usage(model: ChatModel, budget: CallBudget) -> None:
+    assert await model.complete(ASKED, budget=budget) == "You said: How are you today?"
+    assert budget.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
 
 
-async def test_stream_yields_deltas_and_records_usage(model: ChatModel, meter: Meter) -> None:
-    deltas = [delta async for delta in model.stream(ASKED, meter=meter)]
+async def test_stream_yields_deltas_and_records_usage(model: ChatModel, budget: CallBudget) -> None:
+    deltas = [delta async for delta in model.stream(ASKED, budget=budget)]
     assert "".join(deltas) == "You said: How are you today?"
     assert len(deltas) == 6
-    assert meter.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
+    assert budget.usage == Usage(model_calls=1, input_tokens=6, output_tokens=6)
 
 
 async def test_usage_is_estimated_if_the_provider_reports_none(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.replies.extend([Reply(text="one two three", usage=False)] * 2)
-    await model.complete(ASKED, meter=meter)
-    async for _ in model.stream(ASKED, meter=meter):
+    await model.complete(ASKED, budget=budget)
+    async for _ in model.stream(ASKED, budget=budget):
         pass
-    assert meter.usage.estimated
-    assert meter.usage.output_tokens == 6
-    assert meter.usage.input_tokens > 0
+    assert budget.usage.estimated
+    assert budget.usage.output_tokens == 6
+    assert budget.usage.input_tokens > 0
 
 
 async def test_a_delta_arrives_before_the_next_is_made(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script = Script(tokens=20, delay_ms=20)
-    async for _ in model.stream(ASKED, meter=meter):
+    async for _ in model.stream(ASKED, budget=budget):
         assert double.requests[0].emitted < 5
         break
 
 
 async def test_closing_a_stream_stops_the_provider_and_records_the_usage(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script = Script(text="word " * 200, delay_ms=5)
-    async with aclosing(model.stream(ASKED, meter=meter)) as deltas:
+    async with aclosing(model.stream(ASKED, budget=budget)) as deltas:
         async for _ in deltas:
             break
     emitted = await _settled(double)
     assert emitted < 100
     assert not double.requests[0].finished
-    assert meter.usage.model_calls == 1
-    assert meter.usage.estimated
-    assert meter.usage.output_tokens < 10
+    assert budget.usage.model_calls == 1
+    assert budget.usage.estimated
+    assert budget.usage.output_tokens < 10
 
 
 async def test_a_call_beyond_the_limit_is_not_made(model: ChatModel, double: OpenAIDouble) -> None:
-    meter = Meter(max_calls=1)
-    await model.complete(ASKED, meter=meter)
+    budget = CallBudget(max_calls=1)
+    await model.complete(ASKED, budget=budget)
     with pytest.raises(BudgetExceeded):
-        await model.complete(ASKED, meter=meter)
+        await model.complete(ASKED, budget=budget)
     with pytest.raises(BudgetExceeded):
-        _ = [delta async for delta in model.stream(ASKED, meter=meter)]
+        _ = [delta async for delta in model.stream(ASKED, budget=budget)]
     assert len(double.requests) == 1
-    assert meter.usage.model_calls == 1
+    assert budget.usage.model_calls == 1
 
 
-async def test_a_failed_call_counts(model: ChatModel, meter: Meter, double: OpenAIDouble) -> None:
+async def test_a_failed_call_counts(model: ChatModel, budget: CallBudget, double: OpenAIDouble) -> None:
     double.script.failures.append(Failure(status=500))
     with pytest.raises(DependencyDown):
-        await model.complete(ASKED, meter=meter)
-    assert meter.usage == Usage(model_calls=1)
+        await model.complete(ASKED, budget=budget)
+    assert budget.usage == Usage(model_calls=1)
 
 
-async def test_structured_returns_the_schema(model: ChatModel, meter: Meter) -> None:
-    filled = await model.structured(ASKED, RewrittenQuestion, meter=meter)
+async def test_structured_returns_the_schema(model: ChatModel, budget: CallBudget) -> None:
+    filled = await model.structured(ASKED, RewrittenQuestion, budget=budget)
     assert filled == RewrittenQuestion(question="How are you today?")
-    assert meter.usage.model_calls == 1
+    assert budget.usage.model_calls == 1
 
 
 async def test_structured_output_in_the_text_is_parsed(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(text='{"question": "Who?"}'))
-    assert (await model.structured(ASKED, RewrittenQuestion, meter=meter)).question == "Who?"
+    assert (await model.structured(ASKED, RewrittenQuestion, budget=budget)).question == "Who?"
 
 
 @pytest.mark.parametrize(
@@ -129,18 +129,18 @@ async def test_structured_output_in_the_text_is_parsed(
     ],
 )
 async def test_invalid_structured_output_is_translated(
-    reply: Reply, model: ChatModel, meter: Meter, double: OpenAIDouble
+    reply: Reply, model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(reply)
     with pytest.raises(ModelOutputInvalid):
-        await model.structured(ASKED, RewrittenQuestion, meter=meter)
+        await model.structured(ASKED, RewrittenQuestion, budget=budget)
 
 
 async def test_with_tools_the_whole_message_comes_last(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")]))
-    *deltas, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    *deltas, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], budget=budget)]
     assert deltas == ["Let", " me", " look."]
     assert isinstance(message, AIMessage)
     assert message.text == "Let me look."
@@ -150,14 +150,14 @@ async def test_with_tools_the_whole_message_comes_last(
 
 
 async def test_tool_results_are_sent_with_their_calls(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")]))
-    *_, called = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    *_, called = [part async for part in model.stream_with_tools(ASKED, [LISTING], budget=budget)]
     assert isinstance(called, AIMessage)
     result = ToolMessage("a.pdf", tool_call_id=called.tool_calls[0]["id"])
     *_, answer = [
-        part async for part in model.stream_with_tools([*ASKED, called, result], [LISTING], meter=meter)
+        part async for part in model.stream_with_tools([*ASKED, called, result], [LISTING], budget=budget)
     ]
     assert isinstance(answer, AIMessage)
     assert answer.text == "You said: How are you today?"
@@ -169,10 +169,10 @@ async def test_tool_results_are_sent_with_their_calls(
 
 @pytest.mark.parametrize("arguments", ['{"top_k": 5', "none"])
 async def test_malformed_tool_arguments_are_not_repaired(
-    arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
+    arguments: str, model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list", arguments=arguments)]))
-    *_, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+    *_, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], budget=budget)]
     assert isinstance(message, AIMessage)
     assert message.tool_calls == []
     assert [call["args"] for call in message.invalid_tool_calls] == [arguments]
@@ -180,11 +180,11 @@ async def test_malformed_tool_arguments_are_not_repaired(
 
 @pytest.mark.parametrize("arguments", ['["a"]', "5"])
 async def test_tool_arguments_that_are_not_an_object_are_invalid(
-    arguments: str, model: ChatModel, meter: Meter, double: OpenAIDouble
+    arguments: str, model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list", arguments=arguments)]))
     try:
-        *_, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], meter=meter)]
+        *_, message = [part async for part in model.stream_with_tools(ASKED, [LISTING], budget=budget)]
     except DependencyDown as exc:
         assert exc.code == "model_reply_malformed"
     else:
@@ -235,15 +235,15 @@ async def test_a_refused_request_is_translated(
 
 
 async def test_a_stream_that_breaks_off_raises_after_its_text(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.failures.append(Failure(after_tokens=2))
     deltas = []
     with pytest.raises(DependencyDown):
-        async for delta in model.stream(ASKED, meter=meter):
+        async for delta in model.stream(ASKED, budget=budget):
             deltas.append(delta)  # noqa: PERF401 (what came before the error is what counts)
     assert len(deltas) == 2
-    assert meter.usage.output_tokens > 0
+    assert budget.usage.output_tokens > 0
 
 
 @pytest.mark.parametrize(
@@ -255,19 +255,19 @@ async def test_a_stream_that_breaks_off_raises_after_its_text(
     ],
 )
 async def test_an_error_code_in_a_stream_is_translated(
-    code: str | None, expected: type[OrcError], model: ChatModel, meter: Meter, double: OpenAIDouble
+    code: str | None, expected: type[OrcError], model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.failures.append(Failure(after_tokens=2, code=code))
     with pytest.raises(expected):
-        await collect(model.stream(ASKED, meter=meter))
+        await collect(model.stream(ASKED, budget=budget))
 
 
 async def test_a_stream_without_a_finish_reason_is_cut(
-    model: ChatModel, meter: Meter, double: OpenAIDouble
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
     double.script.failures.append(Failure(after_tokens=2, silent=True))
     with pytest.raises(DependencyDown) as raised:
-        await collect(model.stream(ASKED, meter=meter))
+        await collect(model.stream(ASKED, budget=budget))
     assert raised.value.code == "model_reply_cut"
 
 
@@ -280,22 +280,22 @@ async def test_an_answer_that_reached_its_limit_is_cut(model: ChatModel, double:
         assert raised.value.at_limit
 
 
-async def test_our_own_exceptions_are_not_translated(model: ChatModel, meter: Meter) -> None:
+async def test_our_own_exceptions_are_not_translated(model: ChatModel, budget: CallBudget) -> None:
     with pytest.raises(NotImplementedError):
-        await model.complete([object()], meter=meter)  # type: ignore[list-item]
+        await model.complete([object()], budget=budget)  # type: ignore[list-item]
 
 
 def _three_ways(model: ChatModel) -> list["asyncio.Future[object]"]:
     async def drain(parts: object) -> object:
         return [part async for part in parts]  # type: ignore[attr-defined]
 
-    meter = Meter(max_calls=3)
+    budget = CallBudget(max_calls=3)
     return [
         asyncio.ensure_future(answer)
         for answer in (
-            model.complete(ASKED, meter=meter),
-            drain(model.stream(ASKED, meter=meter)),
-            drain(model.stream_with_tools(ASKED, [LISTING], meter=meter)),
+            model.complete(ASKED, budget=budget),
+            drain(model.stream(ASKED, budget=budget)),
+            drain(model.stream_with_tools(ASKED, [LISTING], budget=budget)),
         )
     ]
 
@@ -313,11 +313,11 @@ async def test_an_answer_without_a_finish_reason_is_cut() -> None:
     model = ScriptedModel(script=lambda _messages, _options: AIMessage("The beta quay has"), calls=[])
     cut = ChatModel(model, WordCounter(), name="scripted", reports_finish_reason=True)
     with pytest.raises(ReplyCut) as raised:
-        await collect(cut.stream([HumanMessage("?")], meter=Meter(max_calls=1)))
+        await collect(cut.stream([HumanMessage("?")], budget=CallBudget(max_calls=1)))
     assert raised.value.code == "model_reply_cut"
     assert not raised.value.at_limit
     with pytest.raises(DependencyDown):
-        await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))
+        await cut.complete([HumanMessage("?")], budget=CallBudget(max_calls=1))
 
 
 async def test_an_answer_at_the_length_limit_is_cut() -> None:
@@ -325,4 +325,4 @@ async def test_an_answer_at_the_length_limit_is_cut() -> None:
     model = ScriptedModel(script=lambda _messages, _options: full, calls=[])
     cut = ChatModel(model, WordCounter(), name="scripted")
     with pytest.raises(DependencyDown):
-        await cut.complete([HumanMessage("?")], meter=Meter(max_calls=1))
+        await cut.complete([HumanMessage("?")], budget=CallBudget(max_calls=1))

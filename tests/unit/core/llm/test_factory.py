@@ -6,7 +6,7 @@ import sys
 import pytest
 from langchain_core.messages import HumanMessage
 
-from core.llm.chat_model import Meter
+from core.llm.chat_model import CallBudget
 from core.llm.errors import ModelMisconfigured
 from core.llm.factory import build_chat_model, build_chat_models, describe
 from core.llm.provider import open_provider
@@ -26,7 +26,7 @@ async def test_without_a_key_the_offline_model_answers(
     make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
     models = build_chat_models(make_settings(), counter, offline=build_offline)
-    answer = await models.writer.complete(ASKED, meter=Meter(1))
+    answer = await models.writer.complete(ASKED, budget=CallBudget(1))
     assert "offline" in answer
     assert models.writer.name == "extractive"
     await models.aclose()
@@ -57,8 +57,8 @@ async def test_roles_have_separate_models_on_one_connection_pool(
 ) -> None:
     settings = make_settings(openai_base_url=base_url, chat_model="big", planner_model="small")
     models = build_chat_models(settings, counter)
-    await models.planner.complete(ASKED, meter=Meter(1))
-    await models.writer.complete(ASKED, meter=Meter(1))
+    await models.planner.complete(ASKED, budget=CallBudget(1))
+    await models.writer.complete(ASKED, budget=CallBudget(1))
     assert [request.body["model"] for request in double.requests] == ["small", "big"]
     assert models.opened is not None
     await models.aclose()
@@ -76,7 +76,7 @@ async def test_a_model_does_not_close_a_shared_client(
     alone = build_chat_model(make_settings(openai_base_url=base_url), "writer", counter)
     await alone.aclose()
     with pytest.raises(RuntimeError, match="closed"):
-        await alone.complete(ASKED, meter=Meter(1))
+        await alone.complete(ASKED, budget=CallBudget(1))
 
 
 async def test_azure_is_called_at_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
@@ -84,7 +84,7 @@ async def test_azure_is_called_at_its_v1_path(make_settings: MakeSettings, count
     with serving(double, prefix="") as endpoint:
         settings = make_settings(azure_openai_endpoint=f"{endpoint}/", azure_openai_api_key="secret")
         model = build_chat_model(settings, "writer", counter)
-        await model.complete(ASKED, meter=Meter(1))
+        await model.complete(ASKED, budget=CallBudget(1))
         await model.aclose()
     assert double.requests[0].path == "/openai/v1/chat/completions"
 
@@ -96,7 +96,7 @@ async def test_a_given_provider_is_not_closed(
     provider = open_provider(settings)
     assert provider is not None
     models = build_chat_models(settings, counter, provider)
-    await models.writer.complete(ASKED, meter=Meter(1))
+    await models.writer.complete(ASKED, budget=CallBudget(1))
     await models.aclose()
     assert models.opened is None
     assert not provider.http.is_closed
@@ -111,8 +111,8 @@ async def test_only_files_go_through_azures_responses_api(
     with serving(double, prefix="") as endpoint:
         settings = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="secret")
         model = build_chat_model(settings, "writer", counter)
-        await model.complete(ASKED, meter=Meter(1))
-        await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], meter=Meter(1))
+        await model.complete(ASKED, budget=CallBudget(1))
+        await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], budget=CallBudget(1))
         await model.aclose()
     paths = [request.path.rpartition("/v1/")[2] for request in double.requests]
     assert paths == ["chat/completions", "responses"]
@@ -122,7 +122,7 @@ async def test_the_responses_api_stores_nothing(
     make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
 ) -> None:
     model = build_chat_model(make_settings(openai_base_url=base_url, responses_api=True), "writer", counter)
-    await model.complete(ASKED, meter=Meter(1))
+    await model.complete(ASKED, budget=CallBudget(1))
     await model.aclose()
     assert double.requests[0].path == "/v1/responses"
     assert double.requests[0].body["store"] is False

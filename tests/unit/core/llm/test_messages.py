@@ -4,7 +4,7 @@ import json
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import (
     USER_SAID,
     USER_WANTS,
@@ -33,7 +33,7 @@ async def test_a_provider_receives_the_text_of_our_messages_and_nothing_else(
             HumanMessage("What is it?"),
         ],
     ):
-        await model.complete(messages, meter=Meter(1))
+        await model.complete(messages, budget=CallBudget(1))
     ours, plain = (request.body for request in double.requests)
     assert ours == plain
     assert "hidden" not in json.dumps(ours)

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from core.errors import DependencyDown, OrcError
 from core.infra.resilience import FAILURES_IN_A_ROW, OPEN_SECONDS, CircuitBreaker, CircuitOpen
 from core.infra.settings import CoreSettings
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.embeddings import build_embedder
 from core.llm.errors import MODEL
 from core.llm.factory import ChatModels, build_chat_models
@@ -58,12 +58,12 @@ def models(settings: CoreSettings, counter: TokenCounter, provider: Provider) ->
 async def fail(model: ChatModel, times: int = FAILURES_IN_A_ROW) -> None:
     """Fails so many calls, alternately whole answers and streams."""
     for number in range(times):
-        meter = Meter(1)
+        budget = CallBudget(1)
         with pytest.raises(OrcError):
             if number % 2:
-                await model.complete(ASKED, meter=meter)
+                await model.complete(ASKED, budget=budget)
             else:
-                await collect(model.stream(ASKED, meter=meter))
+                await collect(model.stream(ASKED, budget=budget))
 
 
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: str(outage.status))
@@ -73,7 +73,7 @@ async def test_failures_in_a_row_open_the_circuit_for_all_roles(
     double.script.failures.extend([outage] * FAILURES_IN_A_ROW)
     await fail(models.writer)
     with pytest.raises(CircuitOpen) as raised:
-        await models.planner.complete(ASKED, meter=Meter(1))
+        await models.planner.complete(ASKED, budget=CallBudget(1))
     assert raised.value.dependency == "model"
     assert len(double.requests) == FAILURES_IN_A_ROW
 
@@ -84,7 +84,7 @@ async def test_calls_succeed_a_second_after_the_circuit_opened(
     double.script.failures.extend([Failure(status=503)] * FAILURES_IN_A_ROW)
     await fail(models.writer)
     clock.now += OPEN_SECONDS
-    assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
+    assert await models.writer.complete(ASKED, budget=CallBudget(1)) == "You said: Hello?"
 
 
 async def test_a_failed_probe_opens_the_circuit_again(
@@ -95,7 +95,7 @@ async def test_a_failed_probe_opens_the_circuit_again(
     clock.now += OPEN_SECONDS
     await fail(models.writer, times=1)
     with pytest.raises(CircuitOpen):
-        await models.writer.complete(ASKED, meter=Meter(1))
+        await models.writer.complete(ASKED, budget=CallBudget(1))
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: f"{refusal.status} {refusal.code}")
@@ -104,7 +104,7 @@ async def test_a_refused_request_is_not_an_outage(
 ) -> None:
     double.script.failures.extend([refusal] * 2 * FAILURES_IN_A_ROW)
     await fail(models.writer, times=2 * FAILURES_IN_A_ROW)
-    assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
+    assert await models.writer.complete(ASKED, budget=CallBudget(1)) == "You said: Hello?"
 
 
 async def test_a_stream_that_breaks_off_later_is_not_an_outage(
@@ -113,8 +113,8 @@ async def test_a_stream_that_breaks_off_later_is_not_an_outage(
     double.script.failures.extend([Failure(after_tokens=1)] * 2 * FAILURES_IN_A_ROW)
     for _ in range(2 * FAILURES_IN_A_ROW):
         with pytest.raises(DependencyDown):
-            await collect(models.writer.stream(ASKED, meter=Meter(1)))
-    assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
+            await collect(models.writer.stream(ASKED, budget=CallBudget(1)))
+    assert await models.writer.complete(ASKED, budget=CallBudget(1)) == "You said: Hello?"
 
 
 async def test_an_outage_of_embeddings_leaves_the_chat_open(
@@ -133,4 +133,4 @@ async def test_an_outage_of_embeddings_leaves_the_chat_open(
     with pytest.raises(CircuitOpen):
         await embedder.embed_query("text")
     assert len(double.requests) == FAILURES_IN_A_ROW
-    assert await models.writer.complete(ASKED, meter=Meter(1)) == "You said: Hello?"
+    assert await models.writer.complete(ASKED, budget=CallBudget(1)) == "You said: Hello?"

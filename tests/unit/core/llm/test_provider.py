@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from core.errors import DependencyDown
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
-from core.llm.chat_model import Meter
+from core.llm.chat_model import CallBudget
 from core.llm.embeddings import build_embedder
 from core.llm.factory import build_chat_model, describe
 from core.llm.provider import ENTRA_SCOPE, Provider, endpoint_of, open_provider
@@ -73,7 +73,7 @@ async def test_without_a_key_requests_carry_an_access_token(
     model = build_chat_model(settings, "writer", counter, provider)
     embedder = build_embedder(settings, counter, provider)
     assert embedder is not None
-    await model.complete(ASKED, meter=Meter(1))
+    await model.complete(ASKED, budget=CallBudget(1))
     await embedder.embed_query("text")
     assert [request.authorization for request in double.requests] == ["Bearer token-1"] * 2
     assert identity.asked == [ENTRA_SCOPE]
@@ -89,7 +89,7 @@ async def test_an_expired_token_is_replaced(
     identity.seconds = 1
     model = build_chat_model(settings, "writer", counter, provider)
     for _ in range(2):
-        await model.complete(ASKED, meter=Meter(1))
+        await model.complete(ASKED, budget=CallBudget(1))
     assert [request.authorization for request in double.requests] == ["Bearer token-1", "Bearer token-2"]
 
 
@@ -121,7 +121,7 @@ async def test_a_failed_authentication_is_translated(
     identity.failure = failure
     model = build_chat_model(settings, "writer", counter, provider)
     with pytest.raises(DependencyDown) as raised:
-        await model.complete(ASKED, meter=Meter(1))
+        await model.complete(ASKED, budget=CallBudget(1))
     assert (raised.value.dependency, raised.value.retryable) == ("model", retryable)
     assert "canary" not in raised.value.message
     assert double.requests == []
@@ -134,7 +134,7 @@ async def test_a_key_is_preferred_to_the_identity(
     with serving(double, prefix="") as endpoint:
         given = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="the-key")
         model = build_chat_model(given, "writer", counter, credentials=identity)
-        await model.complete(ASKED, meter=Meter(1))
+        await model.complete(ASKED, budget=CallBudget(1))
         await model.aclose()
     assert double.requests[0].authorization == "Bearer the-key"
     assert identity.asked == []

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sources import Source, fence
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
 from core.llm.tokens import TiktokenCounter
 from core.offline.chat import rewrite_question
@@ -58,8 +58,8 @@ def model() -> ChatModel:
 
 
 @pytest.fixture
-def meter() -> Meter:
-    return Meter(max_calls=9)
+def budget() -> CallBudget:
+    return CallBudget(max_calls=9)
 
 
 def asked(question: str) -> list[BaseMessage]:
@@ -69,28 +69,28 @@ def asked(question: str) -> list[BaseMessage]:
     ]
 
 
-async def test_sources_in_the_prompt_are_quoted(model: ChatModel, meter: Meter) -> None:
+async def test_sources_in_the_prompt_are_quoted(model: ChatModel, budget: CallBudget) -> None:
     assert "Gym memberships are paid back up to $500 a year. [S7]" in await model.complete(
-        asked("Are gym memberships paid?"), meter=meter
+        asked("Are gym memberships paid?"), budget=budget
     )
     assert "Dogs are welcome <on> Fridays. [S7]" in await model.complete(
-        asked("Are dogs welcome?"), meter=meter
+        asked("Are dogs welcome?"), budget=budget
     )
-    assert await model.complete(asked("What is the capital of France?"), meter=meter) == NOT_FOUND_ANSWER
+    assert await model.complete(asked("What is the capital of France?"), budget=budget) == NOT_FOUND_ANSWER
 
 
-async def test_the_stream_is_the_whole_answer_word_by_word(model: ChatModel, meter: Meter) -> None:
+async def test_the_stream_is_the_whole_answer_word_by_word(model: ChatModel, budget: CallBudget) -> None:
     messages = asked("Are gym memberships paid?")
-    whole = await model.complete(messages, meter=meter)
-    deltas = [delta async for delta in model.stream(messages, meter=meter)]
+    whole = await model.complete(messages, budget=budget)
+    deltas = [delta async for delta in model.stream(messages, budget=budget)]
     assert "".join(deltas) == whole
     assert len(deltas) == len(whole.split())
 
 
 async def test_usage_is_counted_the_same_in_both_ways(model: ChatModel) -> None:
-    one, other = Meter(1), Meter(1)
-    await model.complete(asked("Are dogs welcome?"), meter=one)
-    async with aclosing(model.stream(asked("Are dogs welcome?"), meter=other)) as deltas:
+    one, other = CallBudget(1), CallBudget(1)
+    await model.complete(asked("Are dogs welcome?"), budget=one)
+    async with aclosing(model.stream(asked("Are dogs welcome?"), budget=other)) as deltas:
         text = "".join([delta async for delta in deltas])
     assert one.usage == other.usage
     assert one.usage.output_tokens == COUNTER.count(text)
@@ -115,59 +115,61 @@ async def test_the_model_counts_tokens_with_the_counter() -> None:
 )
 @pytest.mark.parametrize("schema", [Restated, RestatedAtLength])
 async def test_a_registered_structured_output_is_filled_from_the_conversation(
-    messages: Sequence[BaseMessage], schema: type[Restated], model: ChatModel, meter: Meter
+    messages: Sequence[BaseMessage], schema: type[Restated], model: ChatModel, budget: CallBudget
 ) -> None:
-    filled = await model.structured(messages, schema, meter=meter)
+    filled = await model.structured(messages, schema, budget=budget)
     assert filled == schema(question="and for children (fee club)?")
 
 
-async def test_an_unregistered_structured_output_fails_loudly(model: ChatModel, meter: Meter) -> None:
+async def test_an_unregistered_structured_output_fails_loudly(model: ChatModel, budget: CallBudget) -> None:
     with pytest.raises(NotImplementedError, match="Verdict"):
-        await model.structured([HumanMessage("Is it?")], Verdict, meter=meter)
+        await model.structured([HumanMessage("Is it?")], Verdict, budget=budget)
 
 
 async def test_the_listing_tool_is_called_once_and_its_result_described(
-    model: ChatModel, meter: Meter
+    model: ChatModel, budget: CallBudget
 ) -> None:
     messages: list[BaseMessage] = [HumanMessage("Which documents do I have?")]
-    [call] = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
+    [call] = [part async for part in model.stream_with_tools(messages, [LISTING], budget=budget)]
     assert isinstance(call, AIMessage)
     assert [(c["name"], c["args"]) for c in call.tool_calls] == [("documents_list", {})]
 
     result = '{"documents": [{"filename": "a.pdf", "status": "completed"}]}'
     messages += [call, ToolMessage(result, tool_call_id=call.tool_calls[0]["id"])]
-    *_, answer = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
+    *_, answer = [part async for part in model.stream_with_tools(messages, [LISTING], budget=budget)]
     assert isinstance(answer, AIMessage)
     assert not answer.tool_calls
     assert answer.text == "There is 1 in this conversation:\n- a.pdf (completed)"
 
 
-async def test_tool_output_beside_the_question_is_described(model: ChatModel, meter: Meter) -> None:
+async def test_tool_output_beside_the_question_is_described(model: ChatModel, budget: CallBudget) -> None:
     output = '[{"tool": "documents_list", "documents": [{"filename": "a.pdf", "status": "failed"}]}]'
     question = QuestionMessage(content="any text", question="Which files are there?", tool_output=output)
-    assert "- a.pdf (failed)" in await model.complete([question], meter=meter)
+    assert "- a.pdf (failed)" in await model.complete([question], budget=budget)
 
 
 @pytest.mark.parametrize("label", ["Question:", "Last question:", "What the tools found:", "user: "])
-async def test_labels_in_a_question_are_part_of_it(label: str, model: ChatModel, meter: Meter) -> None:
+async def test_labels_in_a_question_are_part_of_it(label: str, model: ChatModel, budget: CallBudget) -> None:
     question = f"{label} Which fee do children pay at the club in Leeds?"
-    filled = await model.structured([HumanMessage(question)], Restated, meter=meter)
+    filled = await model.structured([HumanMessage(question)], Restated, budget=budget)
     assert filled.question == question
 
 
-async def test_small_talk_calls_no_tool(model: ChatModel, meter: Meter) -> None:
+async def test_small_talk_calls_no_tool(model: ChatModel, budget: CallBudget) -> None:
     messages = [HumanMessage("Hello!")]
-    *_, message = [part async for part in model.stream_with_tools(messages, [LISTING], meter=meter)]
+    *_, message = [part async for part in model.stream_with_tools(messages, [LISTING], budget=budget)]
     assert isinstance(message, AIMessage)
     assert message.text == OFFLINE_INTRODUCTION
     assert not message.tool_calls
 
 
-async def test_sources_of_an_earlier_question_are_not_answered_from(model: ChatModel, meter: Meter) -> None:
+async def test_sources_of_an_earlier_question_are_not_answered_from(
+    model: ChatModel, budget: CallBudget
+) -> None:
     messages = [*asked("Are dogs welcome?"), AIMessage("Yes."), HumanMessage("Are gym memberships paid?")]
-    assert "[S7]" not in await model.complete(messages, meter=meter)
+    assert "[S7]" not in await model.complete(messages, budget=budget)
 
 
-async def test_the_conversation_is_remembered(model: ChatModel, meter: Meter) -> None:
+async def test_the_conversation_is_remembered(model: ChatModel, budget: CallBudget) -> None:
     messages = [HumanMessage("My name is Ada."), AIMessage("Hello."), HumanMessage("What is my name?")]
-    assert "Ada" in await model.complete(messages, meter=meter)
+    assert "Ada" in await model.complete(messages, budget=budget)

@@ -16,7 +16,7 @@ from langchain_core.outputs import ChatResult
 from core.errors import DependencyDown, OrcError, ToolFailed
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation, Grounding
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
@@ -339,17 +339,17 @@ async def test_no_more_attempts_are_made_than_the_setting_allows(retries: int) -
 async def test_the_budget_of_calls_bounds_the_attempts(calls: int, attempts: int) -> None:
     talk = Talk([GOOD], [REVISE])
     turn = searching(talk, critic_max_retries=5)
-    turn.deps = replace(turn.deps, meter=Meter(max_calls=calls))
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
     state = await asked(turn)
     assert len(talk.read) == attempts
     assert actions(turn)[-1] == "label_unverified"
-    assert turn.deps.meter.usage.model_calls <= calls
+    assert turn.deps.budget.usage.model_calls <= calls
     assert state.answer == shown(turn.events)
 
 
 async def test_what_document_chat_revises_takes_no_call_of_the_turns_own() -> None:
     turn = Turn(documents(said_by_documents("It is 10.")), Talk(["unused"], [REVISE]), critic="always")
-    turn.deps = replace(turn.deps, meter=Meter(max_calls=2))
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=2))
     await turn.run(blob_names=["a.pdf"])
     assert actions(turn) == ["revise", "label_unverified"]
 
@@ -395,7 +395,7 @@ async def test_where_document_chat_fails_to_revise_its_earlier_answer_stands(fai
     assert state.answer == shown(turn.events) == "It is 10."
     assert state.context_docs == ["It is 10."]
     assert len(state.attempt.citations) == 1
-    assert turn.deps.meter.by_tools.model_calls == len(turn.of(Context)) == 1
+    assert turn.deps.budget.by_tools.model_calls == len(turn.of(Context)) == 1
 
 
 async def test_a_first_answer_that_fails_is_no_revision_and_fails_the_turn() -> None:
@@ -525,7 +525,7 @@ async def test_whoever_follows_always_has_the_answer_and_no_failing_critic_accep
 ) -> None:
     how = {"critic": critic, "critic_max_retries": retries, "stream": stream}
     turn = answering(writes, named=named)(Talk(writes, judges), how)
-    turn.deps = replace(turn.deps, meter=Meter(max_calls=calls))
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
     try:
         state = await turn.run(**({"blob_names": ["a.pdf"]} if named else {"has_documents": True}))
     except OrcError:
@@ -533,7 +533,7 @@ async def test_whoever_follows_always_has_the_answer_and_no_failing_critic_accep
         assert turn.of(Critique) == []
         return
     assert state.answer == shown(turn.events)
-    assert turn.deps.meter.usage.model_calls <= calls
+    assert turn.deps.budget.usage.model_calls <= calls
     *earlier, last = turn.of(Critique)
     assert len(earlier) <= retries
     assert all(verdict.action in ("revise", "retrieve") for verdict in earlier)

@@ -12,7 +12,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
 from core.errors import DependencyDown, InvalidInput
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import MemoryMessage
 from core.llm.tokens import TiktokenCounter
 from devkit.doubles.openai_talk import example as filled_in
@@ -242,13 +242,13 @@ def breaks(_messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
 
 
 @pytest.mark.parametrize(
-    ("script", "meter", "reason"),
+    ("script", "budget", "reason"),
     [
-        (fails, Meter(9), "does not answer"),
-        (says("I would look into it."), Meter(9), "not a TurnPlan"),
-        (says(""), Meter(9), "not a TurnPlan"),
-        (plans(), Meter(0), "used all its 0 model calls"),
-        (breaks, Meter(9), "failed unexpectedly"),
+        (fails, CallBudget(9), "does not answer"),
+        (says("I would look into it."), CallBudget(9), "not a TurnPlan"),
+        (says(""), CallBudget(9), "not a TurnPlan"),
+        (plans(), CallBudget(0), "used all its 0 model calls"),
+        (breaks, CallBudget(9), "failed unexpectedly"),
     ],
     ids=["down", "talks", "silent", "over budget", "broken"],
 )
@@ -263,7 +263,7 @@ def breaks(_messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
 )
 async def test_a_planner_that_fails_leaves_a_plan_that_says_so(
     script: Script,
-    meter: Meter,
+    budget: CallBudget,
     reason: str,
     state: State,
     intent: str,
@@ -271,7 +271,7 @@ async def test_a_planner_that_fails_leaves_a_plan_that_says_so(
     steps: list[str],
 ) -> None:
     turn = turn_with(script, web=True)
-    turn.deps = replace(turn.deps, meter=meter)
+    turn.deps = replace(turn.deps, budget=budget)
     route, plan = await planned(turn, **state)
     assert (route.intent, route.retriever, plan.steps) == (intent, retriever, steps)
     assert (plan.rewritten_query, plan.decided_by) == ("And the fee?", "fallback")
@@ -375,14 +375,14 @@ async def test_a_tools_server_that_is_down_offers_no_web_and_the_plan_says_so() 
 @pytest.mark.parametrize(("left", "calls"), [(1, 0), (2, 1)])
 async def test_the_last_call_of_a_turn_is_for_its_answer(left: int, calls: int) -> None:
     turn = turn_with(plans(steps=["retrieve"]))
-    turn.deps = replace(turn.deps, meter=Meter(left))
+    turn.deps = replace(turn.deps, budget=CallBudget(left))
     _, plan = await planned(turn, **DOCUMENTS, **PAST)
     assert len(turn.model.calls) == calls
     assert plan.steps == ["retrieve", "answer"]
     assert (plan.decided_by == "fallback") == (left == 1)
     # What document_chat answers takes no call of the turn's own.
     named = turn_with(plans())
-    named.deps = replace(named.deps, meter=Meter(left))
+    named.deps = replace(named.deps, budget=CallBudget(left))
     assert (await planned(named, **NAMED, **PAST))[1].decided_by == "model"
 
 
@@ -573,6 +573,6 @@ async def test_the_form_names_the_kinds_and_is_the_same_every_time() -> None:
     sample = filled_in(parameters, "Why?")
     assert sample == {"intent": "factual_lookup", "question": "Why?", "steps": [], "confidence": 0}
     model, script = scripted(says('{"intent": "legal", "question": "Why?", "confidence": 1}'))
-    filled = await model.structured(prompt("Why?", [], 3000), plan_schema(names), meter=Meter(1))
+    filled = await model.structured(prompt("Why?", [], 3000), plan_schema(names), budget=CallBudget(1))
     assert (filled.intent, filled.steps) == ("legal", [])
     assert script.calls[0][1]["tools"][0]["function"]["name"] == "TurnPlan"

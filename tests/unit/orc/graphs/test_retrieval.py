@@ -9,7 +9,7 @@ from langgraph.graph import END, START, StateGraph
 
 from core.errors import DependencyDown, NotFound
 from core.grounding.models import Revision
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
 from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, reasons, ref, says
@@ -265,7 +265,7 @@ async def test_a_critics_own_words_go_to_the_web_only_where_the_plan_does(steps:
 @pytest.mark.parametrize("retriever", ["search", "tools"])
 async def test_with_one_model_call_left_what_was_looked_up_is_answered_from(retriever: Retriever) -> None:
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), says("The fee is 10. [S1]"))
-    turn.deps = replace(turn.deps, meter=Meter(max_calls=1))
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=1))
     state = await dispatch(turn, retriever, "retrieve")
     [(_, options)] = turn.model.calls
     assert (called(turn), options.get("tools")) == (["semantic_search"], None)
@@ -278,7 +278,7 @@ async def test_a_model_that_looks_on_and_on_has_one_call_left_to_answer() -> Non
         return AIMessage("", tool_calls=[call]) if options.get("tools") else AIMessage("The fee is 10. [S1]")
 
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), script)
-    turn.deps = replace(turn.deps, meter=Meter(max_calls=2))
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=2))
     state = await dispatch(turn, "search", "retrieve")
     assert len(turn.model.calls) == 2
     assert state.attempt.citations[0].verified

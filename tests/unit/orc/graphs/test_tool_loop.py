@@ -284,9 +284,9 @@ async def test_what_a_tools_models_have_used_is_part_of_the_turns_cost() -> None
     listed = {"documents": [], "metadata": {"usage": used}}
     turn = choosing(FakeTools([LIST_TOOL], documents_list=listed), calls_tool("documents_list"))
     await turn.run(has_documents=True)
-    assert turn.deps.meter.by_tools == Usage(**used)
-    assert turn.deps.meter.total.model_calls == 42
-    assert turn.deps.meter.calls_left == 6
+    assert turn.deps.budget.by_tools == Usage(**used)
+    assert turn.deps.budget.total.model_calls == 42
+    assert turn.deps.budget.calls_left == 6
 
 
 async def test_one_call_that_fails_unforeseen_is_a_failed_call_and_not_the_turns_end() -> None:

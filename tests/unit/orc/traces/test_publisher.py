@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from core.infra.settings import ModelFacts
-from core.llm.chat_model import Meter, ModelCall
+from core.llm.chat_model import CallBudget, ModelCall
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Usage
 from orc.events import (
@@ -73,12 +73,12 @@ class Recording:
             self.recorder.emit(event)
 
     def trace(self, *calls: ModelCall, by_tools: Usage | None = None) -> TurnTrace:
-        meter = Meter(max_calls=9)
-        meter.by_tools = by_tools or Usage()
+        budget = CallBudget(max_calls=9)
+        budget.by_tools = by_tools or Usage()
         for call in calls:
-            meter.begin_call()
-            meter.add(call)
-        return self.recorder.finish(meter)
+            budget.begin_call()
+            budget.add(call)
+        return self.recorder.finish(budget)
 
 
 @pytest.fixture

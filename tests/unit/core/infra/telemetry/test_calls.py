@@ -10,7 +10,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from core.errors import DependencyDown
 from core.infra.resilience import CircuitBreaker
 from core.infra.telemetry.spans import span
-from core.llm.chat_model import ChatModel, Meter
+from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.embeddings import OpenAIEmbedder
 from core.llm.errors import ReplyCut
 from devkit.fakes import ScriptedModel, WordCounter, collect
@@ -42,13 +42,13 @@ def chat_model(reply: AIMessage | Exception, *, records_content: bool = False) -
     )
 
 
-def meter() -> Meter:
-    return Meter(max_calls=1)
+def budget() -> CallBudget:
+    return CallBudget(max_calls=1)
 
 
 async def test_a_call_is_told_in_the_terms_of_the_conventions(recorded: Recorded) -> None:
     with span("turn"):
-        await chat_model(REPLY).complete(ASKED, meter=meter(), max_tokens=50)
+        await chat_model(REPLY).complete(ASKED, budget=budget(), max_tokens=50)
     told = recorded.attributes("chat gpt-4o")
     assert told == {
         "gen_ai.operation.name": "chat",
@@ -69,7 +69,7 @@ async def test_a_call_is_told_in_the_terms_of_the_conventions(recorded: Recorded
 
 async def test_a_streams_span_ends_with_the_stream_and_is_nobody_elses_parent(recorded: Recorded) -> None:
     with span("turn"):
-        async with aclosing(chat_model(REPLY).stream(ASKED, meter=meter())) as deltas:
+        async with aclosing(chat_model(REPLY).stream(ASKED, budget=budget())) as deltas:
             async for _ in deltas:
                 assert recorded.names == []
                 with span("reader"):
@@ -90,7 +90,7 @@ async def test_what_was_said_is_told_only_where_the_settings_say_so(
 ) -> None:
     model = chat_model(REPLY, records_content=records_content)
     with span("turn"):
-        await collect(model.stream(ASKED, meter=meter()))
+        await collect(model.stream(ASKED, budget=budget()))
     told = recorded.span("chat gpt-4o").to_json()
     assert ("Where is the quokka?" in told) is records_content
     assert ("The quokka sleeps." in told) is records_content
@@ -99,13 +99,13 @@ async def test_what_was_said_is_told_only_where_the_settings_say_so(
 async def test_content_is_bounded(recorded: Recorded) -> None:
     long = [HumanMessage("quokka " * 10_000)] * 30
     with span("turn"):
-        await chat_model(REPLY, records_content=True).complete(long, meter=meter())
+        await chat_model(REPLY, records_content=True).complete(long, budget=budget())
     assert len(str(recorded.attributes("chat gpt-4o")["gen_ai.input.messages"])) < 200_000
 
 
 async def test_a_call_that_failed_says_how_and_not_what(recorded: Recorded) -> None:
     with pytest.raises(DependencyDown), span("turn"):
-        await chat_model(RuntimeError("quokka")).complete(ASKED, meter=meter())
+        await chat_model(RuntimeError("quokka")).complete(ASKED, budget=budget())
     assert recorded.attributes("chat gpt-4o")["error.type"] == "dependency_down"
     assert "quokka" not in "".join(span.to_json() for span in recorded.spans)
     assert recorded.counted("gen_ai.client.operation.duration", error__type="dependency_down") > 0
@@ -113,7 +113,7 @@ async def test_a_call_that_failed_says_how_and_not_what(recorded: Recorded) -> N
 
 async def test_tokens_and_time_are_counted_with_no_trace_too(recorded: Recorded) -> None:
     before = recorded.counted("gen_ai.client.token.usage", gen_ai__token__type="input")
-    await chat_model(REPLY).complete(ASKED, meter=meter())
+    await chat_model(REPLY).complete(ASKED, budget=budget())
     assert recorded.counted("gen_ai.client.token.usage", gen_ai__token__type="input") == before + 1
     assert recorded.names == []
 
@@ -121,7 +121,7 @@ async def test_tokens_and_time_are_counted_with_no_trace_too(recorded: Recorded)
 async def test_an_answer_that_was_cut_says_why(recorded: Recorded) -> None:
     cut = AIMessage("The quokka", response_metadata={"finish_reason": "length"})
     with pytest.raises(ReplyCut), span("turn"):
-        await chat_model(cut).complete(ASKED, meter=meter())
+        await chat_model(cut).complete(ASKED, budget=budget())
     assert recorded.attributes("chat gpt-4o")["gen_ai.response.finish_reasons"] == ("length",)
 
 
