@@ -113,6 +113,30 @@ def test_there_are_no_import_cycles() -> None:
         pytest.fail("import cycle: " + " -> ".join(exc.args[1]))
 
 
+def test_there_are_no_cycles_between_folders() -> None:
+    """In each folder, its modules and subfolders depend on each other in one direction."""
+    for folder, graph in sibling_graphs().items():
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as exc:
+            pytest.fail(f"cycle in {folder}: " + " -> ".join(exc.args[1]))
+
+
+def sibling_graphs() -> dict[str, dict[str, set[str]]]:
+    """For each folder, which of its modules and subfolders import which others."""
+    graphs: dict[str, dict[str, set[str]]] = {}
+    for module in modules():
+        for other in imported_modules(module):
+            ours, theirs = module.split("."), other.split(".")
+            shared = next(
+                (i for i, pair in enumerate(zip(ours, theirs, strict=False)) if len(set(pair)) > 1), 0
+            )
+            if shared > 0:
+                graph = graphs.setdefault(".".join(ours[:shared]), {})
+                graph.setdefault(ours[shared], set()).add(theirs[shared])
+    return graphs
+
+
 def test_only_settings_modules_read_the_environment() -> None:
     readers = {module: uses for module in modules() if (uses := environment_uses(module))}
     assert [module for module in readers if module.rpartition(".")[2] != "settings"] == []

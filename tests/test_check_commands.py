@@ -51,6 +51,12 @@ def test_an_import_between_the_orchestrator_and_the_tools_is_refused(copy: Path)
     assert "mcp_server -> orc.settings" in run("lint-imports", copy, "--no-cache").stdout
 
 
+def test_an_import_of_a_storage_adapter_outside_the_bootstraps_is_refused(copy: Path) -> None:
+    with (copy / "orc" / "problems.py").open("a") as module:
+        module.write("import core.storage.folder\n")
+    assert "orc.problems -> core.storage.folder" in run("lint-imports", copy, "--no-cache").stdout
+
+
 def test_a_misspelt_word_is_refused(copy: Path) -> None:
     (copy / "note.md").write_text("We recie" + "ved it.\n")
     refused = run("codespell", copy)

@@ -1,5 +1,6 @@
 """Ports of the document side. core.storage has the adapters: SQLite and folders, or Azure services."""
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -22,6 +23,9 @@ from core.models import (
     StoredFile,
 )
 from core.names import BlobPath, Owner
+
+PDF = "application/pdf"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class BlobStore(Protocol):
@@ -289,3 +293,9 @@ class ProviderFiles(Protocol):
         """Delete expired files at the provider; returns how many.
 
         Never raises. Limits its own rate, so it may be called at any time."""
+
+
+def plain_name(document: Document) -> str:
+    """The file name that a model sees, of plain characters only."""
+    stem = _UNSAFE.sub("_", document.blob_name.removesuffix(".pdf"))[:80].strip("._-") or "document"
+    return f"{document.document_id.replace('-', '')[:12]}-{stem}.pdf"

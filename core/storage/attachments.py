@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
-from core.documents.ports import Attachment, BlobStore, Catalog, ProviderFiles
+from core.documents.ports import PDF, Attachment, BlobStore, Catalog, ProviderFiles
 from core.errors import OrcError
 from core.infra.settings import DAY_SECONDS, MIB, CoreSettings
 from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
 from core.llm.provider import Endpoint, Provider
 from core.models import Document, FileRef, StoredFile
 from core.names import BlobPath
-from core.storage.provider_files import PDF, Locks, OpenAIFiles, read_pdf, stored_file
+from core.storage.provider_files import Locks, OpenAIFiles, read_pdf, stored_file
 
 
 class LocalProviderFiles:

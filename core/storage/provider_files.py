@@ -3,14 +3,13 @@
 import asyncio
 import hashlib
 import logging
-import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
-from core.documents.ports import BlobStore, Catalog
+from core.documents.ports import PDF, BlobStore, Catalog, plain_name
 from core.errors import NotFound, OrcError
 from core.llm.provider import Provider
 from core.models import Document, FileRef, StoredFile
@@ -19,7 +18,6 @@ from core.names import BlobPath, missing_document
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-PDF = "application/pdf"
 MARGIN = timedelta(minutes=5)
 """Before the provider forgets a file, we do: a request takes a while, and clocks differ."""
 QUICK_SECONDS = 5.0
@@ -27,7 +25,6 @@ SWEEP_SECONDS = 3600.0
 LISTED_AT_ONCE, LISTED, DELETED = 100, 10_000, 200
 """What one sweep looks at and deletes at most."""
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 log = logging.getLogger(__name__)
 
@@ -234,9 +231,3 @@ async def read_pdf(blobs: BlobStore, document: Document) -> bytes:
     if digest != document.sha256:
         raise NotFound(f'"{document.blob_name}" has changed meanwhile.')
     return content
-
-
-def plain_name(document: Document) -> str:
-    """What a model is told that the file is called: of plain characters only."""
-    stem = _UNSAFE.sub("_", document.blob_name.removesuffix(".pdf"))[:80].strip("._-") or "document"
-    return f"{document.document_id.replace('-', '')[:12]}-{stem}.pdf"

@@ -4,11 +4,10 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from core.documents.ports import Attachment
+from core.documents.ports import PDF, Attachment, plain_name
 from core.grounding.sources import fence, label
 from core.mcp_contract import FileStatus
 from core.models import Document, FileRef
-from core.storage.provider_files import PDF, plain_name
 from mcp_server.tools.document_context import PromptSources
 
 READ_FILES = (

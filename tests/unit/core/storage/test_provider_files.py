@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from core.analysis.service import DocumentAnalyses
+from core.documents.ports import plain_name
 from core.documents.stores import Stores
 from core.errors import DependencyDown, NotFound
 from core.llm.errors import FilesNotStored
 from core.llm.provider import Provider, open_provider
 from core.names import BlobPath, Owner
 from core.storage.attachments import build_provider_files
-from core.storage.provider_files import MARGIN, OpenAIFiles, plain_name
+from core.storage.provider_files import MARGIN, OpenAIFiles
 from core.storage.sqlite import analyses as sqlite_analyses
 from core.storage.sqlite import pages as sqlite_pages
 from core.storage.sqlite import queue as sqlite_queue
