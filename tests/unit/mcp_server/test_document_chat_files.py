@@ -200,7 +200,7 @@ async def test_an_answer_is_the_same_whether_it_is_streamed_or_not(
 
 @pytest.mark.parametrize("said", [" \n ", "[S1]"])
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
-async def test_an_answer_that_shows_nothing_is_a_failure(
+async def test_an_empty_answer_is_a_failure(
     said: str, listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble
 ) -> None:
     await put(side, "a.txt", QUAY.encode())

@@ -1,4 +1,4 @@
-"""What was not looked into: an answer that finds nothing there, or tells of it, is not accepted."""
+"""Coverage gaps: an answer that nothing was found is accepted only if everything was searched."""
 
 from typing import Any
 
@@ -57,18 +57,18 @@ def verdict_on(turn: Turn) -> tuple[str, str]:
     ids=["searched", "all searched", "one not searched", "failed", "down"],
 )
 @pytest.mark.parametrize("more", ["", " The fee is 10. [S1]"], ids=["alone", "cited"])
-async def test_nothing_found_after_a_failed_look_up_is_not_accepted(
+async def test_not_found_after_a_failed_lookup_is_not_accepted(
     found: Any, action: str, why: str, more: str
 ) -> None:
     more = more if isinstance(found, dict) else ""
     turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(f"{NOT_FOUND_ANSWER}{more}"))
     state = await turn.run(has_documents=True)
-    given, told = verdict_on(turn)
+    given, shown = verdict_on(turn)
     assert (given, state.attempt.grounding and state.attempt.grounding.not_found) == (
         action,
         action == "accept",
     )
-    assert why in told
+    assert why in shown
 
 
 def answered_from(files: list[FileStatus], left_out: int = 0) -> FakeTools:
@@ -91,13 +91,13 @@ UNREAD = FileStatus(blob_name="b.pdf", status="failed", reason="It has a passwor
         ([READ], 2, "label_unverified", "2 of the passages or pages did not fit"),
     ],
 )
-async def test_nothing_found_in_a_part_of_what_was_named_is_not_accepted(
+async def test_not_found_is_not_accepted_if_a_named_document_was_not_read_in_full(
     files: list[FileStatus], left_out: int, action: str, why: str
 ) -> None:
     turn = Turn(answered_from(files, left_out))
     await turn.run(blob_names=["a.pdf", "b.pdf"])
-    given, told = verdict_on(turn)
-    assert (given, why in told) == (action, True)
+    given, shown = verdict_on(turn)
+    assert (given, why in shown) == (action, True)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,9 @@ async def test_nothing_found_in_a_part_of_what_was_named_is_not_accepted(
     ],
     ids=["the web alone", "the web, and no documents", "nothing shown", "the list alone", "one of two"],
 )
-def test_what_counts_as_looked_into(has_documents: bool, results: list[ToolResult], accepted: bool) -> None:
+def test_which_results_count_as_searched(
+    has_documents: bool, results: list[ToolResult], accepted: bool
+) -> None:
     state = ConversationState(
         question="q", conversation_id="c", has_documents=has_documents, tool_results=results
     )
@@ -132,7 +134,7 @@ FEE = "The fee is 99 euros according to the contract."
     ],
 )
 @pytest.mark.parametrize("off", [False, True], ids=["offered", "switched off"])
-async def test_what_was_to_be_looked_up_and_was_not_is_judged(
+async def test_an_answer_without_the_planned_lookup_is_judged(
     question: str, answer: str, is_talk: bool, off: bool
 ) -> None:
     switched_off = frozenset({"semantic_search"} if off else ())
@@ -150,7 +152,7 @@ async def test_what_was_to_be_looked_up_and_was_not_is_judged(
         ("And the fee?", "The lease allows dogs.", False),
     ],
 )
-async def test_a_list_of_documents_tells_no_more_than_which_there_are(
+async def test_only_a_plain_list_of_documents_needs_no_sources(
     question: str, answer: str, is_talk: bool
 ) -> None:
     def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
@@ -167,7 +169,7 @@ async def test_a_list_of_documents_tells_no_more_than_which_there_are(
 
 @pytest.mark.parametrize("said", [" \n ", "[S1]"])
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_an_answer_that_shows_nothing_is_a_failure(said: str, stream: bool) -> None:
+async def test_an_empty_answer_is_a_failure(said: str, stream: bool) -> None:
     turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=FOUND), says(said), stream=stream)
     with pytest.raises(DependencyDown, match="empty answer"):
         await turn.run(has_documents=True)

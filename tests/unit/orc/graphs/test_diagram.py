@@ -25,7 +25,7 @@ def test_the_diagram_is_the_compiled_graph() -> None:
     assert drawn() == compiled
 
 
-def test_every_node_says_what_it_does() -> None:
+def test_the_diagram_describes_every_node() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     nodes = {node for node in compile_graph().get_graph().nodes if not node.startswith("__")}
     assert nodes == set(re.findall(r"(\w+)\[\1<br/>", page))

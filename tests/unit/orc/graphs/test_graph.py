@@ -54,7 +54,7 @@ async def test_the_same_documents_in_another_order_reuse_their_files() -> None:
     [["doc2.pdf"], ["doc1.pdf", "doc2.pdf"], ["Doc1.pdf"], ["DOC1.PDF"]],
     ids=["another", "one more", "a capital", "all capitals"],
 )
-async def test_any_other_set_of_documents_is_processed_afresh(asked: list[str]) -> None:
+async def test_another_set_of_documents_is_processed_again(asked: list[str]) -> None:
     fresh = [ref(name, f"new-{name}") for name in asked]
     turn = Turn(FakeTools(document_chat=document_chat_result(*fresh)))
     state = await turn.run(blob_names=asked, uploaded_file_refs=[ref("doc1.pdf")])
@@ -100,7 +100,7 @@ async def test_a_conversation_without_documents_just_talks_with_its_history() ->
     assert turn.tools.calls == []
 
 
-async def test_of_a_long_history_as_many_turns_are_told_as_fit_and_the_event_says_how_many() -> None:
+async def test_the_newest_turns_that_fit_are_in_the_prompt_and_counted_in_the_event() -> None:
     turn = Turn(FakeTools(), says("It is 10."), history_tokens=25)
     await turn.run(history=SIX_TURNS)
     [context] = turn.of(Context)
@@ -111,7 +111,7 @@ async def test_of_a_long_history_as_many_turns_are_told_as_fit_and_the_event_say
     assert [event.history_turns for event in named.of(Context)] == [0], "document_chat reads none"
 
 
-async def test_a_turn_that_goes_without_its_memory_says_why() -> None:
+async def test_a_turn_without_its_memory_reports_why() -> None:
     turn = Turn(FakeTools())
     await turn.run(memory=Memory(unread="The store is down."))
     [context] = turn.of(Context)
@@ -125,7 +125,7 @@ async def test_document_chat_that_is_down_fails_the_turn() -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_the_tokens_add_up_to_the_answer_however_it_is_rendered(stream: bool) -> None:
+async def test_the_tokens_add_up_to_the_answer(stream: bool) -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), stream=stream)
     state = await turn.run(blob_names=["a.pdf"])
     assert turn.streamed == state.answer
@@ -137,7 +137,7 @@ async def test_events_hold_no_identifiers() -> None:
     assert "file-secret" not in json.dumps([event.data() for event in turn.events])
 
 
-async def test_without_the_tools_server_the_model_still_talks_and_the_failure_is_shown() -> None:
+async def test_without_the_tools_server_the_model_answers_and_the_failure_is_shown() -> None:
     turn = Turn(FakeTools([LIST_TOOL]))
     turn.tools.down = DependencyDown("The tools server does not answer.", dependency="mcp_server")
     state = await turn.run(has_documents=True)

@@ -14,7 +14,7 @@ from orc.settings import TurnSettings, load
 MODEL, _ = scripted(says("x"))
 
 
-def test_the_settings_add_kinds_and_change_what_they_name_of_those_that_there_are() -> None:
+def test_the_settings_add_intents_and_override_fields_of_built_in_ones() -> None:
     policy = TurnSettings.model_validate(
         {"intents": {"research": {"max_output_tokens": 900}, "legal": {"model": "m"}}}
     )
@@ -37,7 +37,7 @@ def test_the_settings_add_kinds_and_change_what_they_name_of_those_that_there_ar
         ("", None),
     ],
 )
-def test_a_keyword_counts_as_whole_words_and_the_first_kind_wins(question: str, kind: str | None) -> None:
+def test_a_keyword_counts_as_whole_words_and_the_first_intent_wins(question: str, kind: str | None) -> None:
     intents = {"tax": {"keywords": ["tax"]}, "legal": {"keywords": ["notice period", "契約"]}}
     assert intent_by_keyword(question, TurnSettings.model_validate({"intents": intents})) == kind
 
@@ -55,9 +55,7 @@ def test_a_keyword_counts_as_whole_words_and_the_first_kind_wins(question: str, 
         (" ", {}, "not a name"),
     ],
 )
-def test_kinds_that_no_turn_could_follow_are_refused_at_the_start(
-    name: str, intent: dict[str, Any], problem: str
-) -> None:
+def test_unusable_intents_are_refused_at_start_up(name: str, intent: dict[str, Any], problem: str) -> None:
     models = models_of(MODEL, m=MODEL)
     check_intents({"legal": Intent(model="m", keywords=["tax"], retriever="web")}, models)
     with pytest.raises(InvalidInput, match="ORC_INTENTS") as caught:

@@ -65,7 +65,7 @@ def test_the_parts_add_up_to_what_the_model_counts(
     assert abs(sizes["total"] - counted) <= 4 + 0.01 * counted
 
 
-def test_each_text_is_counted_where_it_belongs(counter: TiktokenCounter) -> None:
+def test_each_text_is_counted_in_its_section(counter: TiktokenCounter) -> None:
     question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
     messages = [
         SystemMessage("Be brief."),
@@ -82,7 +82,7 @@ def test_each_text_is_counted_where_it_belongs(counter: TiktokenCounter) -> None
     assert sizes["tools"] == tools_tokens([], counter) == 0
 
 
-def test_a_roomy_window_leaves_the_policy_as_it_is() -> None:
+def test_a_large_window_leaves_the_budgets_unchanged() -> None:
     assert shrink_to_window(policy := TurnSettings(), 128_000, "word " * 9000, WordCounter()) is policy
 
 
@@ -97,18 +97,18 @@ def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
 
 
 @pytest.mark.parametrize("name", ["retrieval_tokens", "history_tokens", "memory_tokens", "planner_tokens"])
-def test_budgets_of_the_settings_keep_to_a_roomy_window_too(name: str) -> None:
+def test_large_budgets_are_limited_by_a_large_window_too(name: str) -> None:
     policy = shrink_to_window(TurnSettings.model_validate({name: 100_000}), 64_000, "Why?", WordCounter())
     parts = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
     assert max(parts, policy.planner_tokens) <= 64_000 - INSTRUCTIONS_AND_TOOLS - REPLY
 
 
-def test_what_the_settings_switch_off_stays_off() -> None:
+def test_a_budget_of_zero_stays_zero() -> None:
     policy = TurnSettings(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
     assert shrink_to_window(policy, 4000, "word " * 9000, WordCounter()) == policy
 
 
-def test_what_gives_way_gives_way_in_proportion() -> None:
+def test_budgets_shrink_in_proportion() -> None:
     free = 5400
     policy = shrink_to_window(
         TurnSettings(), free + INSTRUCTIONS_AND_TOOLS + REPLY + 1, "word", WordCounter()

@@ -100,13 +100,13 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     state = await dispatch(turn, "search", "retrieve")
     assert turn.tools.calls == [("semantic_search", {"query": "the fee", "top_k": 8})]
     [(messages, options)] = turn.model.calls
-    asked, told = messages[-2:]
+    asked, shown = messages[-2:]
     assert isinstance(asked, AIMessage)
     assert asked.tool_calls[0]["args"] == {"query": "the fee", "top_k": 8}
-    assert isinstance(told, ToolMessage)
-    assert "The fee is 10." in told.text
-    assert "secret-id" not in told.text
-    assert "searched" not in told.text
+    assert isinstance(shown, ToolMessage)
+    assert "The fee is 10." in shown.text
+    assert "secret-id" not in shown.text
+    assert "searched" not in shown.text
     assert [tool["function"]["name"] for tool in options["tools"]] == [
         "semantic_search", "search_pages", "get_page",
     ]  # fmt: skip
@@ -115,7 +115,7 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     assert [step.method for step in state.retrieval_steps] == ["lexical"]
 
 
-async def test_after_the_search_by_code_the_model_may_look_further() -> None:
+async def test_the_model_may_search_again_after_the_search_by_code() -> None:
     def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
         if len([message for message in messages if isinstance(message, ToolMessage)]) > 1:
             return AIMessage("Families pay 15. [S2]")
@@ -181,7 +181,7 @@ FALLBACKS: list[tuple[str, list[Step], dict[str, Any], list[str], list[str]]] = 
 @pytest.mark.parametrize(
     ("steps", "results", "calls", "codes"), [case[1:] for case in FALLBACKS], ids=[c[0] for c in FALLBACKS]
 )
-async def test_what_fails_or_gives_too_little_has_a_fallback_that_says_why(
+async def test_a_failed_or_poor_search_has_a_fallback_with_the_reason(
     steps: list[Step], results: dict[str, Any], calls: list[str], codes: list[str]
 ) -> None:
     turn = Turn(FakeTools(EVERYTHING, **results), says("Well."))
@@ -194,7 +194,7 @@ async def test_what_fails_or_gives_too_little_has_a_fallback_that_says_why(
     assert state.last_mcp_tool_used == calls[-1]
 
 
-async def test_what_stayed_below_the_thresholds_can_still_be_cited_beside_the_web() -> None:
+async def test_results_below_the_thresholds_can_be_cited_together_with_the_web() -> None:
     results = {"semantic_search": {**PASSAGES, "steps": WIDENED}, "web_search": ON_THE_WEB}
     turn = Turn(FakeTools(EVERYTHING, **results), says("The fee is 10. [S1] The web says 12. [S2]"))
     state = await dispatch(turn, "search", "retrieve")
@@ -205,7 +205,7 @@ async def test_what_stayed_below_the_thresholds_can_still_be_cited_beside_the_we
 
 
 @pytest.mark.parametrize("broken", ["semantic_search", "web_search", None])
-async def test_documents_and_web_are_searched_side_by_side_and_neither_spoils_the_other(
+async def test_documents_and_web_are_searched_independently(
     broken: str | None,
 ) -> None:
     results: dict[str, Any] = {"semantic_search": PASSAGES, "web_search": ON_THE_WEB}
@@ -221,7 +221,7 @@ async def test_documents_and_web_are_searched_side_by_side_and_neither_spoils_th
     assert len(turn.model.calls) == 1
 
 
-async def test_a_model_that_chooses_its_tools_is_still_given_both_where_the_plan_says_both() -> None:
+async def test_the_step_both_makes_code_search_even_if_the_model_chooses_tools() -> None:
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), says("Well."))
     await dispatch(turn, "tools", "both")
     assert called(turn) == ["semantic_search", "web_search"]
@@ -236,16 +236,16 @@ async def test_a_model_that_chooses_its_tools_is_asked_first() -> None:
 
 
 @pytest.mark.parametrize(("steps", "reached"), [(["retrieve"], False), (["both"], True)])
-async def test_what_documents_hold_reaches_a_search_engine_only_where_the_plan_leads_there(
+async def test_document_content_reaches_a_search_engine_only_if_the_plan_names_the_web(
     steps: list[Step], reached: bool
 ) -> None:
-    def told_to(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+    def calls_web(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
         if len([message for message in messages if isinstance(message, AIMessage)]) > 1:
             return AIMessage("The fee is 10. [S1]")
         call = {"name": "web_search", "args": {"query": "the fee is 10"}, "id": "1"}
         return AIMessage("", tool_calls=[call])
 
-    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), told_to)
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), calls_web)
     await dispatch(turn, "search", *steps)
     [(_, options), *_] = turn.model.calls
     assert ("web_search" in [tool["function"]["name"] for tool in options["tools"]]) == reached
@@ -253,7 +253,7 @@ async def test_what_documents_hold_reaches_a_search_engine_only_where_the_plan_l
 
 
 @pytest.mark.parametrize("steps", [["retrieve"], ["both"]])
-async def test_a_critics_own_words_go_to_the_web_only_where_the_plan_does(steps: list[Step]) -> None:
+async def test_the_critics_query_reaches_the_web_only_if_the_plan_names_it(steps: list[Step]) -> None:
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), says("10. [S1]"))
     first = await dispatch(turn, "search", *steps)
     turn.tools.results |= {"semantic_search": NO_PASSAGES, "search_pages": NO_PASSAGES}
@@ -263,7 +263,7 @@ async def test_a_critics_own_words_go_to_the_web_only_where_the_plan_does(steps:
 
 
 @pytest.mark.parametrize("retriever", ["search", "tools"])
-async def test_with_one_model_call_left_what_was_looked_up_is_answered_from(retriever: Retriever) -> None:
+async def test_the_last_model_call_answers_from_the_lookups(retriever: Retriever) -> None:
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), says("The fee is 10. [S1]"))
     turn.deps = replace(turn.deps, budget=CallBudget(max_calls=1))
     state = await dispatch(turn, retriever, "retrieve")
@@ -272,7 +272,7 @@ async def test_with_one_model_call_left_what_was_looked_up_is_answered_from(retr
     assert state.attempt.citations[0].verified
 
 
-async def test_a_model_that_looks_on_and_on_has_one_call_left_to_answer() -> None:
+async def test_a_model_that_keeps_searching_has_one_call_left_to_answer() -> None:
     def script(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         call = {"name": "semantic_search", "args": {"query": "x"}, "id": "1"}
         return AIMessage("", tool_calls=[call]) if options.get("tools") else AIMessage("The fee is 10. [S1]")
@@ -286,7 +286,7 @@ async def test_a_model_that_looks_on_and_on_has_one_call_left_to_answer() -> Non
 
 @pytest.mark.parametrize("off", ["semantic_search", "web_search"])
 @pytest.mark.parametrize("steps", [["retrieve"], ["web_search"], ["both"]])
-async def test_a_tool_that_is_switched_off_is_called_by_nobody(off: str, steps: list[Step]) -> None:
+async def test_a_disabled_tool_is_never_called(off: str, steps: list[Step]) -> None:
     def insist(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         assert off not in [tool["function"]["name"] for tool in options.get("tools", [])]
         if "tools" not in options:
@@ -310,7 +310,7 @@ async def test_without_documents_only_the_web_is_offered() -> None:
     assert called(turn) == ["web_search"]
 
 
-async def test_a_server_that_is_lost_in_mid_turn_leaves_an_answer_that_tells_the_failure() -> None:
+async def test_a_server_lost_during_the_turn_leads_to_an_answer_about_the_failure() -> None:
     turn = Turn(FakeTools((SEARCH, PAGE_SEARCH), semantic_search=DOWN, search_pages=DOWN), says("I cannot."))
     state = await dispatch(turn, "search", "retrieve")
     [(messages, options)] = turn.model.calls
@@ -321,7 +321,7 @@ async def test_a_server_that_is_lost_in_mid_turn_leaves_an_answer_that_tells_the
     assert not state.attempt.grounding.grounded
 
 
-async def test_a_server_that_is_down_from_the_start_is_not_called_at_all() -> None:
+async def test_a_server_that_is_down_at_the_start_is_not_called() -> None:
     turn = Turn(FakeTools(EVERYTHING), says("I cannot."))
     turn.tools.down = DOWN
     state = await dispatch(turn, "search", "retrieve")
@@ -331,7 +331,7 @@ async def test_a_server_that_is_down_from_the_start_is_not_called_at_all() -> No
     assert state.attempt.grounding is not None
 
 
-async def test_named_documents_pass_on_the_model_where_it_is_not_the_usual_one_and_its_cap() -> None:
+async def test_document_chat_receives_the_routed_model_and_its_cap() -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
     other = ChatModel(ScriptedModel(script=says("x")), WordCounter(), name="large")
     object.__setattr__(turn.deps, "models", models_of(turn.deps.models.writer, large=other))
@@ -356,7 +356,7 @@ def lazily(script: Script, **results: Any) -> Turn:
     return Turn(FakeTools(EVERYTHING, **found), script)
 
 
-async def test_lazily_a_model_gets_summaries_and_can_cite_the_sentences_alone() -> None:
+async def test_lazy_retrieval_gives_summaries_and_cites_their_sentences() -> None:
     turn = lazily(says("Families pay 15. [S1]"))
     state = await dispatch(turn, "summaries", "retrieve")
     assert turn.tools.calls == [("search_pages", {"query": "the fee", "limit": 8})]
@@ -376,7 +376,7 @@ async def test_lazily_a_model_gets_summaries_and_can_cite_the_sentences_alone() 
     assert (state.lookup_steps[-1].hits, state.lookup_steps[-1].tokens) == (2, 10)
 
 
-async def test_summaries_that_cannot_be_had_give_way_to_passages() -> None:
+async def test_passages_replace_summaries_that_cannot_be_retrieved() -> None:
     turn = lazily(says("The fee is 10. [S1]"), search_pages=NotFound("gone"), semantic_search=PASSAGES)
     state = await dispatch(turn, "summaries", "retrieve")
     assert called(turn) == ["search_pages", "semantic_search"]
@@ -394,7 +394,7 @@ async def revise(turn: Turn, state: ConversationState, **how: Any) -> Conversati
     )
 
 
-async def test_a_critic_that_asks_for_more_has_the_pages_read_in_full() -> None:
+async def test_pages_are_read_in_full_if_the_critic_asks_for_more() -> None:
     turn = lazily(says("The fee is 10. [S3]"))
     first = await dispatch(turn, "summaries", "retrieve")
     turn.tools.calls.clear()
@@ -403,7 +403,7 @@ async def test_a_critic_that_asks_for_more_has_the_pages_read_in_full() -> None:
         ("get_page", {"document_id": "secret-id", "page_number": 5}),
         ("get_page", {"document_id": "other-id", "page_number": 1}),
     ]
-    # The sentences stand on pages that are told in full now; the whole page that was told keeps its number.
+    # The sentences stand on pages that are shown in full now; the whole page that was shown keeps its number.
     assert [(source.number, source.text) for source in state.attempt.sources] == [
         (2, PAGES["other-id", 1]),
         (3, PAGES["secret-id", 5]),
@@ -415,7 +415,7 @@ async def test_a_critic_that_asks_for_more_has_the_pages_read_in_full() -> None:
     assert state.lookup_steps[-1].hits == 2
 
 
-async def test_a_page_that_cannot_be_read_keeps_its_sentences_and_can_be_asked_for_again() -> None:
+async def test_a_page_that_cannot_be_read_keeps_its_sentences_and_its_reference() -> None:
     def read(arguments: dict[str, Any]) -> Any:
         return NotFound("gone") if arguments["document_id"] == "secret-id" else read_page(arguments)
 
@@ -427,7 +427,7 @@ async def test_a_page_that_cannot_be_read_keeps_its_sentences_and_can_be_asked_f
     assert state.lookup_steps[-1].detail == "gone"
 
 
-async def test_a_critic_that_asks_for_more_of_a_search_gets_a_wider_one_in_its_own_words() -> None:
+async def test_the_second_search_is_wider_and_uses_the_critics_query() -> None:
     def search(arguments: dict[str, Any]) -> Any:
         return PASSAGES if arguments["top_k"] == 8 else {"passages": [FAMILIES], "steps": REACHED}
 
@@ -440,7 +440,7 @@ async def test_a_critic_that_asks_for_more_of_a_search_gets_a_wider_one_in_its_o
 
 
 @pytest.mark.parametrize("down", [True, False])
-async def test_a_second_look_that_fails_leaves_what_was_found(down: bool) -> None:
+async def test_a_failed_second_retrieval_keeps_the_first_results(down: bool) -> None:
     turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"))
     first = await dispatch(turn, "search", "retrieve")
     turn.tools.down = DOWN if down else None

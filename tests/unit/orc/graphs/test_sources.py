@@ -33,7 +33,7 @@ async def test_a_page_is_read_once_in_a_turn_and_again_after_a_failure() -> None
     assert asked == [("d", 1)] * 2
 
 
-async def test_the_pages_that_a_result_quotes_are_read_side_by_side_and_each_once() -> None:
+async def test_the_pages_that_a_result_quotes_are_read_concurrently_and_once() -> None:
     together, asked = asyncio.Barrier(3), list[int]()
 
     async def read(_document_id: str, number: int) -> str:
@@ -80,7 +80,7 @@ async def test_pages_of_the_web_become_sources_and_keep_their_address() -> None:
     assert (first.page, first.start, first.page_text) == (1, 0, QUAY["text"])
 
 
-async def test_a_page_without_a_title_goes_by_its_host_and_one_without_text_is_no_source() -> None:
+async def test_a_web_page_without_title_is_named_by_its_host_and_without_text_is_no_source() -> None:
     findings = SourceRegistry(no_page_text)
     bare = {**QUAY, "text": ""}
     numbered = await findings.add(result({**QUAY, "title": ""}, bare))
@@ -88,7 +88,7 @@ async def test_a_page_without_a_title_goes_by_its_host_and_one_without_text_is_n
     assert numbered["results"][1] == bare
 
 
-async def test_what_a_title_plants_reaches_a_model_only_inside_the_fence() -> None:
+async def test_the_title_of_a_web_page_is_shown_only_inside_the_fence() -> None:
     findings = SourceRegistry(no_page_text)
     numbered = await findings.add(result({**QUAY, "title": "[S2] Web page"}))
     assert "Web page" not in json.dumps(numbered)
@@ -115,7 +115,7 @@ async def test_an_answer_from_the_web_cites_it(stream: bool) -> None:
     place = 'Web page "Opening times", quay.example'
     assert state.answer.strip() == f"{QUAY['text']} [{place}] It is lovely. [{place}, not verified]"
     [citations] = turn.of(Citations)
-    told = [(c.url, c.page_id, c.verified, c.rectangles) for c in citations.citations]
-    assert told == [(URL, URL, True, []), (URL, URL, False, [])]
+    shown = [(c.url, c.page_id, c.verified, c.rectangles) for c in citations.citations]
+    assert shown == [(URL, URL, True, []), (URL, URL, False, [])]
     assert turn.tools.calls[0][0] == WEB_SEARCH
     assert turn.streamed == state.answer

@@ -1,4 +1,4 @@
-"""What tools gave, as models are shown it: within its budget, whatever it is, and citable only where told."""
+"""Tool results in the prompt: within the budget, and only shown sources can be cited."""
 
 import json
 from typing import Any
@@ -51,7 +51,7 @@ results = st.lists(
 
 @given(rounds=st.lists(results, max_size=4), tokens=st.integers(300, 3000))
 @settings(max_examples=60, deadline=None)
-async def test_whatever_tools_give_stays_within_the_budget_and_only_what_is_told_can_be_cited(
+async def test_results_stay_within_the_budget_and_only_shown_sources_can_be_cited(
     rounds: list[list[ToolResult]], tokens: int
 ) -> None:
     material = ToolContext(deps())
@@ -61,11 +61,11 @@ async def test_whatever_tools_give_stays_within_the_budget_and_only_what_is_told
         assert shown_tokens(material) <= tokens or all(
             r.error or len(r.content) == 1 for r in material.results
         )
-    told = [source.number for result in material.rendered() for source in read_fenced(result.rendered)]
-    assert sorted(told) == [source.number for source in material.sources]
+    shown = [source.number for result in material.rendered() for source in read_fenced(result.rendered)]
+    assert sorted(shown) == [source.number for source in material.sources]
 
 
-async def test_the_best_stay_and_the_rest_is_counted() -> None:
+async def test_the_best_results_are_kept_and_the_others_counted() -> None:
     material = ToolContext(deps())
     content = {"passages": [found(n, 40) for n in range(10)], "steps": [], "documents": []}
     await material.add([ToolResult(name="semantic_search", content=content)], 200)
@@ -75,7 +75,7 @@ async def test_the_best_stay_and_the_rest_is_counted() -> None:
     assert [source.document_id for source in material.sources] == [f"id-{n}" for n in range(kept)]
 
 
-async def test_one_long_page_is_told_by_its_beginning() -> None:
+async def test_of_one_long_page_the_beginning_is_shown() -> None:
     material = ToolContext(deps())
     page = {**found(0, 5000), "page_number": 1, "analysis": {"entities": ["e " * 100] * 50}}
     await material.add([ToolResult(name="get_page", content={"pages": [page]})], 500)
@@ -84,14 +84,14 @@ async def test_one_long_page_is_told_by_its_beginning() -> None:
     assert 150 < WordCounter().count(source.text) < 500
 
 
-async def test_what_cannot_be_made_to_fit_is_said_to_be_too_long() -> None:
+async def test_a_result_that_cannot_be_shrunk_is_reported_as_too_long() -> None:
     material = ToolContext(deps())
     content = {f"name{n}": n for n in range(500)}
     await material.add([ToolResult(name="t", content=content)], 100)
     assert material.results[0].content == TOO_LONG
 
 
-async def test_older_results_make_room_for_newer_ones_and_can_no_longer_be_cited() -> None:
+async def test_evicted_results_can_no_longer_be_cited() -> None:
     material = ToolContext(deps())
     for number in range(3):
         result = ToolResult(name="semantic_search", content={"passages": [found(number, 100)]})
@@ -101,17 +101,17 @@ async def test_older_results_make_room_for_newer_ones_and_can_no_longer_be_cited
     assert [source.number for source in material.sources] == [2, 3]
 
 
-async def test_a_source_whose_first_telling_made_room_is_told_again() -> None:
+async def test_a_source_of_an_evicted_result_is_shown_again() -> None:
     material = ToolContext(deps())
     same = ToolResult(name="semantic_search", content={"passages": [found(0, 100)]})
     for result in (same, ToolResult(name="t", content={"passages": [found(1, 100)]}), same):
         await material.add([result], 300)
         material.evict_oldest(300)
-    told = [[source.number for source in read_fenced(each.rendered)] for each in material.rendered()]
-    assert told == [[], [2], [1]]
+    shown = [[source.number for source in read_fenced(each.rendered)] for each in material.rendered()]
+    assert shown == [[], [2], [1]]
 
 
-async def test_documents_that_were_searched_are_not_listed_and_the_others_are() -> None:
+async def test_only_documents_that_were_not_searched_are_listed() -> None:
     documents = [{"filename": "a.pdf", "searched": True}, {"filename": "b.pdf", "searched": False}]
     material = ToolContext(deps())
     content = {"passages": [], "steps": [], "documents": documents}
@@ -147,7 +147,7 @@ async def test_the_prompt_of_a_loop_never_grows_past_its_budgets(words: list[int
     }
 
 
-async def test_an_answer_cites_what_is_still_shown_and_nothing_that_made_room() -> None:
+async def test_an_answer_cannot_cite_an_evicted_source() -> None:
     def script(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         if "tools" not in options or len(turn.model.calls) > 3:
             return AIMessage("The fee is 10. [S1] It is. [S3]")

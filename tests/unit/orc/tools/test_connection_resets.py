@@ -11,7 +11,7 @@ from orc.tools.mcp_client import McpToolGateway
 ROUNDS = 20
 
 
-def test_a_connection_that_is_reset_as_it_is_made_is_an_outage() -> None:
+def test_a_connection_reset_at_once_is_an_outage() -> None:
     """On uvloop, on which Orc runs, anyio takes it for something else."""
 
     async def ping_at_once(url: str) -> list[BaseException | None]:

@@ -98,7 +98,7 @@ async def echo(gateway: McpToolGateway) -> dict[str, Any]:
     return await gateway.call("echo", {"text": "hello"}, "token")
 
 
-async def test_a_server_that_hangs_holds_nobody_up_who_asks_which_tools_there_are() -> None:
+async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
     port = free_port()
     patient = {"timeout_seconds": 60, "listing_seconds": 1, "kept_seconds": 0}
     async with tools(port) as server, gateway_to(port, **patient) as gateway:
@@ -113,7 +113,7 @@ async def test_a_server_that_hangs_holds_nobody_up_who_asks_which_tools_there_ar
         assert [tool.name for tool in listed] == ["echo", "tell_meta"]
 
 
-async def test_what_cannot_be_encoded_is_an_error_of_the_call_and_no_outage() -> None:
+async def test_unencodable_arguments_are_an_error_of_the_call_and_no_outage() -> None:
     port = free_port()
     async with tools(port), gateway_to(port) as gateway:
         for _ in range(2 * FAILURES_IN_A_ROW):
@@ -122,7 +122,7 @@ async def test_what_cannot_be_encoded_is_an_error_of_the_call_and_no_outage() ->
         assert await echo(gateway) == {"text": "hello"}
 
 
-async def test_what_a_caller_adds_travels_in_the_calls_meta_beside_its_wish_to_stream() -> None:
+async def test_the_callers_meta_is_sent_together_with_the_streaming_request() -> None:
     port = free_port()
     async with gateway_to(port) as gateway, tools(port):
         added = {MODEL_META_KEY: "large"}
@@ -132,7 +132,7 @@ async def test_what_a_caller_adds_travels_in_the_calls_meta_beside_its_wish_to_s
     assert [STREAM_META_KEY in each["meta"] for each in (plain, streamed)] == [False, True]
 
 
-async def test_calls_in_the_midst_of_a_restart_wait_for_it_however_many_they_are() -> None:
+async def test_all_calls_during_a_restart_wait_for_it() -> None:
     port = free_port()
     async with gateway_to(port) as gateway:
         calls = [asyncio.create_task(echo(gateway)) for _ in range(3 * FAILURES_IN_A_ROW)]
@@ -142,7 +142,7 @@ async def test_calls_in_the_midst_of_a_restart_wait_for_it_however_many_they_are
             assert await echo(gateway) == {"text": "hello"}
 
 
-async def test_in_an_outage_that_lasts_calls_fail_at_once_and_work_soon_after_it() -> None:
+async def test_calls_fail_at_once_in_a_long_outage_and_work_soon_after_it() -> None:
     port = free_port()
     async with gateway_to(port) as gateway:
         began = time.monotonic()
@@ -181,7 +181,7 @@ async def test_a_server_that_hangs_is_not_asked_twice() -> None:
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
-async def test_a_proxy_that_finds_nobody_behind_it_is_a_server_that_restarts(status: int) -> None:
+async def test_a_proxy_without_a_server_counts_as_a_restart(status: int) -> None:
     port = free_port()
     async with tools(port) as server, gateway_to(port) as gateway:
         server.answer = Response("no healthy upstream", status)
@@ -191,7 +191,7 @@ async def test_a_proxy_that_finds_nobody_behind_it_is_a_server_that_restarts(sta
         assert await call == {"text": "hello"}
 
 
-async def test_what_a_tool_says_no_to_is_no_outage() -> None:
+async def test_a_refusal_by_a_tool_is_no_outage() -> None:
     port = free_port()
     async with tools(port) as server, gateway_to(port) as gateway:
         for _ in range(2 * FAILURES_IN_A_ROW):

@@ -53,7 +53,7 @@ def test_a_schema_is_stripped_of_identifiers_at_any_depth() -> None:
     assert parameters["required"] == ["query", "page"]
 
 
-async def test_a_tool_that_is_switched_off_is_not_available_and_document_chat_is_never_offered() -> None:
+async def test_disabled_tools_and_document_chat_are_not_offered() -> None:
     tools = [ToolSchema(name=name, description="", input_schema=SCHEMA) for name in ("search", "other")]
     turn = Turn(FakeTools([*tools, CHAT_TOOL]), tools_off=frozenset({"search"}))
     available = await available_tools(turn.deps)
@@ -61,14 +61,14 @@ async def test_a_tool_that_is_switched_off_is_not_available_and_document_chat_is
     assert [tool["function"]["name"] for tool in function_definitions(available)] == ["other"]
 
 
-def test_what_tells_a_model_nothing_is_left_out_of_a_result() -> None:
+def test_fields_without_use_for_a_model_are_removed_from_results() -> None:
     shown = Handles().hide(
         {"passages": [{"score": 0.5, "start": 3, "end": 9, "heading": "Fees"}], "steps": []}
     )
     assert shown == {"passages": [{"heading": "Fees"}]}
 
 
-def test_a_result_shows_handles_that_lead_back_to_their_documents() -> None:
+def test_handles_of_a_result_resolve_to_their_documents() -> None:
     handles = Handles()
     shown = handles.hide(
         {
@@ -84,7 +84,7 @@ def test_a_result_shows_handles_that_lead_back_to_their_documents() -> None:
 
 
 @pytest.mark.parametrize("made_up", ["d3", "id-1", " ", "d1/../d2"])
-def test_a_handle_that_was_never_given_out_leads_nowhere(made_up: str) -> None:
+def test_an_unknown_handle_is_not_found(made_up: str) -> None:
     handles = Handles()
     handles.hide({"document_id": "id-1"})
     with pytest.raises(NotFound):
@@ -92,7 +92,7 @@ def test_a_handle_that_was_never_given_out_leads_nowhere(made_up: str) -> None:
 
 
 @pytest.mark.parametrize("left_out", [None, ""])
-def test_a_handle_that_a_model_left_out_is_left_out(left_out: str | None) -> None:
+def test_an_empty_handle_is_dropped(left_out: str | None) -> None:
     assert Handles().resolve({"page": left_out, "document": left_out, "query": "fee"}) == {"query": "fee"}
 
 

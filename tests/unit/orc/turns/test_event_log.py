@@ -15,7 +15,7 @@ def texts(numbered: list[tuple[int, Event]]) -> list[tuple[int, str]]:
     return [(number, event.text if isinstance(event, Token) else event.kind) for number, event in numbered]
 
 
-async def test_two_readers_see_every_event_in_order_though_one_comes_late() -> None:
+async def test_a_late_reader_sees_every_event_in_order() -> None:
     log = EventLog()
     early = asyncio.create_task(collect(log.follow()))
     await asyncio.sleep(0)
@@ -29,7 +29,7 @@ async def test_two_readers_see_every_event_in_order_though_one_comes_late() -> N
     assert texts(await late) == expected
 
 
-async def test_a_reader_goes_on_after_the_last_event_it_has() -> None:
+async def test_a_reader_resumes_after_its_last_event() -> None:
     log = EventLog([Token(text="a"), Token(text="b"), END])
     assert texts(await collect(log.follow(after=1))) == [(2, "b"), (3, "error")]
 
@@ -40,7 +40,7 @@ async def test_a_reader_that_has_everything_still_gets_the_end() -> None:
         assert texts(await asyncio.wait_for(collect(log.follow(after=after)), 1)) == [(2, "error")]
 
 
-async def test_a_reader_that_goes_away_stops_nobody() -> None:
+async def test_a_reader_that_leaves_does_not_stop_the_others() -> None:
     log = EventLog()
     leaving = asyncio.create_task(collect(log.follow()))
     staying = asyncio.create_task(log.last())
@@ -50,7 +50,7 @@ async def test_a_reader_that_goes_away_stops_nobody() -> None:
     assert await staying == END
 
 
-def test_the_oldest_logs_make_room_and_owners_are_kept_apart() -> None:
+def test_the_oldest_logs_are_dropped_and_owners_are_separate() -> None:
     recent, owner = RecentTurns(), Owner("o", "u", "c")
     for n in range(MAX_LOGS + 1):
         recent.add(owner, f"t{n}", "first", EventLog())

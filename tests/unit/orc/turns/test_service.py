@@ -99,7 +99,7 @@ class Log(SqliteTurnLog):
 
 
 class SlowTools(FakeTools):
-    """document_chat that answers when it is told to."""
+    """document_chat that answers when it is shown to."""
 
     def __init__(self) -> None:
         found = DocumentChatResult(
@@ -195,7 +195,7 @@ async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools:
     await ending(events)
 
 
-async def test_an_answer_that_cannot_be_stored_is_never_announced(log: Log, tools: SlowTools) -> None:
+async def test_an_answer_that_cannot_be_stored_is_never_reported_as_done(log: Log, tools: SlowTools) -> None:
     log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
     failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(failed, Failed)
@@ -222,7 +222,7 @@ async def test_an_answer_that_was_made_in_time_may_be_stored_after_the_deadline(
     assert isinstance(await ending(events), Done)
 
 
-async def test_a_store_that_hangs_is_not_waited_for_for_ever(log: Log, tools: SlowTools) -> None:
+async def test_a_hanging_store_has_a_time_limit(log: Log, tools: SlowTools) -> None:
     log.may_commit.clear()
     failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(failed, Failed)
@@ -241,9 +241,9 @@ async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
             return "The fee is 10."
 
     place = {"document_id": "d", "page_id": "d.p1", "page_number": 1, "blob_name": "a.pdf"}
-    told = {"summary": "", "topics": [], "matches": ["The fee is 10."], "text": "The fee is 10.", "start": 0}
+    shown = {"summary": "", "topics": [], "matches": ["The fee is 10."], "text": "The fee is 10.", "start": 0}
     tools.schemas = [ToolSchema(name="search_pages", description="", input_schema={})]
-    tools.results["search_pages"] = {"pages": [{**place, **told}], "steps": []}
+    tools.results["search_pages"] = {"pages": [{**place, **shown}], "steps": []}
     parts = orchestrator(log, tools, shelf := Pages())._parts
     lazy = Orchestrator(replace(parts, settings=TurnSettings(lazy_retrieval=True)))
     assert isinstance(await ending(await lazy.start(asking(), CALLER)), Done)
@@ -253,7 +253,7 @@ async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
 DOWN = DependencyDown("The database cannot be used.", dependency="store")
 
 
-async def test_an_answer_that_was_stored_is_never_called_a_failure(log: Log, tools: SlowTools) -> None:
+async def test_a_stored_answer_is_never_reported_as_a_failure(log: Log, tools: SlowTools) -> None:
     log.confirmation_error = DOWN
     done = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(done, Done)
@@ -261,7 +261,7 @@ async def test_an_answer_that_was_stored_is_never_called_a_failure(log: Log, too
     assert turn.result == done.data()
 
 
-async def test_whoever_comes_back_gets_the_stored_answer_not_the_failure_that_was_told(
+async def test_a_returning_reader_gets_the_stored_answer_instead_of_the_reported_failure(
     log: Log, tools: SlowTools
 ) -> None:
     log.confirmation_error = log.fail_error = DOWN
@@ -272,9 +272,7 @@ async def test_whoever_comes_back_gets_the_stored_answer_not_the_failure_that_wa
     assert isinstance(await ending(again), Done)
 
 
-async def test_an_answer_given_elsewhere_takes_the_place_of_a_failure_here(
-    log: Log, tools: SlowTools
-) -> None:
+async def test_an_answer_of_another_process_replaces_a_failure_here(log: Log, tools: SlowTools) -> None:
     request = asking("a.pdf").model_copy(update={"idempotency_key": "key"})
     log.commit_error = DOWN
     here, there = orchestrator(log, tools, commit_seconds=0.1), orchestrator(log, tools)
@@ -306,7 +304,7 @@ async def test_a_turn_past_its_deadline_fails_and_is_stored_as_such(log: Log, to
     assert turn.failure.code == "deadline_exceeded"
 
 
-async def test_a_timeout_of_somebody_else_is_not_taken_for_the_deadline(log: Log) -> None:
+async def test_another_timeout_is_not_mistaken_for_the_deadline(log: Log) -> None:
     failed = await ending(
         await orchestrator(log, FakeTools(document_chat=TimeoutError())).start(asking("a.pdf"), CALLER)
     )
@@ -314,7 +312,7 @@ async def test_a_timeout_of_somebody_else_is_not_taken_for_the_deadline(log: Log
     assert failed.problem.status == 500
 
 
-async def test_stopping_ends_the_stream_of_a_turn_that_still_runs(log: Log, tools: SlowTools) -> None:
+async def test_shutdown_ends_the_stream_of_a_running_turn(log: Log, tools: SlowTools) -> None:
     tools.may_answer.clear()
     running = orchestrator(log, tools)
     events = await running.start(asking("a.pdf"), CALLER)
@@ -324,9 +322,7 @@ async def test_stopping_ends_the_stream_of_a_turn_that_still_runs(log: Log, tool
     assert (failed.problem.status, failed.problem.code) == (503, "interrupted")
 
 
-async def test_a_turn_without_documents_never_brings_back_older_references(
-    log: Log, tools: SlowTools
-) -> None:
+async def test_a_turn_without_documents_never_restores_older_references(log: Log, tools: SlowTools) -> None:
     shelf = Shelf()
     shelf.may_list.clear()
     running = orchestrator(log, tools, shelf)
@@ -349,7 +345,7 @@ async def test_the_events_of_a_deleted_conversation_are_gone(log: Log, tools: Sl
         await running.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
 
 
-async def test_budgets_leave_room_for_the_longest_answer_in_the_smallest_window(log: Log) -> None:
+async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window(log: Log) -> None:
     """Also in that of a model that only judges, and for a kind of question that may be answered at length."""
     base = orchestrator(log, FakeTools())._parts
     critic, _ = scripted(lambda _messages, _options: AIMessage("x"))
@@ -367,9 +363,7 @@ async def test_budgets_leave_room_for_the_longest_answer_in_the_smallest_window(
     assert used <= 20_000 - INSTRUCTIONS_AND_TOOLS - 9000
 
 
-async def test_a_conversation_that_is_not_there_is_not_made_by_talking_to_it(
-    log: Log, tools: SlowTools
-) -> None:
+async def test_a_question_to_an_unknown_conversation_does_not_create_it(log: Log, tools: SlowTools) -> None:
     other = asking().model_copy(update={"conversation_id": "8c2b5a9e-0000-4000-8000-000000000000"})
     with pytest.raises(NotFound):
         await orchestrator(log, tools).start(other, CALLER)

@@ -24,7 +24,7 @@ async def ending(event: Event) -> Event:
     return event
 
 
-async def test_a_turn_is_told_by_its_ids_and_what_it_took(recorded: Recorded) -> None:
+async def test_the_span_of_a_turn_has_its_ids_and_usage(recorded: Recorded) -> None:
     metadata = TurnMetadata(trace_id="t", usage=USAGE, retrieval_mode="rag")
     done = Done(
         result=TurnResult(conversation_id="c1", turn_id="t1", answer="The quokka.", metadata=metadata)
