@@ -17,7 +17,7 @@ from core.bootstrap import Documents, open_documents
 from core.documents.scope import Scope
 from core.names import Owner
 from devkit.system import principal_headers
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app
 from mcp_server.settings import Settings as ToolSettings
 from orc.api.app import create_app
@@ -84,7 +84,7 @@ async def _opened(
     async with AsyncExitStack() as stack:
         tools_at = _listener()
         settings = ToolSettings(**shared, **tools, mcp_port=_port_of(tools_at))
-        services = await stack.enter_async_context(open_services(settings))
+        services = await stack.enter_async_context(open_app(settings))
         await stack.enter_async_context(_serving(build_http_app(services, settings), tools_at))
         documents = await stack.enter_async_context(open_documents(settings, analyser=True))
         addresses = {}

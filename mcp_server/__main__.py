@@ -17,7 +17,7 @@ from core.infra.log_redaction import keep_content_out
 from core.infra.settings import load_settings
 from core.infra.telemetry.setup import Telemetry, start_telemetry
 from mcp_server.auth import session_scope
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app, build_stdio_server
 from mcp_server.settings import Settings
 
@@ -34,9 +34,9 @@ class Transport(StrEnum):
 async def serve_http(settings: Settings) -> None:
     """Serve until a signal arrives, or until standard input ends where the settings say so."""
     telemetry = start_telemetry(settings, SERVICE)
-    async with open_services(settings) as services:
+    async with open_app(settings) as app:
         config = uvicorn.Config(
-            build_http_app(services, settings),
+            build_http_app(app, settings),
             host=settings.mcp_host,
             port=settings.mcp_port,
             log_level="warning",
@@ -73,8 +73,8 @@ async def serve_stdio(settings: Settings) -> None:
     telemetry = start_telemetry(settings, SERVICE)
     token = settings.scope_token.get_secret_value() if settings.scope_token else None
     with contextlib.closing(telemetry):
-        async with open_services(settings) as services:
-            await build_stdio_server(services, session_scope(services.tokens, token)).run_stdio_async()
+        async with open_app(settings) as app:
+            await build_stdio_server(app, session_scope(app.tokens, token)).run_stdio_async()
 
 
 def main(transport: Annotated[Transport, typer.Argument()] = Transport.HTTP) -> None:

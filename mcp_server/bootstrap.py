@@ -40,7 +40,7 @@ _PARTS_WITHOUT_MODEL = 1000
 
 
 @dataclass(frozen=True)
-class Services:
+class App:
     """What a tool call can use."""
 
     document_chat: DocumentChat
@@ -58,34 +58,21 @@ class Services:
         await self.ping_stores()
 
 
-@dataclass(frozen=True)
-class ExternalServices:
-    """What tools ask beyond the stores: models, and the web where there is somebody to search it."""
-
-    models: ChatModels
-    web: WebSearchTool | None
-
-
-Change = Callable[[ExternalServices], ExternalServices]
-"""Puts something else in the place of what the settings have built: doubles, in tests."""
-
-
-def unchanged(outside: ExternalServices) -> ExternalServices:
-    """What tools ask, as it is."""
-    return outside
-
-
 @asynccontextmanager
-async def open_services(settings: Settings, change: Change = unchanged) -> AsyncIterator[Services]:
-    """Everything built from `settings`, for as long as the context is open; tools ask what `change` makes
-    of what is outside. Raises InvalidInput for a search engine that is to be asked without its key."""
+async def open_app(
+    settings: Settings, *, models: ChatModels | None = None, web: WebSearchTool | None = None
+) -> AsyncIterator[App]:
+    """Open everything that `settings` name; tests replace the models or the web search.
+
+    Raises InvalidInput if the named search engine has no key.
+    """
     if settings.web_search_engine is None and (keys := _WEB_SEARCH_KEYS.get(settings.web_search)):
         raise InvalidInput(f"ORC_WEB_SEARCH is {settings.web_search}, which takes {keys}.")
-    async with open_documents(settings) as documents, _open_web_search(settings) as web:
-        models = build_chat_models(
+    async with open_documents(settings) as documents, _open_web_search(settings) as configured:
+        models = models or build_chat_models(
             settings, documents.counter, documents.provider, offline=_build_offline_model
         )
-        yield _assemble(settings, documents, change(ExternalServices(models, web)))
+        yield _assemble(settings, documents, models, web or configured)
 
 
 def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
@@ -95,29 +82,29 @@ def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
     return OfflineModel(counter=counter)
 
 
-def _assemble(settings: Settings, documents: Documents, outside: ExternalServices) -> Services:
+def _assemble(settings: Settings, documents: Documents, models: ChatModels, web: WebSearchTool | None) -> App:
     library, analyses = documents.library, documents.analyses
-    window = _window(settings, outside.models)
-    return Services(
+    window = _window(settings, models)
+    return App(
         document_chat=DocumentChat(
             library=documents.library,
             reader=Reader(documents.library, documents.retriever, _reading_limits(settings, window)),
             read_boxes=documents.stores.pages.boxes,
             files=documents.files,
-            named=outside.models.named,
+            named=models.named,
             counter=documents.counter,
             window=window,
             prompt=read_prompt("document_chat"),
             revise=read_prompt("revise"),
         ),
-        documents_analyze=_build_analyze(settings, documents, outside.models.writer),
+        documents_analyze=_build_analyze(settings, documents, models.writer),
         search=DocumentSearch(library, documents.retriever, analyses),
         pages=Pages(library, analyses),
         relations=Relations(
             library, analyses, has_model=settings.has_model and settings.page_analysis == "auto"
         ),
         contents=DocumentContents(library, analyses),
-        web=outside.web,
+        web=web,
         tokens=documents.tokens,
         ping_stores=documents.stores.catalog.ping,
     )

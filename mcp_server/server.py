@@ -19,7 +19,7 @@ from starlette.routing import Route
 from core.errors import DependencyDown, InvalidInput, OrcError
 from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
-from mcp_server.bootstrap import Services
+from mcp_server.bootstrap import App
 from mcp_server.settings import Settings
 from mcp_server.tools import (
     document_chat,
@@ -60,37 +60,37 @@ def _describe(error: ValidationError) -> str:
 INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
 
 
-def build_http_app(services: Services, settings: Settings) -> Starlette:
+def build_http_app(app: App, settings: Settings) -> Starlette:
     """The stateless streamable HTTP app at `/mcp`; every call needs a scope token."""
     server = ToolServer(
         "orc-documents",
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        token_verifier=ScopeTokenVerifier(services.tokens),
+        token_verifier=ScopeTokenVerifier(app.tokens),
         auth=_auth_settings(settings),
     )
-    _add_tools(server, services, request_scope)
-    app = server.streamable_http_app(stateless_http=True, transport_security=_allowed_hosts(settings))
-    app.router.routes.extend([_live_route(), _health_route(services)])
-    return app
+    _add_tools(server, app, request_scope)
+    http_app = server.streamable_http_app(stateless_http=True, transport_security=_allowed_hosts(settings))
+    http_app.router.routes.extend([_live_route(), _health_route(app)])
+    return http_app
 
 
-def build_stdio_server(services: Services, scope: CallScope) -> MCPServer[None]:
+def build_stdio_server(app: App, scope: CallScope) -> MCPServer[None]:
     """The same tools for one local client, limited to `scope`."""
     server = ToolServer("orc-documents", instructions=INSTRUCTIONS, log_level="WARNING")
-    _add_tools(server, services, scope)
+    _add_tools(server, app, scope)
     return server
 
 
-def _add_tools(server: MCPServer[None], services: Services, scope: CallScope) -> None:
+def _add_tools(server: MCPServer[None], app: App, scope: CallScope) -> None:
     """The order is that of the tools in listings."""
-    documents.register(server, services.contents, scope)
-    search.register(server, services.search, scope)
-    pages.register(server, services.pages, scope)
-    relations.register(server, services.relations, scope)
-    document_chat.register(server, services.document_chat, scope)
-    documents_analyze.register(server, services.documents_analyze, scope)
-    web_search.register(server, services.web, scope)
+    documents.register(server, app.contents, scope)
+    search.register(server, app.search, scope)
+    pages.register(server, app.pages, scope)
+    relations.register(server, app.relations, scope)
+    document_chat.register(server, app.document_chat, scope)
+    documents_analyze.register(server, app.documents_analyze, scope)
+    web_search.register(server, app.web, scope)
 
 
 def _live_route() -> Route:
@@ -102,12 +102,12 @@ def _live_route() -> Route:
     return Route("/live", live)
 
 
-def _health_route(services: Services) -> Route:
+def _health_route(app: App) -> Route:
     """The readiness check: whether the stores answer."""
 
     async def health(_request: Request) -> JSONResponse:
         try:
-            await services.ping()
+            await app.ping()
         except DependencyDown as exc:
             down = {"status": "down", "dependency": exc.dependency}
             return JSONResponse(down, HTTPStatus.SERVICE_UNAVAILABLE)

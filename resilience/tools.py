@@ -5,7 +5,7 @@ import asyncio
 import uvicorn
 
 from core.infra.settings import load_settings
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app
 from mcp_server.settings import Settings
 from resilience.instance import serve
@@ -13,7 +13,7 @@ from resilience.instance import serve
 
 async def serve_tools(settings: Settings) -> None:
     """Serve until a signal arrives."""
-    async with open_services(settings) as services:
+    async with open_app(settings) as services:
         await serve(build_http_app(services, settings), settings.mcp_port)
 
 

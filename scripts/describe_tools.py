@@ -12,7 +12,7 @@ from mcp_types import Tool
 from pydantic import SecretStr
 
 from core.documents.scope import Scope
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.registration import ERRORS_META_KEY
@@ -54,7 +54,7 @@ async def live_tools() -> list[Tool]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data_dir=Path(folder), web_search="brave", brave_search_key=SecretStr("none"))
         async with (
-            open_services(settings) as services,
+            open_app(settings) as services,
             Client(build_stdio_server(services, _no_scope)) as client,
         ):
             return list((await client.list_tools()).tools)

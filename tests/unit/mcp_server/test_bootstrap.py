@@ -1,6 +1,5 @@
 """What the tools ask outside can be replaced in one place."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +8,7 @@ from pydantic import SecretStr
 
 from core.errors import InvalidInput
 from core.mcp_contract import WebSearchResult
-from mcp_server.bootstrap import ExternalServices, open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.settings import Settings
 from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.ports import WebPage
@@ -25,11 +24,7 @@ class OnePage:
 
 
 async def test_a_double_takes_the_place_of_what_the_settings_would_ask(tmp_path: Path) -> None:
-    def change(outside: ExternalServices) -> ExternalServices:
-        assert outside.web is None
-        return replace(outside, web=WebSearchTool(OnePage()))
-
-    async with open_services(Settings(data_dir=tmp_path), change) as services:
+    async with open_app(Settings(data_dir=tmp_path), web=WebSearchTool(OnePage())) as services:
         assert services.web is not None
         found: WebSearchResult = await services.web.search("quay", 1)
     assert [page.text for page in found.results] == ["It opens at seven."]
@@ -43,11 +38,11 @@ async def test_a_search_engine_that_is_named_without_its_key_is_told_at_the_star
 ) -> None:
     settings = Settings(data_dir=tmp_path / "data", web_search=engine, google_search_key=SecretStr("key"))
     with pytest.raises(InvalidInput, match=rf"ORC_WEB_SEARCH is {engine}, .*{lacks}"):
-        async with open_services(settings):
+        async with open_app(settings):
             pass
     assert not (tmp_path / "data").exists()
 
 
 async def test_without_a_key_nobody_searches_the_web(tmp_path: Path) -> None:
-    async with open_services(Settings(data_dir=tmp_path)) as services:
+    async with open_app(Settings(data_dir=tmp_path)) as services:
         assert services.web is None

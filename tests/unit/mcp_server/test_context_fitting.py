@@ -7,7 +7,7 @@ from core.documents.scope import Scope
 from core.grounding.sources import Source
 from core.llm.model_catalog import REPLY
 from devkit.fakes import WordCounter
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.settings import Settings
 from mcp_server.tools.document_context import (
     AROUND_A_SOURCE,
@@ -71,7 +71,7 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
         source.write_text(f"{filler}\n\nThe quay opens at seven.")
         await opened.library.upload(ANN, "guide.txt", source)
         documents = await opened.library.resolve(ANN, ["guide.txt"])
-    async with open_services(settings) as services:
+    async with open_app(settings) as services:
         chat = services.document_chat
         found = await chat.answer(
             Scope.over(ANN, documents), QUESTION, ["guide.txt"], [], Silent(), stream=False

@@ -1,7 +1,6 @@
 """document_chat asked to mend an earlier answer: what its model reads, and that nothing of it is a source."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from core.bootstrap import open_documents
 from core.documents.scope import Scope
 from core.llm.chat_model import ChatModel
 from devkit.fakes import ScriptedModel, models_of, scripted
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from tests.unit.mcp_server.stand_ins import ANN
@@ -44,7 +43,7 @@ async def server(writer: tuple[ChatModel, ScriptedModel], tmp_path: Path) -> Asy
             await opened.library.upload(ANN, name, source)
         documents = await opened.library.resolve(ANN, ["quay.txt", "long.txt"])
     models = models_of(writer[0])
-    async with open_services(settings, lambda outside: replace(outside, models=models)) as services:
+    async with open_app(settings, models=models) as services:
         yield build_stdio_server(services, lambda: Scope.over(ANN, documents))
 
 

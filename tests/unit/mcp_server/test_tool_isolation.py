@@ -15,7 +15,7 @@ from core.bootstrap import open_documents
 from core.documents.scope import Scope
 from core.models import Document
 from core.names import BlobPath, Owner, page_id
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.registration import ERRORS_META_KEY
@@ -77,7 +77,7 @@ async def own(tmp_path: Path) -> AsyncIterator[Document]:
 async def server(own: Document, tmp_path: Path) -> AsyncIterator[MCPServer[None]]:
     """A server for Ann whose token names her own document, and Bob's, which it should not."""
     foreign = own.model_copy(update={"document_id": BlobPath(BOB, "own.txt").document_id})
-    async with open_services(Settings(data_dir=tmp_path)) as services:
+    async with open_app(Settings(data_dir=tmp_path)) as services:
         yield build_stdio_server(services, lambda: Scope.over(ANN, [own, foreign]))
 
 

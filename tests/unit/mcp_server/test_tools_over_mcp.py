@@ -16,7 +16,7 @@ from core.documents.scope import Scope
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
 from core.models import Document
 from core.names import page_id
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from tests.unit.mcp_server.stand_ins import ANN, store_model_analysis
@@ -52,7 +52,7 @@ async def documents(tmp_path: Path) -> list[Document]:
 
 @pytest.fixture
 async def server(documents: list[Document], tmp_path: Path) -> AsyncIterator[MCPServer[None]]:
-    async with open_services(Settings(data_dir=tmp_path)) as services:
+    async with open_app(Settings(data_dir=tmp_path)) as services:
         yield build_stdio_server(services, lambda: Scope.over(ANN, documents))
 
 

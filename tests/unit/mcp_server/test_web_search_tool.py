@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, TextContent, Tool
 from core.documents.scope import Scope
 from core.errors import NotAuthenticated
 from devkit.doubles.web_search_double import Failure, WebSearchDouble, WebSearchTarget, serving
-from mcp_server.bootstrap import open_services
+from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.web_search import LONGEST_TEXT, LONGEST_TITLE
@@ -54,7 +54,7 @@ async def client_of(settings: Settings, *, lets_in: bool = True) -> AsyncIterato
         return Scope.over(ANN, [])
 
     async with (
-        open_services(settings) as services,
+        open_app(settings) as services,
         Client(build_stdio_server(services, scope)) as client,
     ):
         yield client
