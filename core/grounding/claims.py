@@ -1,4 +1,4 @@
-"""Splits an answer into claims, and tells claims from headings and introductions that state nothing."""
+"""Splits an answer into claims; headings and introductions that state nothing need no source."""
 
 import re
 from dataclasses import dataclass, field
@@ -61,6 +61,12 @@ _WORD = re.compile(r"[\u0e00-\u109f\u1780-\u17ff\u3040-\ud7af]{1,2}|[^\W\d_]+(?:
 _POINTS_ON = ("follow", "folg", "suivant", "siguiente")
 _FUNCTION_WORDS = frozenset[str]().union(*STOP_WORDS.values())
 
+_BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
+_ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
+_CONTINUATION = re.compile(r"[\d§a-z]")
+_MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)")
+_MAX_SHORT = 200
+
 
 def only_introduces(text: str) -> bool:
     """Whether a heading, or a lead that ends in a colon, says nothing that could be true or false.
@@ -94,13 +100,6 @@ def _is_content(word: str) -> bool:
     return word not in _FUNCTION_WORDS and word not in VERBS and word not in LEADING_WORDS
 
 
-_BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
-_ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
-_CONTINUATION = re.compile(r"[\d§a-z]")
-_MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)")
-_SHORT = 200
-
-
 @dataclass(slots=True)
 class Claim:
     """A sentence, list item, table row or heading of an answer."""
@@ -112,7 +111,7 @@ class Claim:
 
     @property
     def short(self) -> str:
-        return self.text[:_SHORT]
+        return self.text[:_MAX_SHORT]
 
     @property
     def is_not_found(self) -> bool:

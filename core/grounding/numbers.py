@@ -326,7 +326,7 @@ def _conflicting(figure: Figure, clause: Clause, said: Statement, near: Sequence
     best: list[Figure] = []
     closest = 0.0
     for each in near:
-        others = [o for o in each.statement.figures if figure.counts_the_same(o) and not _holds(said, o)]
+        others = [o for o in each.statement.figures if figure.counts_the_same(o) and not _has_number(said, o)]
         close = {other.value: (_closeness(figure, clause, other, each, said), other) for other in others}
         found = [other for closeness, other in close.values() if closeness]
         if found and (top := max(closeness for closeness, _ in close.values())) > closest:
@@ -343,7 +343,7 @@ def _may_count_the_same(figure: Figure, other: Figure, statement: Statement) -> 
     return figure.units[0] in statement.words
 
 
-def _holds(said: Statement, other: Figure) -> bool:
+def _has_number(said: Statement, other: Figure) -> bool:
     return any(own.may_be(other, roughly=said.is_rough) for own in said.figures)
 
 

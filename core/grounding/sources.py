@@ -16,6 +16,35 @@ _FENCED = re.compile(
     r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)"(?: site="[^"<>]*")?>\n(.*?)\n</source>', re.S
 )
 
+WITHDRAWN = "<withdrawn_answer>"
+OPENING = re.compile(r"[\[\uff3b\u3010\u3014\u27e6]")
+_CLOSING = frozenset("]\uff3d\u3011\u3015\u27e7")
+MAX_VISIBLE_BRACKET = 200
+MAX_BRACKET = 4000
+
+_MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
+_FORGED = re.compile(r"\[(?:(?=.*\bpages?\b)(?=.*\bdocuments?\b)|(?=.*\bweb\W*pages?\b))", re.I | re.S)
+_IGNORED = re.compile(r"[*_`~\\]")
+_LOOK_ALIKES = {
+    "a": "\u0430\u0251\u03b1\u0410\u0391",
+    "b": "\u042c\u044c\u0412\u0392\u0432",
+    "c": "\u0441\u03c2\u0421",
+    "d": "\u0501\u0500",
+    "e": "\u0435\u0415\u0395",
+    "g": "\u0261\u0581",
+    "m": "\u043c\u041c\u039c",
+    "n": "\u0578\u043f\u039d",
+    "o": "\u043e\u03bf\u0585\u041e\u039f",
+    "p": "\u0440\u03c1\u0420\u03a1",
+    "s": "\u0455\u0405",
+    "t": "\u0442\u03c4\u0422\u03a4",
+    "u": "\u03c5\u057d",
+    "w": "\u051d\u0461\u03c9\u051c",
+}
+"""Letters of citations, with those of Cyrillic, Greek and other scripts that look the same."""
+_TO_LATIN = str.maketrans({other: letter for letter, others in _LOOK_ALIKES.items() for other in others})
+_BRACKETS = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
+
 
 class Source(Record):
     """One numbered passage of a prompt; `text` begins at character `start` of the page.
@@ -106,43 +135,11 @@ def without_fenced(prompt: str) -> str:
     return _LABEL.sub("", _FENCED.sub("", prompt)).strip()
 
 
-WITHDRAWN = "<withdrawn_answer>"
-
-
 def withdrawn(revision: Revision) -> str:
     """The previous answer and its issues, fenced."""
     answer = escape(without_markers(revision.answer))
     issues = "\n".join(f"- {escape(without_markers(' '.join(issue.split())))}" for issue in revision.issues)
     return f"{WITHDRAWN}\n{answer}\n</withdrawn_answer>\n<what_was_wrong>\n{issues}\n</what_was_wrong>"
-
-
-OPENING = re.compile(r"[\[\uff3b\u3010\u3014\u27e6]")
-_CLOSING = frozenset("]\uff3d\u3011\u3015\u27e7")
-LONGEST_VISIBLE = 200
-LONGEST = 4000
-
-_MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
-_FORGED = re.compile(r"\[(?:(?=.*\bpages?\b)(?=.*\bdocuments?\b)|(?=.*\bweb\W*pages?\b))", re.I | re.S)
-_IGNORED = re.compile(r"[*_`~\\]")
-_LOOK_ALIKES = {
-    "a": "\u0430\u0251\u03b1\u0410\u0391",
-    "b": "\u042c\u044c\u0412\u0392\u0432",
-    "c": "\u0441\u03c2\u0421",
-    "d": "\u0501\u0500",
-    "e": "\u0435\u0415\u0395",
-    "g": "\u0261\u0581",
-    "m": "\u043c\u041c\u039c",
-    "n": "\u0578\u043f\u039d",
-    "o": "\u043e\u03bf\u0585\u041e\u039f",
-    "p": "\u0440\u03c1\u0420\u03a1",
-    "s": "\u0455\u0405",
-    "t": "\u0442\u03c4\u0422\u03a4",
-    "u": "\u03c5\u057d",
-    "w": "\u051d\u0461\u03c9\u051c",
-}
-"""Letters of citations, with those of Cyrillic, Greek and other scripts that look the same."""
-_TO_LATIN = str.maketrans({other: letter for letter, others in _LOOK_ALIKES.items() for other in others})
-_BRACKETS = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
 
 
 def bracketed(text: str, *, is_all: bool) -> str | None:
@@ -151,12 +148,12 @@ def bracketed(text: str, *, is_all: bool) -> str | None:
     It ends at its closing bracket or at a maximum length, however the text is split into pieces.
     """
     depth = visible = 0
-    for index, character in enumerate(text[:LONGEST]):
+    for index, character in enumerate(text[:MAX_BRACKET]):
         depth += bool(OPENING.match(character)) - (character in _CLOSING)
         visible += not (character.isspace() or unicodedata.category(character) == "Cf")
-        if depth == 0 or visible == LONGEST_VISIBLE:
+        if depth == 0 or visible == MAX_VISIBLE_BRACKET:
             return text[: index + 1]
-    return text[:LONGEST] if is_all or len(text) >= LONGEST else None
+    return text[:MAX_BRACKET] if is_all or len(text) >= MAX_BRACKET else None
 
 
 def cited_numbers(bracket: str) -> list[int]:

@@ -10,7 +10,7 @@ FLOOR = 0.2
 """Weight of a term that every text contains, relative to the rarest one, if weights are floored."""
 
 Counts = Mapping[int, int]
-"""How often something occurs, by the number of the unit that it occurs in."""
+"""Occurrences of a term, by the number of the unit."""
 
 Scores = dict[int, float]
 

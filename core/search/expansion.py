@@ -82,7 +82,7 @@ def merge_best(parts: Iterable[Scores]) -> Scores:
 
 
 def figure_share(scope: ScopeStatistics, page: int, full_page: int) -> float:
-    """The share of a page's terms that have a digit: high where there are tables of figures."""
+    """The share of a page's terms that have a digit: high on pages with tables of figures."""
     return scope.page_digits[page] / max(full_page, scope.page_lengths[page])
 
 

@@ -47,58 +47,6 @@ _ENDED = re.compile(
     r"\D{0,40}(?P<report>(?:19|20)\d\d)",
 )
 
-
-class Period(NamedTuple):
-    """A year, or one of its quarters; quarter 0 is the whole year."""
-
-    year: int
-    quarter: int = 0
-
-
-def find_periods(text: str) -> list[Period]:
-    """The distinct periods that a text names, in order: `FY22`, `Q3 2023`, `3Q23`, `2023_Q1`, `2021/22`."""
-    folded = text.casefold().replace("_", " ")
-    return list(dict.fromkeys(_period(match) for match in _PERIOD.finditer(folded)))
-
-
-def cover_period(text: str) -> Period | None:
-    """The period that a document reports on, from the text of its first page; None if it names none."""
-    cover = " ".join(text[:COVER_CHARACTERS].casefold().split())
-    for match in _ENDED.finditer(cover):
-        return Period(int(match["year"] or match["report"]), _quarter_named(cover))
-    named = Counter(period.year for period in find_periods(cover))
-    if not named:
-        return None
-    return Period(max(named, key=lambda year: (named[year], year)), _quarter_named(cover))
-
-
-def _quarter_named(cover: str) -> int:
-    return next((period.quarter for period in find_periods(cover) if period.quarter), 0)
-
-
-def _period(match: re.Match[str]) -> Period:
-    found = {name: value for name, value in match.groupdict().items() if value}
-    return Period(_year(found), next(_quarters(found), 0))
-
-
-def _year(found: dict[str, str]) -> int:
-    if "to" in found:
-        start = int(found["from"])
-        return start - start % 100 + int(found["to"])
-    named = next(found[name] for name in ("year1", "short1", "year2", "dated", "fiscal") if name in found)
-    if len(named) == 4:
-        return int(named)
-    return (1900 if int(named) >= CENTURY_TURN else 2000) + int(named)
-
-
-def _quarters(found: dict[str, str]) -> Iterator[int]:
-    for name, value in found.items():
-        if name.startswith("ordinal"):
-            yield _ORDINALS[value]
-        elif name.startswith(("after", "before")):
-            yield int(value)
-
-
 _ASKS_FOR_NUMBER = re.compile(
     r"\bhow (?:much|many|large|big|high|low|old|long|often)\b"
     r"|\b(?:amounts?|average|changed?|decreased?|difference in|growth|grow|grew|increased?|margin|number of"
@@ -157,6 +105,57 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 _SHORT_FORMS = {"fig": "figure"}
+
+
+class Period(NamedTuple):
+    """A year, or one of its quarters; quarter 0 is the whole year."""
+
+    year: int
+    quarter: int = 0
+
+
+def find_periods(text: str) -> list[Period]:
+    """The distinct periods that a text names, in order: `FY22`, `Q3 2023`, `3Q23`, `2023_Q1`, `2021/22`."""
+    folded = text.casefold().replace("_", " ")
+    return list(dict.fromkeys(_period(match) for match in _PERIOD.finditer(folded)))
+
+
+def cover_period(text: str) -> Period | None:
+    """The period that a document reports on, from the text of its first page; None if it names none."""
+    cover = " ".join(text[:COVER_CHARACTERS].casefold().split())
+    for match in _ENDED.finditer(cover):
+        return Period(int(match["year"] or match["report"]), _quarter_named(cover))
+    named = Counter(period.year for period in find_periods(cover))
+    if not named:
+        return None
+    return Period(max(named, key=lambda year: (named[year], year)), _quarter_named(cover))
+
+
+def _quarter_named(cover: str) -> int:
+    return next((period.quarter for period in find_periods(cover) if period.quarter), 0)
+
+
+def _period(match: re.Match[str]) -> Period:
+    found = {name: value for name, value in match.groupdict().items() if value}
+    return Period(_year(found), next(_quarters(found), 0))
+
+
+def _year(found: dict[str, str]) -> int:
+    if "to" in found:
+        start = int(found["from"])
+        return start - start % 100 + int(found["to"])
+    named = next(found[name] for name in ("year1", "short1", "year2", "dated", "fiscal") if name in found)
+    if len(named) == 4:
+        return int(named)
+    return (1900 if int(named) >= CENTURY_TURN else 2000) + int(named)
+
+
+def _quarters(found: dict[str, str]) -> Iterator[int]:
+    for name, value in found.items():
+        if name.startswith("ordinal"):
+            yield _ORDINALS[value]
+        elif name.startswith(("after", "before")):
+            yield int(value)
 
 
 class Question(NamedTuple):

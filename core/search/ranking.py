@@ -98,7 +98,7 @@ class _Ranking:
         return [Match(*self._scope.locate(passage), scores[passage]) for passage in best]
 
     def _score_pages(self) -> Scores:
-        """A score for every page that has something of the question."""
+        """A score for every page that matches the question."""
         weights, expanded, scope = self._weights, self._expanded, self._scope
         parts = (
             (1.0, self._score_text()),

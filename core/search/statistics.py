@@ -1,4 +1,4 @@
-"""Counts over the documents of a search, whose passages and pages are numbered through."""
+"""Term counts over the documents of a search; passages and pages are numbered across all of them."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ OPENING_TERMS = 60
 
 
 class ScopeStatistics:
-    """All documents of a search. Counts go by passage or by page, numbered through the whole scope."""
+    """Counts over all documents of a search, by passage or by page, each numbered across the scope."""
 
     def __init__(self, scope: Sequence[DocumentTerms]) -> None:
         self.scope = scope
