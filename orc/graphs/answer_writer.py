@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from core.grounding.citations import with_rectangles
 from core.mcp_contract import DocumentChatResult
-from orc.events import Citations, Token
+from orc.events import Citations
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, LookupStep
 from orc.graphs.prompts import sources_prompt
@@ -20,7 +20,7 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     """Adopt document_chat's answer, let the model answer with tools, or write from what was found."""
     deps = runtime.context
     if state.document_reply is not None:
-        return _adopt(state.document_reply, state, deps)
+        return _adopt(state.document_reply, state)
     update: dict[str, Any] = {}
     async with revision_deadline(state, deps):
         if state.tools:
@@ -33,10 +33,8 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     return changes(**update)
 
 
-def _adopt(reply: DocumentChatResult, state: ConversationState, deps: Deps) -> dict[str, Any]:
-    """Take over the reply, which the tools server has checked and which was streamed as it was written."""
-    if not deps.stream:
-        deps.emit(Token(text=reply.answer))
+def _adopt(reply: DocumentChatResult, state: ConversationState) -> dict[str, Any]:
+    """Take over the reply, which the tools server has checked and whose text was emitted on arrival."""
     answer = {
         "answer": reply.answer,
         "citations": reply.citations,

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from core.errors import DependencyDown
 from core.mcp_contract import CAP_META_KEY, MAX_QUERY_CHARACTERS, MODEL_META_KEY, DocumentChatResult
-from orc.events import Tool
+from orc.events import Token, Tool
 from orc.graphs.lazy_retrieval import read_in_full, summarized
 from orc.graphs.models import ConversationState, Deps, Lookup, LookupStep, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
@@ -31,13 +31,16 @@ async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
 
 
 async def _call_document_chat(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    """Its reply, typed. With `deps.stream` its text is streamed while the tools server writes it."""
+    """Its reply, typed. The text is emitted on arrival: with `deps.stream` while the tools server writes it,
+    otherwise at once."""
     arguments, meta = document_chat_arguments(state), _writer_meta(state, deps)
     result = await call_tool(DOCUMENT_CHAT, arguments, deps, streams=deps.stream, meta=meta)
     try:
         reply = DocumentChatResult.model_validate(result.content)
     except ValidationError as exc:
         raise DependencyDown("document_chat returned no answer.", dependency="mcp_server") from exc
+    if not deps.stream:
+        deps.emit(Token(text=reply.answer))
     step = LookupStep(
         tool=DOCUMENT_CHAT,
         reason_code="document_chat",
