@@ -283,7 +283,7 @@ class ProviderFiles(Protocol):
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
         """How each of these documents is sent in one request. Uploads files that the provider lacks."""
 
-    async def reattach(self, handed: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
+    async def reattach(self, attachments: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
         """What to retry with after a refusal: files uploaded again, or text; None if nothing would help."""
 
     async def forget(self, path: BlobPath) -> None:

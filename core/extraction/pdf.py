@@ -28,7 +28,7 @@ class LineEndHyphens:
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
-    def mend(self, text: str) -> str:
+    def join(self, text: str) -> str:
         is_broken = "\x02" in text or "\ufffe" in text
         words = set(_WORD.findall((_LINE_END_HYPHEN.sub(" ", text) if is_broken else text).lower()))
         self._seen |= words
@@ -80,7 +80,7 @@ def _pages(document: pypdfium2.PdfDocument) -> Iterator[Unit]:
 def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens) -> Unit:
     try:
         drawn = page.get_textpage()
-        text = clean(hyphens.mend(drawn.get_text_bounded()))
+        text = clean(hyphens.join(drawn.get_text_bounded()))
     except pypdfium2.PdfiumError:
         return Unit("")
     try:

@@ -46,7 +46,7 @@ class LocalProviderFiles:
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
         return [Attachment(document, await self.ensure(document)) for document in documents]
 
-    async def reattach(self, handed: Sequence[Attachment], refusal: OrcError) -> None:
+    async def reattach(self, attachments: Sequence[Attachment], refusal: OrcError) -> None:
         """Text has no other form."""
 
     async def forget(self, path: BlobPath) -> None:
@@ -159,24 +159,24 @@ class Attachments:
         return await self._local.ensure(document)
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
-        handed = await self._attach_all(documents)
-        while handed is None:
+        attachments = await self._attach_all(documents)
+        while attachments is None:
             self._give_up("base64", FilesNotStored())
-            handed = await self._attach_all(documents)
-        return handed
+            attachments = await self._attach_all(documents)
+        return attachments
 
-    async def reattach(self, handed: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
-        sent = [each.document for each in handed if each.sent_as != "text"]
+    async def reattach(self, attachments: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
+        sent = [each.document for each in attachments if each.sent_as != "text"]
         if not sent or not _is_about_files(refusal):
             return None
         if isinstance(refusal, FilesNotRead):
             self._give_up("text", refusal)
         elif isinstance(refusal, ModelMisconfigured):
             await self._stored.drop_lost(sent)
-            again = await self.attach([each.document for each in handed])
-            if [each.ref for each in again] != [each.ref for each in handed]:
+            again = await self.attach([each.document for each in attachments])
+            if [each.ref for each in again] != [each.ref for each in attachments]:
                 return again
-        return [await self._as_text(each.document, refusal.message) for each in handed]
+        return [await self._as_text(each.document, refusal.message) for each in attachments]
 
     async def forget(self, path: BlobPath) -> None:
         await self._stored.forget(path)
@@ -187,8 +187,8 @@ class Attachments:
     async def _attach_all(self, documents: Sequence[Document]) -> list[Attachment] | None:
         """None where the provider turns out to store no files."""
         room = _Room()
-        handed = await asyncio.gather(*(self._attach(document, room) for document in documents))
-        return [each for each in handed if each is not None] if all(handed) else None
+        attachments = await asyncio.gather(*(self._attach(document, room) for document in documents))
+        return [each for each in attachments if each is not None] if all(attachments) else None
 
     async def _attach(self, document: Document, room: "_Room") -> Attachment | None:
         way = self._way

@@ -14,7 +14,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
             "a about all an and any are as at be been between but by can could did do does during each "
             "for from had has have he her his how i if in into is it its may might my no not of on or our "
             "per s she should so t than that the their them then there these they this those to us was we "
-            "were what when where which who whom why will with would you your"
+            "were what when where which who whom why will with would you your"  # prose: data
         ),
         "de": (
             "aber alle als am an auch auf aus bei bis das dass dem den der des die diese dieser durch ein "
@@ -46,9 +46,9 @@ STOP_WORDS: dict[str, frozenset[str]] = {
             "qual quando que quem se sem ser seu seus sobre sua suas são também tem um uma à às é"
         ),
         "nl": (
-            "aan als bij dan dat de der deze die dit door een en er had heeft het hij hoe hun ik in is je "
-            "kan maar meer met naar niet nog of om onder ook op over te tot uit van veel voor waar waarom "
-            "was wat we welke werd wie worden wordt zij zijn zo zou"
+            "aan als bij dan dat de der deze die dit door een en er had heeft "  # prose: data
+            "het hij hoe hun ik in is je kan maar meer met naar niet nog of om onder ook op over te "
+            "tot uit van veel voor waar waarom was wat we welke werd wie worden wordt zij zijn zo zou"
         ),
         "ru": (
             "а без был была были было быть в вы для до его ее если есть еще же за и из или им их к как "

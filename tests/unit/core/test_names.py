@@ -70,9 +70,7 @@ _BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 @given(SEGMENTS, SEGMENTS, SEGMENTS, SEGMENTS)
-def test_what_is_built_parses_back_to_the_same_place(
-    organization: str, user: str, conversation: str, file: str
-) -> None:
+def test_a_built_path_parses_back(organization: str, user: str, conversation: str, file: str) -> None:
     path = BlobPath(Owner(organization, user, conversation), file)
     assert resolve_blob_name(str(path), path.owner) == path
     assert resolve_blob_name(file, path.owner) == path
@@ -154,12 +152,12 @@ def test_ordinary_names_are_accepted(name: str) -> None:
         pytest.param("b\u202efdp.pdf", "bfdp.pdf", id="bidi-override"),
     ],
 )
-def test_an_uploaded_name_is_made_harmless(uploaded: str, kept: str) -> None:
+def test_an_uploaded_name_is_corrected(uploaded: str, kept: str) -> None:
     assert name_for_upload(uploaded) == kept
 
 
 @given(ANYTHING | NASTY)
-def test_an_uploaded_name_is_refused_or_can_be_referenced_as_it_is_kept(name: str) -> None:
+def test_a_stored_name_can_be_referenced(name: str) -> None:
     try:
         kept = name_for_upload(name)
     except UnsafeName:
@@ -168,7 +166,7 @@ def test_an_uploaded_name_is_refused_or_can_be_referenced_as_it_is_kept(name: st
 
 
 @pytest.mark.parametrize("segment", ["", "..", "a/b", "a\\b", "a%", "a\n", "e\u0301"])
-def test_owners_are_checked_like_files(segment: str) -> None:
+def test_owner_ids_are_validated_like_file_names(segment: str) -> None:
     for parts in ((segment, "ann", "c1"), ("acme", segment, "c1"), ("acme", "ann", segment)):
         with pytest.raises(UnsafeName):
             Owner(*parts)
@@ -202,6 +200,6 @@ def test_document_ids_are_the_same_in_every_process() -> None:
         pytest.param("%2e%2e", id="nothing-but-encoded-dots"),
     ],
 )
-def test_an_uploaded_name_that_cannot_be_made_harmless_is_refused(name: str) -> None:
+def test_an_uploaded_name_that_cannot_be_corrected_is_refused(name: str) -> None:
     with pytest.raises(UnsafeName):
         name_for_upload(name)

@@ -1,4 +1,4 @@
-"""Ingestion: text is searchable before a record says so, whoever else does what meanwhile."""
+"""Ingestion: text is searchable before the record says so, despite concurrent changes and crashes."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
 
 
 async def put(side: DocumentSide, content: str = TEXT) -> Document:
-    """A blob that the library has seen, and that nobody has read."""
+    """A stored blob with a record that has not been processed."""
     await side.blobs.put(PATH, side.file(content))
     [seen] = await side.library.resolve(OWNER, [PATH.file])
     return seen
@@ -80,7 +80,7 @@ async def test_pages_without_text_are_counted_and_the_rest_is_completed(side: Do
 
 
 @pytest.mark.parametrize(("content", "words"), [("\f\f", "None of its 3 pages"), ("", "Its only page")])
-async def test_no_text_at_all_is_a_failure_that_names_the_remedy(
+async def test_a_document_without_text_fails_with_advice(
     side: DocumentSide, content: str, words: str
 ) -> None:
     document = await ingested(side, content)
@@ -92,14 +92,14 @@ async def test_no_text_at_all_is_a_failure_that_names_the_remedy(
     assert "OCR" in document.reason
 
 
-async def test_a_rejected_file_is_a_failure_with_the_reason_of_the_extractor(side: DocumentSide) -> None:
+async def test_a_rejected_file_fails_with_the_extractors_reason(side: DocumentSide) -> None:
     document = await ingested(side, "DAMAGED")
     assert (document.status, document.reason_code) == (DocumentStatus.FAILED, "unreadable_document")
     assert document.reason == "a.txt is damaged. Save it again and upload it again."
     assert await read(side, document) == document
 
 
-async def test_what_is_completed_is_not_done_again(side: DocumentSide) -> None:
+async def test_a_completed_document_is_not_processed_again(side: DocumentSide) -> None:
     document = await ingested(side)
     await side.queue.enqueue(document, JobKind.INGEST)
     await side.worker.drain()
@@ -115,7 +115,7 @@ async def test_changed_bytes_are_read_again(side: DocumentSide) -> None:
 
 
 @pytest.mark.parametrize("content", ["DAMAGED", "\f"])
-async def test_nothing_of_the_old_text_survives_bytes_that_have_none(
+async def test_replacing_by_a_file_without_text_removes_the_old_text(
     side: DocumentSide, content: str
 ) -> None:
     await ingested(side)
@@ -126,7 +126,7 @@ async def test_nothing_of_the_old_text_survives_bytes_that_have_none(
     assert (pages.strip(), passages) == ("", "")
 
 
-async def test_a_document_that_has_gone_is_not_found(side: DocumentSide) -> None:
+async def test_reading_a_deleted_document_is_not_found(side: DocumentSide) -> None:
     seen = await put(side)
     await side.blobs.delete(PATH)
     with pytest.raises(NotFound):
@@ -136,7 +136,7 @@ async def test_a_document_that_has_gone_is_not_found(side: DocumentSide) -> None
 
 
 @pytest.mark.parametrize("step", ["pages", "index", "catalog"])
-async def test_a_store_that_is_down_at_any_step_only_delays(side: DocumentSide, step: str) -> None:
+async def test_a_store_outage_at_any_step_only_delays(side: DocumentSide, step: str) -> None:
     seen = await put(side)
     side.before_save(step, break_down)
     assert await side.worker.work_once()
@@ -150,14 +150,14 @@ async def test_a_store_that_is_down_at_any_step_only_delays(side: DocumentSide, 
     assert "harbour master" in (await side.texts(document))[1]
 
 
-async def test_readers_at_the_same_time_have_the_file_read_once(side: DocumentSide) -> None:
+async def test_concurrent_readers_extract_the_file_once(side: DocumentSide) -> None:
     seen = await put(side)
     documents = await asyncio.gather(*(read(side, seen) for _ in range(5)), side.worker.drain())
     assert side.extractor.calls == 1
     assert all(document.readable for document in documents[:5] if document is not None)
 
 
-async def test_who_waits_for_a_worker_hears_how_far_it_is(side: DocumentSide) -> None:
+async def test_waiting_for_a_worker_reports_its_progress(side: DocumentSide) -> None:
     seen = await put(side)
     side.extractor.during = gate = Gate()
     working = asyncio.create_task(side.worker.drain())
@@ -173,7 +173,7 @@ async def test_who_waits_for_a_worker_hears_how_far_it_is(side: DocumentSide) ->
     assert heard
 
 
-async def test_a_reader_that_leaves_gives_the_work_back(side: DocumentSide) -> None:
+async def test_a_cancelled_reader_releases_the_job(side: DocumentSide) -> None:
     seen = await put(side)
     side.extractor.during = gate = Gate()
     reading = asyncio.create_task(read(side, seen))
@@ -185,7 +185,7 @@ async def test_a_reader_that_leaves_gives_the_work_back(side: DocumentSide) -> N
     assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
-async def test_a_dead_worker_costs_its_lease_and_nothing_else(side: DocumentSide) -> None:
+async def test_the_job_of_a_dead_worker_continues_after_its_lease(side: DocumentSide) -> None:
     seen = await put(side)
     assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
     assert not await side.worker.work_once()
@@ -194,7 +194,7 @@ async def test_a_dead_worker_costs_its_lease_and_nothing_else(side: DocumentSide
     assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
-async def test_bytes_replaced_while_they_are_read_are_read_again(side: DocumentSide) -> None:
+async def test_bytes_replaced_during_extraction_are_extracted_again(side: DocumentSide) -> None:
     seen = await put(side)
     side.extractor.during = gate = Gate()
     working = asyncio.create_task(side.worker.drain())
@@ -210,7 +210,7 @@ async def test_bytes_replaced_while_they_are_read_are_read_again(side: DocumentS
     assert await side.texts(document) == ("Other text.", "Other text.")
 
 
-async def test_bytes_that_never_stay_the_same_are_given_up(side: DocumentSide) -> None:
+async def test_constantly_changing_bytes_are_given_up(side: DocumentSide) -> None:
     seen = await put(side)
 
     async def change() -> None:
@@ -223,9 +223,7 @@ async def test_bytes_that_never_stay_the_same_are_given_up(side: DocumentSide) -
 
 
 @pytest.mark.parametrize("content", [TEXT, "DAMAGED"])
-async def test_a_document_deleted_while_it_is_read_does_not_come_back(
-    side: DocumentSide, content: str
-) -> None:
+async def test_a_document_deleted_during_extraction_stays_deleted(side: DocumentSide, content: str) -> None:
     seen = await put(side, content)
     side.extractor.during = gate = Gate()
     working = asyncio.create_task(side.worker.drain())
@@ -238,16 +236,16 @@ async def test_a_document_deleted_while_it_is_read_does_not_come_back(
     assert await side.queue.progress(seen.document_id) == {}
 
 
-async def test_a_document_deleted_while_it_is_indexed_does_not_come_back(side: DocumentSide) -> None:
+async def test_a_document_deleted_during_indexing_stays_deleted(side: DocumentSide) -> None:
     seen = await put(side)
     _, other = side.another_process()
 
-    async def delete_beside() -> None:
+    async def delete_concurrently() -> None:
         # Another process: it does not wait for this one's lock.
         library, _ = side.another_process()
         await library.delete(OWNER, seen.document_id)
 
-    side.before_save("index", delete_beside)
+    side.before_save("index", delete_concurrently)
     await side.worker.drain()
     await other.drain()
     assert await side.catalog.list_in(OWNER) == []
@@ -273,7 +271,7 @@ async def test_another_process_that_replaces_the_document_between_two_writes_win
     assert blob.etag == document.etag
 
 
-async def test_a_document_that_kills_its_worker_every_time_is_given_up(side: DocumentSide) -> None:
+async def test_a_document_that_kills_its_worker_each_time_is_given_up(side: DocumentSide) -> None:
     seen = await put(side)
     for _ in range(30):
         await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS)
@@ -284,7 +282,7 @@ async def test_a_document_that_kills_its_worker_every_time_is_given_up(side: Doc
     assert "failed repeatedly" in (document.reason or "")
 
 
-async def test_what_a_crash_left_out_of_the_queue_is_found(side: DocumentSide) -> None:
+async def test_the_sweep_queues_documents_that_a_crash_left_out(side: DocumentSide) -> None:
     seen = await put(side)
     await side.queue.delete(seen.document_id)
     assert not await side.worker.work_once()
@@ -292,13 +290,13 @@ async def test_what_a_crash_left_out_of_the_queue_is_found(side: DocumentSide) -
     assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
-async def test_counting_keeps_off_the_event_loop(side: DocumentSide) -> None:
+async def test_tokens_are_counted_in_a_thread(side: DocumentSide) -> None:
     await ingested(side)
     assert side.counter.threads
     assert threading.current_thread().name not in side.counter.threads
 
 
-async def test_a_worker_that_is_stopped_gives_its_job_back_at_once(side: DocumentSide) -> None:
+async def test_a_stopped_worker_releases_its_job_at_once(side: DocumentSide) -> None:
     await put(side)
     side.extractor.during = gate = Gate()
     working = asyncio.create_task(side.worker.run())
@@ -310,7 +308,7 @@ async def test_a_worker_that_is_stopped_gives_its_job_back_at_once(side: Documen
     assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
-async def test_the_same_bytes_in_an_organization_are_read_and_indexed_once(side: DocumentSide) -> None:
+async def test_identical_bytes_in_an_organization_are_processed_once(side: DocumentSide) -> None:
     first = await ingested(side)
     owner = Owner("acme", "bob", "c9")
     await side.blobs.put(BlobPath(owner, "copy.txt"), side.file(TEXT))
@@ -328,7 +326,7 @@ async def test_the_same_bytes_in_an_organization_are_read_and_indexed_once(side:
     assert "harbour" in (await side.texts(second))[1]
 
 
-async def test_the_same_bytes_are_shared_neither_across_organizations_nor_formats(side: DocumentSide) -> None:
+async def test_identical_bytes_are_not_shared_across_organizations_or_formats(side: DocumentSide) -> None:
     await ingested(side)
     for owner, name in ((Owner("globex", "ann", "c1"), "a.txt"), (OWNER, "a.md")):
         await side.blobs.put(BlobPath(owner, name), side.file(TEXT))
@@ -338,14 +336,14 @@ async def test_the_same_bytes_are_shared_neither_across_organizations_nor_format
     assert sorted(side.index.saves) == ["a.md", "a.txt", "a.txt"]
 
 
-async def test_a_break_down_is_an_error_of_who_waits(side: DocumentSide) -> None:
+async def test_an_unexpected_error_reaches_the_waiting_caller(side: DocumentSide) -> None:
     seen = await put(side)
     side.before_save("pages", break_down)
     with pytest.raises(DependencyDown):
         await read(side, seen)
 
 
-async def test_text_of_a_replacement_that_broke_off_never_reaches_who_has_the_old_bytes(
+async def test_text_of_an_aborted_replacement_is_never_copied_as_text_of_the_old_bytes(
     side: DocumentSide,
 ) -> None:
     await ingested(side)
@@ -362,7 +360,7 @@ async def test_text_of_a_replacement_that_broke_off_never_reaches_who_has_the_ol
     assert "harbour master" in passages
 
 
-async def test_a_deletion_that_broke_off_spoils_these_bytes_for_nobody(side: DocumentSide) -> None:
+async def test_an_aborted_deletion_does_not_affect_duplicates(side: DocumentSide) -> None:
     document = await ingested(side)
     await side.blobs.delete(PATH)
     await side.pages.delete(document.document_id)
@@ -377,7 +375,7 @@ async def test_a_deletion_that_broke_off_spoils_these_bytes_for_nobody(side: Doc
         assert "harbour master" in passages
 
 
-async def test_a_twin_that_is_deleted_while_it_is_copied_leaves_nothing_out(side: DocumentSide) -> None:
+async def test_a_duplicate_deleted_while_it_is_copied_causes_no_gap(side: DocumentSide) -> None:
     first = await ingested(side)
     bob = Owner("acme", "bob", "c9")
     mine = await side.library.upload(bob, "mine.txt", side.file(TEXT, "mine"))
@@ -392,7 +390,7 @@ async def test_a_twin_that_is_deleted_while_it_is_copied_leaves_nothing_out(side
     assert "harbour master" in (await side.texts(mine))[1]
 
 
-async def test_the_same_bytes_uploaded_again_lose_no_work_that_waits(tmp_path: Path) -> None:
+async def test_uploading_the_same_bytes_again_keeps_queued_work(tmp_path: Path) -> None:
     async with open_document_side(tmp_path) as side:
         side.analyser = Analyser(side.analyses, None)
         side.library, side.worker = side.another_process()
@@ -407,7 +405,7 @@ async def test_the_same_bytes_uploaded_again_lose_no_work_that_waits(tmp_path: P
         assert (analysis.is_done, analysis.etag) == (True, again.etag)
 
 
-async def test_an_outage_however_long_gives_nothing_up(side: DocumentSide) -> None:
+async def test_a_long_outage_fails_no_document(side: DocumentSide) -> None:
     await put(side)
     side.before_save("index", break_down)
     for _ in range(60):
@@ -418,7 +416,7 @@ async def test_an_outage_however_long_gives_nothing_up(side: DocumentSide) -> No
     assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
-async def test_a_write_that_lands_after_its_lease_was_lost_is_undone(side: DocumentSide) -> None:
+async def test_a_write_after_a_lost_lease_is_undone(side: DocumentSide) -> None:
     await put(side, "Old text.")
     job = await side.queue.lease(LEASE_SECONDS)
     assert job is not None
@@ -433,18 +431,18 @@ async def test_a_write_that_lands_after_its_lease_was_lost_is_undone(side: Docum
     assert await side.texts(document) == ("New text.", "New text.")
 
 
-async def test_a_fresh_start_beside_a_worker_does_not_end_as_completed_without_an_index(
+async def test_a_restart_during_indexing_does_not_complete_without_an_index(
     side: DocumentSide,
 ) -> None:
     await put(side)
 
-    async def start_over_beside() -> None:
+    async def restart_concurrently() -> None:
         side.catalog.before_save = pass_by
         await side.stores.restart(PATH)
 
     async def once_indexed() -> None:
         side.index.before_save = pass_by
-        side.catalog.before_save = start_over_beside
+        side.catalog.before_save = restart_concurrently
 
     side.index.before_save = once_indexed
     await side.worker.drain()
@@ -455,7 +453,7 @@ async def test_a_fresh_start_beside_a_worker_does_not_end_as_completed_without_a
     assert "harbour master" in (await side.texts(document))[1]
 
 
-async def test_a_record_that_cannot_be_read_does_not_stop_the_worker(side: DocumentSide) -> None:
+async def test_an_unreadable_record_does_not_stop_the_worker(side: DocumentSide) -> None:
     async def broken(_connection: object) -> None:
         raise ValueError
 
@@ -469,7 +467,7 @@ async def test_a_record_that_cannot_be_read_does_not_stop_the_worker(side: Docum
     await asyncio.wait([working])
 
 
-async def test_pages_that_another_process_saved_of_earlier_bytes_are_not_indexed(side: DocumentSide) -> None:
+async def test_pages_of_earlier_bytes_are_not_indexed(side: DocumentSide) -> None:
     old = await ingested(side, "Old text of Ann's.")
     pages = await side.pages.get(old.document_id)
     document = await side.library.upload(OWNER, PATH.file, side.file("New text."))
@@ -479,7 +477,7 @@ async def test_pages_that_another_process_saved_of_earlier_bytes_are_not_indexed
     assert await side.texts(document) == ("New text.", "New text.")
 
 
-async def test_pages_of_earlier_bytes_never_reach_who_has_the_new_ones(side: DocumentSide) -> None:
+async def test_pages_of_earlier_bytes_are_not_copied_to_a_duplicate(side: DocumentSide) -> None:
     old = await ingested(side, "Old text of Ann's.")
     pages = await side.pages.get(old.document_id)
     new = await ingested(side, "New text.")
@@ -491,7 +489,7 @@ async def test_pages_of_earlier_bytes_never_reach_who_has_the_new_ones(side: Doc
 
 
 @pytest.mark.parametrize("kind", [JobKind.ANALYSE, JobKind.EMBED])
-async def test_what_comes_after_ingestion_waits_for_it(side: DocumentSide, kind: JobKind) -> None:
+async def test_later_jobs_wait_for_ingestion(side: DocumentSide, kind: JobKind) -> None:
     await side.queue.enqueue(await ingested(side), kind)
     await side.library.upload(OWNER, PATH.file, side.file("Other text."))
     assert await side.worker.work_on(PATH, kind)
@@ -501,14 +499,14 @@ async def test_what_comes_after_ingestion_waits_for_it(side: DocumentSide, kind:
     assert await side.queue.progress(PATH.document_id) == {}
 
 
-async def test_nothing_comes_after_an_ingestion_that_failed(side: DocumentSide) -> None:
+async def test_later_jobs_of_a_failed_document_do_nothing(side: DocumentSide) -> None:
     failed = await ingested(side, "DAMAGED")
     await side.queue.enqueue(failed, JobKind.ANALYSE)
     assert await side.worker.work_once()
     assert await side.queue.progress(PATH.document_id) == {}
 
 
-async def test_who_waits_for_a_worker_looks_less_and_less_often(side: DocumentSide) -> None:
+async def test_waiting_for_a_worker_polls_less_and_less_often(side: DocumentSide) -> None:
     seen = await put(side)
     assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
     looks, progress = 0, side.queue.progress

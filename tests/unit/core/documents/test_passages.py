@@ -1,4 +1,4 @@
-"""Passages keep their place on the page, lose nothing, and end where a reader would end them."""
+"""Passages keep their offsets, lose no text, and end at natural boundaries."""
 
 import re
 
@@ -27,7 +27,7 @@ def pages_of(*texts: str) -> list[Page]:
 
 
 @given(st.lists(TEXTS, max_size=4))
-def test_each_passage_is_an_exact_stretch_of_its_page_and_no_text_is_lost(texts: list[str]) -> None:
+def test_passages_are_exact_spans_and_cover_all_text(texts: list[str]) -> None:
     pages = pages_of(*texts)
     left = [list(page.text) for page in pages]
     for passage in split_pages("d", pages):
@@ -57,7 +57,7 @@ def test_blank_pages_have_no_passages() -> None:
 
 
 @pytest.mark.parametrize("sentences", [15, 16, 22, 30, 60, 61])
-def test_long_prose_is_cut_at_sentence_ends_into_passages_of_a_fair_size(sentences: int) -> None:
+def test_long_prose_is_cut_at_sentence_ends_into_even_passages(sentences: int) -> None:
     *most, last = split_pages("d", pages_of(SENTENCE * sentences))
     assert all(passage.text.endswith("prescribes.") for passage in most)
     assert all(700 <= len(passage.text) <= LONGEST for passage in most)
@@ -88,12 +88,12 @@ def test_a_heading_stays_with_the_text_that_follows_it(joint: str) -> None:
     assert second.text.startswith("4 Care")
 
 
-def test_headings_are_not_kept_together_at_the_price_of_a_scrap() -> None:
+def test_headings_are_not_kept_with_text_if_a_scrap_would_remain() -> None:
     first, *_ = split_pages("d", pages_of(SENTENCE + "\n" + "Heading Of Something\n" * 100))
     assert len(first.text) > LONGEST // 3
 
 
-def test_a_page_of_nothing_but_headings_is_cut_in_linear_time() -> None:
+def test_a_page_of_headings_only_is_cut_in_linear_time() -> None:
     passages = split_pages("d", pages_of("Heading Of Something\n" * 50_000))
     assert len(passages) < 50_000 * 21 / (LONGEST // 3)
 
@@ -107,12 +107,12 @@ def test_a_passage_carries_the_nearest_heading_above_it() -> None:
     ]
 
 
-def test_the_files_own_label_of_a_page_is_its_heading() -> None:
+def test_the_page_label_is_the_outermost_heading() -> None:
     page = Page(number=1, text=f"Some Heading\n{SENTENCE}", label="Sheet 1")
     assert [passage.heading for passage in split_pages("d", [page])] == ["Sheet 1 > Some Heading"]
 
 
-def test_headings_carry_those_that_they_stand_under() -> None:
+def test_headings_include_their_parents() -> None:
     text = "\n".join(
         f"{heading}\n{SENTENCE * 13}"
         for heading in (
@@ -137,7 +137,7 @@ def test_headings_carry_those_that_they_stand_under() -> None:
     ]
 
 
-def test_marks_of_markdown_give_the_levels() -> None:
+def test_markdown_marks_give_heading_levels() -> None:
     text = f"# Guide\n{SENTENCE * 13}\n## Setup\n{SENTENCE * 13}\n# Use\n{SENTENCE * 13}"
     assert [passage.heading for passage in split_pages("d", pages_of(text))] == [
         "Guide",
@@ -154,7 +154,7 @@ def test_marks_of_markdown_give_the_levels() -> None:
         ("Q1 2023 Q2 2023 Q3 2023", "Sales of things {0} (1,{1}) 2,{1} $3,{1}"),
     ],
 )
-def test_a_passage_that_starts_in_a_table_knows_the_tables_header(header: str, row: str) -> None:
+def test_a_passage_that_starts_in_a_table_has_its_header(header: str, row: str) -> None:
     rows = "\n".join(row.format(number, 100 + number) for number in range(60))
     text = f"OUR SALES\n{SENTENCE}\n{header}\n{rows}\n\n{SENTENCE * 20}"
     found = split_pages("d", pages_of(text))
@@ -164,7 +164,7 @@ def test_a_passage_that_starts_in_a_table_knows_the_tables_header(header: str, r
     assert found[-1].heading == "OUR SALES"
 
 
-def test_a_line_on_many_pages_is_a_running_header_and_no_heading() -> None:
+def test_a_line_on_many_pages_is_a_running_header() -> None:
     texts = [f"Annual Report 2023 Page {number}\n{SENTENCE}" for number in range(1, 9)]
     texts[0] = "Letter To Shareholders\n" + texts[0]
     headings = {passage.heading for passage in split_pages("d", pages_of(*texts))}
@@ -189,7 +189,7 @@ def test_headings_are_recognised(line: str) -> None:
         "Revenue 2019 2020 2021 2022",
     ],
 )
-def test_other_lines_are_no_headings(line: str) -> None:
+def test_other_lines_are_not_headings(line: str) -> None:
     assert find_headings(line) == []
 
 

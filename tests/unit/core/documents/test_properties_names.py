@@ -1,4 +1,4 @@
-"""Names on their way through upload, reference and the file system: there and back, and never elsewhere."""
+"""Properties of document names: uploads and references round-trip, and paths stay in the owner's folder."""
 
 import unicodedata
 from pathlib import Path
@@ -19,7 +19,7 @@ NAMES = st.one_of(st.lists(PIECES, max_size=10).map("".join), st.text(max_size=8
 
 
 def kept(name: str) -> str | None:
-    """The name that an upload is kept under; None if it is refused."""
+    """The stored name of an upload; None if it is refused."""
     try:
         return name_for_upload(name)
     except UnsafeName:
@@ -27,7 +27,7 @@ def kept(name: str) -> str | None:
 
 
 @given(NAMES)
-def test_an_uploaded_document_is_found_again_under_its_name_and_its_path(name: str) -> None:
+def test_an_uploaded_document_is_found_by_name_and_by_path(name: str) -> None:
     if (stored := kept(name)) is None:
         return
     path = BlobPath(OWNER, stored)
@@ -36,7 +36,7 @@ def test_an_uploaded_document_is_found_again_under_its_name_and_its_path(name: s
 
 
 @given(NAMES)
-def test_a_kept_name_is_a_plain_file_name_however_it_is_decoded(name: str) -> None:
+def test_an_accepted_name_is_a_plain_file_name_in_any_decoding(name: str) -> None:
     if (stored := kept(name)) is None:
         return
     assert unquote(stored) == stored
@@ -48,7 +48,7 @@ def test_a_kept_name_is_a_plain_file_name_however_it_is_decoded(name: str) -> No
 @given(
     NAMES, st.sampled_from([Owner("acme", "bob", "c1"), Owner("acme", "ann", "c2"), Owner("b", "ann", "c1")])
 )
-def test_no_name_reaches_another_owner(name: str, other: Owner) -> None:
+def test_no_name_resolves_to_another_owner(name: str, other: Owner) -> None:
     for tried in (
         name,
         other.prefix + name,

@@ -42,7 +42,7 @@ def passages_by_page(pages: list[Page]) -> dict[int, list[Passage]]:
 
 @settings(deadline=None)
 @given(DOCUMENTS)
-def test_offsets_lead_back_to_the_very_text(pages: list[Page]) -> None:
+def test_offsets_give_the_exact_text(pages: list[Page]) -> None:
     for page in pages:
         for passage in passages_by_page(pages)[page.number]:
             assert page.text[passage.start : passage.end] == passage.text
@@ -52,7 +52,7 @@ def test_offsets_lead_back_to_the_very_text(pages: list[Page]) -> None:
 
 @settings(deadline=None)
 @given(DOCUMENTS)
-def test_passages_come_in_order_and_leave_out_nothing_but_blanks(pages: list[Page]) -> None:
+def test_passages_are_in_order_and_omit_only_white_space(pages: list[Page]) -> None:
     assert [p.page for p in split_pages("d", pages)] == sorted(p.page for p in split_pages("d", pages))
     for page in pages:
         position = 0

@@ -1,4 +1,4 @@
-"""Scope tokens carry what a turn may reach, and nothing else is believed."""
+"""Scope tokens carry the accessible documents; any other token is refused."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def signed(key: str = KEY, algorithm: str = ALGORITHM, **changes: object) -> str
     return jwt.encode(claims(**changes), key, algorithm)
 
 
-def test_a_scope_comes_back_as_it_was_minted(tokens: ScopeTokens) -> None:
+def test_a_verified_token_gives_the_original_scope(tokens: ScopeTokens) -> None:
     before = int(time.time())
     verified, expires_at = tokens.verify(tokens.mint(scope(), seconds=90))
     assert verified == scope()
@@ -53,7 +53,7 @@ def test_a_scope_comes_back_as_it_was_minted(tokens: ScopeTokens) -> None:
     assert before + 90 <= expires_at <= int(time.time()) + 90
 
 
-def test_a_token_of_the_other_process_with_the_same_key_is_good(tokens: ScopeTokens) -> None:
+def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeTokens) -> None:
     assert ScopeTokens(KEY).verify(tokens.mint(scope(), seconds=90))[0] == scope()
     assert tokens.verify(signed())[0] == scope()
 
@@ -67,7 +67,7 @@ def test_a_token_of_the_other_process_with_the_same_key_is_good(tokens: ScopeTok
         pytest.param(signed(algorithm="HS512"), id="other-algorithm"),
         pytest.param(signed(exp=int(time.time()) - 1), id="expired"),
         pytest.param(signed(aud="elsewhere"), id="other-audience"),
-        pytest.param(signed(iss="somebody"), id="other-issuer"),
+        pytest.param(signed(iss="another"), id="other-issuer"),
         pytest.param(signed(exp=None), id="never-expires"),
         pytest.param(signed(iat=None), id="undated"),
         pytest.param(signed(aud=None), id="no-audience"),
@@ -79,7 +79,7 @@ def test_a_token_of_the_other_process_with_the_same_key_is_good(tokens: ScopeTok
         pytest.param(signed(scope={**scope().model_dump(), "organization_id": "a/b"}), id="path-in-owner"),
     ],
 )
-def test_anything_else_is_not_authenticated(tokens: ScopeTokens, token: str) -> None:
+def test_invalid_tokens_are_not_authenticated(tokens: ScopeTokens, token: str) -> None:
     with pytest.raises(NotAuthenticated):
         tokens.verify(token)
 
@@ -99,7 +99,7 @@ def test_a_token_whose_scope_was_widened_is_refused(tokens: ScopeTokens) -> None
         tokens.verify(f"{header}.{body}.{signature}")
 
 
-def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
+def test_the_key_is_created_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "data" / "scope.key"
     key = load_or_create_key(path)
     assert len(key) >= 64
@@ -108,7 +108,7 @@ def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     assert load_or_create_key(tmp_path / "other.key") != key
 
 
-def test_all_who_start_together_agree_on_the_key(tmp_path: Path) -> None:
+def test_processes_that_start_together_use_one_key(tmp_path: Path) -> None:
     for attempt in range(20):
         path = tmp_path / str(attempt) / "scope.key"
         with ThreadPoolExecutor(8) as pool:
@@ -118,7 +118,7 @@ def test_all_who_start_together_agree_on_the_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", ["", "\n", "k" * 31, "k" * 31 + "\n"])
-def test_a_key_that_was_cut_short_is_refused_by_name_and_left_alone(tmp_path: Path, left: str) -> None:
+def test_a_truncated_key_is_refused_and_not_changed(tmp_path: Path, left: str) -> None:
     path = tmp_path / "scope.key"
     path.write_text(left)
     with pytest.raises(InvalidInput, match=r"scope\.key.* delete the file"):
@@ -126,16 +126,14 @@ def test_a_key_that_was_cut_short_is_refused_by_name_and_left_alone(tmp_path: Pa
     assert path.read_text() == left
 
 
-def test_a_line_end_that_an_editor_added_is_no_part_of_the_key(tmp_path: Path) -> None:
+def test_a_trailing_line_end_is_not_part_of_the_key(tmp_path: Path) -> None:
     path = tmp_path / "scope.key"
     key = load_or_create_key(path)
     path.write_text(f"{key}\n")
     assert load_or_create_key(path) == key
 
 
-def test_a_new_key_is_on_the_disk_before_it_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_key_is_synced_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "scope.key"
     synced: list[tuple[int, bool]] = []
 
@@ -147,7 +145,7 @@ def test_a_new_key_is_on_the_disk_before_it_has_its_name(
     assert synced == [(len(key), False)]
 
 
-def test_a_key_for_another_purpose_is_the_same_everywhere_and_tells_nothing_of_the_key() -> None:
+def test_a_derived_key_is_deterministic_and_does_not_reveal_the_key() -> None:
     secret = ScopeTokens(KEY).sub_key("sessions")
     assert secret == ScopeTokens(KEY).sub_key("sessions")
     assert len({secret, ScopeTokens(KEY).sub_key("other"), ScopeTokens("l" * 64).sub_key("sessions")}) == 3

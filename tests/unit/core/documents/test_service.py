@@ -1,4 +1,4 @@
-"""The library finds, adds and removes documents, for their owner only."""
+"""DocumentService finds, adds and removes documents, for their owner only."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
 async def upload(
     side: DocumentSide, name: str = "a.txt", content: str = TEXT, owner: Owner = OWNER
 ) -> Document:
-    """A document that has been uploaded and worked through."""
+    """An uploaded and fully processed document."""
     await side.library.upload(owner, name, side.file(content))
     await side.worker.drain()
     return await side.library.find(owner, BlobPath(owner, name).document_id)
@@ -38,7 +38,7 @@ async def put_by_hand(side: DocumentSide, name: str, content: str = TEXT, owner:
 
 
 async def remains(side: DocumentSide, name: str = "a.txt") -> list[str]:
-    """Which stores still hold something of a document."""
+    """The stores that still have data of a document."""
     path = BlobPath(OWNER, name)
     held = {
         "blob": await side.blobs.head(path),
@@ -51,7 +51,7 @@ async def remains(side: DocumentSide, name: str = "a.txt") -> list[str]:
     return [what for what, found in held.items() if found]
 
 
-async def test_an_upload_can_be_found_read_and_searched(side: DocumentSide) -> None:
+async def test_an_upload_is_listed_readable_and_searchable(side: DocumentSide) -> None:
     document = await upload(side)
     assert document.status is DocumentStatus.COMPLETED
     assert await side.library.resolve(OWNER, ["a.txt"]) == [document]
@@ -64,7 +64,7 @@ async def test_an_upload_can_be_found_read_and_searched(side: DocumentSide) -> N
     assert len(await side.index.search("quay", [document.document_id], 5)) == 1
 
 
-async def test_an_upload_is_read_once(side: DocumentSide) -> None:
+async def test_an_upload_is_extracted_once(side: DocumentSide) -> None:
     document = await upload(side)
     await side.library.readable(document)
     assert side.extractor.calls == 1
@@ -100,13 +100,13 @@ async def test_a_rejected_upload_leaves_the_document_it_would_have_replaced(side
     assert "harbour" in (await side.texts(document))[1]
 
 
-async def test_an_upload_without_text_is_kept_as_failed(side: DocumentSide) -> None:
+async def test_an_upload_without_text_is_stored_as_failed(side: DocumentSide) -> None:
     document = await upload(side, content="\f\f")
     assert (document.status, document.reason_code, document.pages) == (DocumentStatus.FAILED, "no_text", 3)
     assert await side.library.list_documents(OWNER) == [document]
 
 
-async def test_an_upload_can_be_read_when_it_returns_and_searched_when_it_is_completed(
+async def test_an_upload_is_readable_at_once_and_searchable_when_completed(
     side: DocumentSide,
 ) -> None:
     document = await side.library.upload(OWNER, "a.txt", side.file(TEXT))
@@ -120,7 +120,7 @@ async def test_an_upload_can_be_read_when_it_returns_and_searched_when_it_is_com
     assert await side.library.progress(completed) is None
 
 
-async def test_the_same_bytes_uploaded_again_stay_completed_and_are_not_read_again(
+async def test_uploading_the_same_bytes_again_keeps_the_document_completed(
     side: DocumentSide,
 ) -> None:
     first = await upload(side)
@@ -132,7 +132,7 @@ async def test_the_same_bytes_uploaded_again_stay_completed_and_are_not_read_aga
     assert "harbour" in (await side.texts(again))[1]
 
 
-async def test_while_a_replacement_waits_the_old_text_cannot_be_found(side: DocumentSide) -> None:
+async def test_during_a_replacement_the_old_text_is_not_found(side: DocumentSide) -> None:
     await upload(side)
     document = await side.library.upload(OWNER, "a.txt", side.file("Other text."))
     assert await side.texts(document) == ("Other text.", "")
@@ -147,7 +147,7 @@ async def test_an_upload_that_cannot_be_saved_leaves_nothing(side: DocumentSide,
 
 
 @pytest.mark.parametrize("store", ["pages", "catalog"])
-async def test_a_replacement_that_cannot_be_saved_is_read_again_when_it_is_needed(
+async def test_a_replacement_that_failed_to_save_is_extracted_on_demand(
     side: DocumentSide, store: str
 ) -> None:
     await upload(side)
@@ -162,7 +162,7 @@ async def test_a_replacement_that_cannot_be_saved_is_read_again_when_it_is_neede
     assert await side.texts(document) == ("Other text.", "Other text.")
 
 
-async def test_an_upload_whose_caller_leaves_is_stored_whole(side: DocumentSide) -> None:
+async def test_an_upload_completes_if_its_caller_is_cancelled(side: DocumentSide) -> None:
     side.pages.before_save = gate = Gate()
     call = asyncio.create_task(side.library.upload(OWNER, "a.txt", side.file(TEXT)))
     await gate.reached.wait()
@@ -177,7 +177,7 @@ async def test_an_upload_whose_caller_leaves_is_stored_whole(side: DocumentSide)
     assert await remains(side) == ["blob", "record", "pages", "jobs"]
 
 
-async def test_uploads_of_one_name_at_the_same_time_leave_one_whole_document(side: DocumentSide) -> None:
+async def test_concurrent_uploads_of_one_name_leave_one_consistent_document(side: DocumentSide) -> None:
     names = [f"version-{number}" for number in range(8)]
     sources = [side.file(f"This is {name}.", name) for name in names]
     await asyncio.gather(*(side.library.upload(OWNER, "a.txt", source) for source in sources))
@@ -189,7 +189,7 @@ async def test_uploads_of_one_name_at_the_same_time_leave_one_whole_document(sid
     assert await side.texts(document) == (text, text)
 
 
-async def test_an_upload_overtaken_by_another_process_reports_what_is_there(side: DocumentSide) -> None:
+async def test_an_upload_replaced_by_another_process_returns_the_stored_document(side: DocumentSide) -> None:
     other, _ = side.another_process()
 
     async def replace_once() -> None:
@@ -205,20 +205,20 @@ async def test_an_upload_overtaken_by_another_process_reports_what_is_there(side
 
 
 @pytest.mark.parametrize("name", ["../a.txt", "acme/ann/c1/a.txt", "a%2f.txt", "", "a\\b.txt", "e\u0301.txt"])
-async def test_an_unsafe_name_is_not_even_read(side: DocumentSide, name: str) -> None:
+async def test_a_file_with_an_unsafe_name_is_not_extracted(side: DocumentSide, name: str) -> None:
     with pytest.raises(UnsafeName):
         await upload(side, name)
     assert side.extractor.calls == 0
 
 
-async def test_resolve_keeps_the_order_and_collapses_duplicates(side: DocumentSide) -> None:
+async def test_resolve_keeps_the_order_and_removes_duplicates(side: DocumentSide) -> None:
     first, second = await upload(side, "a.txt"), await upload(side, "b.txt", "Other text.")
     names = ["b.txt", "acme/ann/c1/a.txt", "a.txt", "acme/ann/c1/b.txt"]
     assert await side.library.resolve(OWNER, names) == [second, first]
     assert await side.library.resolve(OWNER, []) == []
 
 
-async def test_resolve_checks_every_name_before_it_looks_at_any(side: DocumentSide) -> None:
+async def test_resolve_validates_all_names_before_any_lookup(side: DocumentSide) -> None:
     await put_by_hand(side, "a.txt")
     with pytest.raises(UnsafeName):
         await side.library.resolve(OWNER, ["a.txt", "../b.txt"])
@@ -227,7 +227,7 @@ async def test_resolve_checks_every_name_before_it_looks_at_any(side: DocumentSi
     assert await remains(side) == ["blob"]
 
 
-async def test_a_blob_put_there_by_other_means_is_found_and_read_when_needed(side: DocumentSide) -> None:
+async def test_a_directly_stored_blob_is_found_and_extracted_on_demand(side: DocumentSide) -> None:
     await put_by_hand(side, "a.txt")
     [found] = await side.library.resolve(OWNER, ["a.txt"])
     assert found.status is DocumentStatus.UPLOADED
@@ -240,7 +240,7 @@ async def test_a_blob_put_there_by_other_means_is_found_and_read_when_needed(sid
     assert await side.library.resolve(OWNER, ["a.txt"]) == [document]
 
 
-async def test_a_blob_changed_by_other_means_is_uploaded_again(side: DocumentSide) -> None:
+async def test_a_directly_changed_blob_is_processed_again(side: DocumentSide) -> None:
     document = await upload(side)
     await put_by_hand(side, "a.txt", "Other text, by hand.")
     [found] = await side.library.resolve(OWNER, ["a.txt"])
@@ -249,7 +249,7 @@ async def test_a_blob_changed_by_other_means_is_uploaded_again(side: DocumentSid
     assert (await side.texts(found))[1] == "Other text, by hand."
 
 
-async def test_a_name_without_a_blob_is_not_found_whoever_asks(side: DocumentSide) -> None:
+async def test_a_name_without_a_blob_is_not_found_for_any_user(side: DocumentSide) -> None:
     await upload(side)
     messages = set()
     for owner in (*NEIGHBOURS, Owner("acme", "ann", "c3")):
@@ -264,7 +264,7 @@ async def test_a_name_without_a_blob_is_not_found_whoever_asks(side: DocumentSid
     assert len(messages) == 1
 
 
-async def test_what_a_vanished_blob_leaves_is_cleared_by_the_next_look(side: DocumentSide) -> None:
+async def test_a_listing_removes_data_of_a_missing_blob(side: DocumentSide) -> None:
     for look in ("resolve", "list"):
         document = await upload(side)
         await side.blobs.delete(document.path)
@@ -276,7 +276,7 @@ async def test_what_a_vanished_blob_leaves_is_cleared_by_the_next_look(side: Doc
         assert await remains(side) == []
 
 
-async def test_a_listing_is_oldest_first_and_of_one_conversation(side: DocumentSide) -> None:
+async def test_a_listing_has_one_conversations_documents_oldest_first(side: DocumentSide) -> None:
     await upload(side, "b.txt")
     await put_by_hand(side, "c.txt")
     await side.library.list_documents(OWNER)
@@ -305,7 +305,7 @@ async def test_a_blob_without_a_record_can_be_deleted(side: DocumentSide) -> Non
 
 
 @pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
-async def test_nobody_deletes_what_is_not_theirs(side: DocumentSide, neighbour: Owner) -> None:
+async def test_documents_of_other_owners_cannot_be_deleted(side: DocumentSide, neighbour: Owner) -> None:
     document = await upload(side)
     await upload(side, owner=neighbour)
     answers = []
@@ -329,7 +329,7 @@ async def test_delete_all_clears_a_conversation(side: DocumentSide) -> None:
         assert await remains(side, name) == []
 
 
-async def test_a_failed_document_that_is_asked_for_again_says_why(side: DocumentSide) -> None:
+async def test_a_failed_document_keeps_its_reason(side: DocumentSide) -> None:
     await put_by_hand(side, "a.txt", "DAMAGED")
     [found] = await side.library.resolve(OWNER, ["a.txt"])
     assert (await side.library.readable(found)).reason_code == "unreadable_document"

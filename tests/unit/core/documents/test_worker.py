@@ -1,4 +1,4 @@
-"""How a worker finds its work. What it does with it: test_ingestion.py."""
+"""How a worker finds jobs. test_ingestion.py tests what it does with them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ async def status(side: DocumentSide, document: Document) -> DocumentStatus:
     return found.status
 
 
-async def test_the_job_that_was_named_is_done_and_no_other(side: DocumentSide) -> None:
+async def test_only_the_named_job_is_run(side: DocumentSide) -> None:
     first, second = await queued(side, "a.txt"), await queued(side, "b.txt")
     assert await side.worker.work_on(second.path, JobKind.INGEST)
     assert await status(side, second) is DocumentStatus.COMPLETED
@@ -45,7 +45,7 @@ async def test_the_job_that_was_named_is_done_and_no_other(side: DocumentSide) -
     assert await side.queue.progress(second.document_id) == {}
 
 
-async def test_a_job_that_is_done_is_not_done_again(side: DocumentSide) -> None:
+async def test_a_finished_job_is_not_run_again(side: DocumentSide) -> None:
     document = await queued(side, "a.txt")
     assert await side.worker.work_on(document.path, JobKind.INGEST)
     assert not await side.worker.work_on(document.path, JobKind.INGEST)
@@ -53,7 +53,7 @@ async def test_a_job_that_is_done_is_not_done_again(side: DocumentSide) -> None:
     assert await side.queue.progress(document.document_id) == {}
 
 
-async def test_a_leased_job_is_left_to_its_holder(side: DocumentSide) -> None:
+async def test_a_job_leased_by_another_worker_is_not_run(side: DocumentSide) -> None:
     document = await queued(side, "a.txt")
     job = await side.queue.lease(LEASE_SECONDS)
     assert job is not None
@@ -64,7 +64,7 @@ async def test_a_leased_job_is_left_to_its_holder(side: DocumentSide) -> None:
     assert await status(side, document) is DocumentStatus.COMPLETED
 
 
-async def test_the_job_of_a_document_that_is_gone_goes_too(side: DocumentSide) -> None:
+async def test_the_job_of_a_deleted_document_is_removed(side: DocumentSide) -> None:
     document = await queued(side, "a.txt")
     await side.blobs.delete(document.path)
     await side.catalog.delete(document.path)
@@ -81,7 +81,7 @@ async def test_a_named_job_waits_while_a_store_is_down(side: DocumentSide) -> No
 
 
 class CountingQueue(SqliteJobQueue):
-    """Counts how often it is asked for the next job."""
+    """Counts the requests for the next job."""
 
     asked = 0
 
@@ -90,7 +90,7 @@ class CountingQueue(SqliteJobQueue):
         return await super().lease(seconds)
 
 
-async def test_a_worker_without_work_asks_less_and_less_often(side: DocumentSide) -> None:
+async def test_an_idle_worker_polls_less_and_less_often(side: DocumentSide) -> None:
     queue = CountingQueue(side.database, clock=side.clock)
     working = asyncio.create_task(worker_on(side, queue, Pace(0.01, 10.0, 60.0)).run())
     await asyncio.sleep(0.5)
@@ -99,7 +99,7 @@ async def test_a_worker_without_work_asks_less_and_less_often(side: DocumentSide
     await asyncio.gather(working, return_exceptions=True)
 
 
-async def test_a_worker_without_work_goes_on_asking_at_its_slowest_pace(side: DocumentSide) -> None:
+async def test_an_idle_worker_keeps_polling_at_its_slowest_pace(side: DocumentSide) -> None:
     queue = CountingQueue(side.database, clock=side.clock)
     working = asyncio.create_task(worker_on(side, queue, Pace(0.01, 0.02, 60.0)).run())
     await asyncio.sleep(0.5)
@@ -113,7 +113,7 @@ def worker_on(side: DocumentSide, queue: SqliteJobQueue, pace: Pace) -> Worker:
     return Worker(stores, side.ingestion, lease_seconds=LEASE_SECONDS, pace=pace)
 
 
-async def test_a_sweep_queues_what_was_left_out_and_looks_through_the_queue(side: DocumentSide) -> None:
+async def test_a_sweep_queues_forgotten_documents_and_sweeps_the_queue(side: DocumentSide) -> None:
     document = await queued(side, "a.txt")
     await side.queue.delete(document.document_id)
     seen: list[set[JobKind]] = []
@@ -152,7 +152,7 @@ async def test_a_part_of_the_sweep_that_fails_does_not_stop_the_others(
     assert swept == ["jobs", "files"]
 
 
-async def test_what_only_a_setting_can_mend_is_not_tried_again_for_minutes(side: DocumentSide) -> None:
+async def test_configuration_errors_are_retried_after_minutes_only(side: DocumentSide) -> None:
     document = await queued(side, "a.txt")
 
     async def refuse() -> None:
@@ -168,7 +168,7 @@ async def test_what_only_a_setting_can_mend_is_not_tried_again_for_minutes(side:
     assert await status(side, document) is DocumentStatus.COMPLETED
 
 
-async def test_work_that_is_done_is_done_though_its_last_report_was_lost(side: DocumentSide) -> None:
+async def test_a_lost_progress_report_does_not_fail_the_job(side: DocumentSide) -> None:
     class MuteQueue(SqliteJobQueue):
         async def report(self, job: Job, progress: JobProgress) -> None:
             await break_down()
@@ -179,7 +179,7 @@ async def test_work_that_is_done_is_done_though_its_last_report_was_lost(side: D
     assert await side.queue.progress(document.document_id) == {}
 
 
-async def test_a_report_on_its_way_ends_before_its_job_is_given_back(side: DocumentSide) -> None:
+async def test_a_pending_report_ends_before_its_job_is_released(side: DocumentSide) -> None:
     calls: list[str] = []
 
     class SlowQueue(SqliteJobQueue):

@@ -1,4 +1,4 @@
-"""An extractor with roomy limits, and a short way to read a file that a test has made."""
+"""An extractor with generous limits, and a fixture that extracts bytes."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small files of every kind, made with the libraries that other people make them with."""
+"""Small files of all formats, made with common libraries."""
 
 import io
 import zipfile
@@ -24,7 +24,7 @@ def pdf(*pages: str) -> bytes:
 
 
 def raw_pdf(content: bytes, *, count: int = 1, missing: int = 0) -> bytes:
-    """A hand-made PDF of one page whose tree claims `count` pages and names `missing` absent ones."""
+    """A hand-made PDF of one page that declares `count` pages and refers to `missing` absent ones."""
     kids = " ".join(["3 0 R", *["99 0 R"] * missing])
     page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R"
     font = "/Resources << /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"

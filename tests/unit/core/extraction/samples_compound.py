@@ -1,16 +1,16 @@
-"""Compound files (OLE 2) of a few small streams: what Outlook and old Excel keep their documents in."""
+"""Compound files (OLE 2) with a few small streams, as Outlook and old Excel write them."""
 
 import struct
 from collections.abc import Mapping
 from itertools import pairwise
 
 SECTOR, SMALL = 512, 64
-END, FREE, FAT_ITSELF, NOBODY = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD, 0xFFFFFFFF
+END, FREE, FAT_ITSELF, NO_ENTRY = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD, 0xFFFFFFFF
 STORAGE, STREAM, ROOT = 1, 2, 5
 
 
 def compound(streams: Mapping[str, bytes]) -> bytes:
-    """A file with these streams, each of less than 4 KiB; `folder/name` lies in a folder."""
+    """A file with these streams, each of less than 4 KiB; `folder/name` is in a folder."""
     small, small_table, starts = _small_sectors(streams)
     parts = [_directory(streams, starts, len(small)), _table(small_table), _padded(small)]
     table, firsts = [FAT_ITSELF], []
@@ -25,7 +25,7 @@ def compound(streams: Mapping[str, bytes]) -> bytes:
 
 
 def _small_sectors(streams: Mapping[str, bytes]) -> tuple[bytes, list[int], dict[str, int]]:
-    """The streams in sectors of 64 bytes, the table that chains these, and where each stream begins."""
+    """The streams in sectors of 64 bytes, the sector table, and the first sector of each stream."""
     content = b""
     table: list[int] = []
     starts: dict[str, int] = {}
@@ -50,7 +50,7 @@ def _padded(content: bytes, filling: bytes = b"\0") -> bytes:
 
 
 def _directory(streams: Mapping[str, bytes], starts: Mapping[str, int], small_bytes: int) -> bytes:
-    """Entries linked to a list where other programs build a balanced tree."""
+    """Directory entries as a linked list; other programs write a balanced tree."""
     folders = list(dict.fromkeys(path.partition("/")[0] for path in streams if "/" in path))
     paths = ["", *folders, *streams]
     children = {
@@ -62,8 +62,8 @@ def _directory(streams: Mapping[str, bytes], starts: Mapping[str, int], small_by
     for number, path in enumerate(paths):
         kind = ROOT if not number else STREAM if path in streams else STORAGE
         name = ("Root Entry" if kind == ROOT else path.rpartition("/")[2]).encode("utf-16-le") + b"\0\0"
-        first = children[path][0] if children.get(path) else NOBODY
-        links = struct.pack("<3I", NOBODY, following.get(number, NOBODY), first)
+        first = children[path][0] if children.get(path) else NO_ENTRY
+        links = struct.pack("<3I", NO_ENTRY, following.get(number, NO_ENTRY), first)
         start = 1 + _sectors_before(paths, small_bytes) if kind == ROOT else starts.get(path, 0)
         size = small_bytes if kind == ROOT else len(streams.get(path, b""))
         entries.append(struct.pack("<64sHBB12s36xIQ", name, len(name), kind, 1, links, start, size))
@@ -71,7 +71,7 @@ def _directory(streams: Mapping[str, bytes], starts: Mapping[str, int], small_by
 
 
 def _sectors_before(paths: list[str], small_bytes: int) -> int:
-    """Where the small sectors lie: behind the directory and their own table."""
+    """The offset of the small sectors: after the directory and their table."""
     directory = -(-len(paths) * 128 // SECTOR)
     table = -(-(small_bytes // SMALL) * 4 // SECTOR)
     return directory + table

@@ -26,7 +26,7 @@ def mail() -> EmailMessage:
     return message
 
 
-async def test_the_headers_come_first_and_attachments_are_named_last(read: Read) -> None:
+async def test_headers_come_first_and_attachment_names_last(read: Read) -> None:
     message = mail()
     message["Date"] = "Fri, 01 Mar 2024 09:30:00 +0100"
     message.set_content("The quay opens at seven.\nBring the form.")
@@ -48,7 +48,7 @@ async def test_the_headers_come_first_and_attachments_are_named_last(read: Read)
     ]
 
 
-async def test_a_body_in_html_alone_is_read_as_a_page(read: Read) -> None:
+async def test_an_html_only_body_is_read_as_text(read: Read) -> None:
     message = mail()
     rows = "<tr><th>Item</th><th>Unit</th><th>Price</th></tr><tr><td>Pump</td><td>1</td><td>40</td></tr>"
     message.set_content(f"<style>p {{}}</style><p>Prices:</p><table>{rows}</table>", subtype="html")
@@ -56,7 +56,7 @@ async def test_a_body_in_html_alone_is_read_as_a_page(read: Read) -> None:
     assert text == f"{HEADERS}\n\nPrices:\nItem | Unit | Price\nItem: Pump | Unit: 1 | Price: 40"
 
 
-async def test_an_empty_plain_form_gives_way_to_html(read: Read) -> None:
+async def test_html_is_used_if_the_plain_body_is_empty(read: Read) -> None:
     message = mail()
     message.set_content(" \n")
     message.add_alternative("<p>Only here.</p>", subtype="html")
@@ -76,18 +76,18 @@ async def test_an_empty_plain_form_gives_way_to_html(read: Read) -> None:
         (b"Subject: a\nContent-Type: multipart/mixed; boundary=b\n\nno part", "Subject: a"),
     ],
 )  # fmt: skip
-async def test_odd_mails_are_read_as_far_as_they_make_sense(read: Read, raw: bytes, text: str) -> None:
+async def test_malformed_mails_are_read_as_far_as_possible(read: Read, raw: bytes, text: str) -> None:
     assert (await read("a.eml", raw)).pages[0].text == text
 
 
-async def test_parts_inside_parts_without_end_are_damaged(read: Read) -> None:
+async def test_endlessly_nested_parts_are_damaged(read: Read) -> None:
     nested = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(5000))
     with pytest.raises(UnreadableDocument) as caught:
         await read("a.eml", f"Subject: a\n{nested}".encode())
     assert caught.value.code == "corrupt"
 
 
-async def test_a_long_mail_becomes_pages_of_its_subject(read: Read) -> None:
+async def test_a_long_mail_becomes_pages_labelled_with_its_subject(read: Read) -> None:
     message = mail()
     message.set_content("A sentence of words.\n" * 1000)
     extraction = await read("a.eml", message.as_bytes())
@@ -96,7 +96,7 @@ async def test_a_long_mail_becomes_pages_of_its_subject(read: Read) -> None:
 
 
 @pytest.mark.parametrize("content", [b"Dear all,\n\nno header here: none.\n", b"<html></html>"])
-async def test_a_text_that_is_no_mail_is_refused(read: Read, content: bytes) -> None:
+async def test_text_that_is_not_a_mail_is_refused(read: Read, content: bytes) -> None:
     with pytest.raises(UnsupportedDocument, match="name says EML"):
         await read("a.eml", content)
 
@@ -126,7 +126,7 @@ SAVED = "Subject: Quay\nFrom: Ada <ada@example.com>\nTo: Bo; Cy\nDate: Fri, 01 M
 ATTACHED = "\n\nAttachments (not read): plan.pdf"
 
 
-async def test_a_mail_saved_by_outlook_has_the_same_form(read: Read) -> None:
+async def test_an_msg_file_reads_like_an_eml_file(read: Read) -> None:
     extraction = await read("a.msg", msg())
     assert extraction.media_type == "application/vnd.ms-outlook"
     assert [(page.label, page.text) for page in extraction.pages] == [
@@ -143,27 +143,27 @@ async def test_a_mail_saved_by_outlook_has_the_same_form(read: Read) -> None:
         ({"_10090102": b"\0\0\0\0\x12\0\0\0MELA\0\0\0\0{\\rtf1 not packed}and more"}, "not packed"),
     ],
 )
-async def test_the_body_is_taken_in_whatever_form_it_has(
+async def test_msg_bodies_are_read_in_every_format(
     read: Read, other_form: dict[str, bytes], text: str
 ) -> None:
     content = msg(_1000001F=None, **other_form)
     assert (await read("a.msg", content)).pages[0].text == f"{SAVED}{text}{ATTACHED}"
 
 
-async def test_a_damaged_body_is_not_passed_over(read: Read) -> None:
+async def test_a_damaged_msg_body_is_an_error(read: Read) -> None:
     with pytest.raises(UnreadableDocument) as caught:
         await read("a.msg", msg(_1000001F=None, _10090102=b"no such compression"))
     assert caught.value.code == "corrupt"
 
 
-async def test_half_of_a_saved_mail_is_damaged(read: Read) -> None:
+async def test_a_truncated_msg_file_is_damaged(read: Read) -> None:
     content = msg()
     with pytest.raises(UnreadableDocument) as caught:
         await read("a.msg", content[: len(content) // 2])
     assert caught.value.code == "corrupt"
 
 
-async def test_another_compound_file_is_no_mail(read: Read) -> None:
+async def test_another_compound_file_is_not_a_mail(read: Read) -> None:
     with pytest.raises(UnsupportedDocument, match=r"holds a \.doc file"):
         await read("a.msg", compound({"WordDocument": b"text"}))
 

@@ -56,7 +56,7 @@ def epub(members: dict[str, str | bytes] | None = None, *, spine: str = "c1 c2 c
     return archive(parts | (members or {}))
 
 
-async def test_chapters_come_in_the_order_of_the_spine_with_their_titles(read: Read) -> None:
+async def test_chapters_have_spine_order_and_their_titles(read: Read) -> None:
     extraction = await read("a.epub", epub())
     assert extraction.media_type == "application/epub+zip"
     assert [(page.label, page.text) for page in extraction.pages] == [
@@ -67,26 +67,26 @@ async def test_chapters_come_in_the_order_of_the_spine_with_their_titles(read: R
     ]
 
 
-async def test_a_long_chapter_becomes_several_pages_of_its_title(read: Read) -> None:
+async def test_a_long_chapter_becomes_several_pages_with_its_title(read: Read) -> None:
     long = chapter("<p>" + "A sentence of words. " * 1000 + "</p>")
     extraction = await read("a.epub", epub({"OPS/text/one a.xhtml": long}, spine="c1"))
     assert len(extraction.pages) > 3
     assert {page.label for page in extraction.pages} == {"The Quay"}
 
 
-async def test_missing_and_pictured_chapters_are_pages_without_text(read: Read) -> None:
+async def test_missing_and_image_chapters_are_pages_without_text(read: Read) -> None:
     cover = chapter('<img src="cover.jpg" alt=""/>')
     extraction = await read("a.epub", epub({"OPS/text/four.xhtml": cover}, spine="c4 gone c1"))
     assert [bool(page.text) for page in extraction.pages] == [False, False, True]
     assert extraction.pages_without_text == 2
 
 
-async def test_a_broken_table_of_contents_is_done_without(read: Read) -> None:
+async def test_a_broken_table_of_contents_is_ignored(read: Read) -> None:
     extraction = await read("a.epub", epub({"OPS/toc.ncx": "<ncx", "OPS/nav.xhtml": "<a href="}))
     assert [page.label for page in extraction.pages] == ["1", "", "Fees", "Colophon"]
 
 
-async def test_copy_protection_is_refused_but_locked_fonts_are_not(read: Read) -> None:
+async def test_copy_protected_books_are_refused_but_encrypted_fonts_are_not(read: Read) -> None:
     def locking(part: str) -> dict[str, str | bytes]:
         link = f'<EncryptedData><CipherData><CipherReference URI="{part}"/></CipherData></EncryptedData>'
         return {"META-INF/encryption.xml": f"<encryption>{link}</encryption>"}
@@ -107,7 +107,7 @@ async def test_copy_protection_is_refused_but_locked_fonts_are_not(read: Read) -
         ({"OPS/bomb.bmp": bytes(60_000_000)}, "c1", "too_much_memory"),
     ],
 )
-async def test_books_that_cannot_be_read(
+async def test_unreadable_books_are_refused(
     read: Read, members: dict[str, str | bytes], spine: str, code: str
 ) -> None:
     with pytest.raises(UnreadableDocument) as caught:
@@ -115,7 +115,7 @@ async def test_books_that_cannot_be_read(
     assert caught.value.code == code
 
 
-async def test_links_do_not_lead_out_of_the_book(read: Read) -> None:
+async def test_links_out_of_the_book_are_ignored(read: Read) -> None:
     outside = (
         '<package><manifest><item id="x" href="../../../../etc/passwd" media-type="text/html"/></manifest>'
     )

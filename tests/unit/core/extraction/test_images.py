@@ -81,13 +81,13 @@ async def test_a_tiff_without_a_frame_is_damaged(read: Read, content: bytes) -> 
     assert caught.value.code == "corrupt"
 
 
-async def test_what_is_behind_the_header_does_not_matter_yet(read: Read) -> None:
+async def test_only_the_header_of_an_image_is_read(read: Read) -> None:
     bomb = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4s2I", 13, b"IHDR", 2**31 - 1, 2**31 - 1)
     assert (await read("a.png", bomb)).pages_without_text == 1
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", b"GIF8", b"\x89PNG\r\n\x1a\n" + bytes(50)])
-async def test_less_than_a_header_is_damaged(read: Read, content: bytes) -> None:
+async def test_an_image_with_a_truncated_header_is_damaged(read: Read, content: bytes) -> None:
     with pytest.raises(UnreadableDocument) as caught:
         await read("a.png", content)
     assert caught.value.code == "corrupt"
@@ -104,7 +104,7 @@ async def test_less_than_a_header_is_damaged(read: Read, content: bytes) -> None
         ("a.txt", image("TIFF"), "holds an image"),
     ],
 )
-async def test_images_and_their_names_must_agree(
+async def test_image_content_and_name_must_agree(
     read: Read, file_name: str, content: bytes, words: str
 ) -> None:
     with pytest.raises(UnsupportedDocument, match=words):

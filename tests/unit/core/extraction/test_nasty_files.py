@@ -1,4 +1,4 @@
-"""Every file of the collection of odd and hostile files has the outcome that its manifest expects."""
+"""Each of the malformed and hostile files has the outcome that the manifest expects."""
 
 import json
 import time

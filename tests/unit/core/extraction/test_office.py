@@ -1,4 +1,4 @@
-"""DOCX, PPTX and XLSX: units, tables, and packages made to harm."""
+"""DOCX, PPTX and XLSX: units, tables, and hostile packages."""
 
 import io
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def make_xlsx() -> bytes:
     return saved(workbook)
 
 
-async def test_word_sections_carry_their_headings_and_tables_their_column_names(read: Read) -> None:
+async def test_docx_sections_have_headings_and_tables_have_column_names(read: Read) -> None:
     document = Document()
     document.add_heading("Fees", 1)
     document.add_paragraph("Before the table.")
@@ -75,7 +75,7 @@ async def test_word_page_breaks_make_pages(read: Read) -> None:
     assert [page.text for page in extraction.pages] == ["First page.", "Second page.", "", "Fourth page."]
 
 
-async def test_the_page_break_that_word_noted_after_a_hard_one_is_the_same_break(read: Read) -> None:
+async def test_a_rendered_break_after_a_hard_page_break_counts_once(read: Read) -> None:
     hard = '<w:p><w:r><w:t>one</w:t><w:br w:type="page"/></w:r></w:p>'
     mark = "<w:r><w:lastRenderedPageBreak/></w:r>"
     noted = f"<w:p>{mark}<w:r><w:t>two </w:t></w:r>{mark}<w:r><w:t>three</w:t></w:r></w:p>"
@@ -99,7 +99,7 @@ async def test_word_text_boxes_follow_their_paragraph_and_deleted_text_is_left_o
     assert extraction.pages[0].text == "body\nboxed"
 
 
-async def test_a_footnote_stands_below_the_paragraph_that_cites_it(read: Read) -> None:
+async def test_a_footnote_follows_the_paragraph_that_cites_it(read: Read) -> None:
     cited = '<w:p><w:r><w:t>claim</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
     notes = (
         f'<w:footnotes xmlns:w="{W}"><w:footnote w:id="2">{paragraph("source")}</w:footnote></w:footnotes>'
@@ -116,7 +116,7 @@ async def test_a_footnote_stands_below_the_paragraph_that_cites_it(read: Read) -
     assert (await read("a.docx", package)).pages[0].text == "claim\nsource\nnext"
 
 
-async def test_a_word_file_of_pictures_needs_ocr(read: Read) -> None:
+async def test_a_docx_of_images_needs_ocr(read: Read) -> None:
     extraction = await read("a.docx", docx("<w:p><w:r><w:drawing/></w:r></w:p>"))
     assert not extraction.has_text
     assert extraction.pages_without_text == len(extraction.pages) == 1
@@ -163,7 +163,7 @@ async def test_sheets_show_values_as_people_see_them(read: Read) -> None:
     ]
 
 
-async def test_a_cell_in_the_last_column_that_excel_has_is_read(read: Read) -> None:
+async def test_a_cell_in_excels_last_column_is_read(read: Read) -> None:
     workbook = Workbook()
     workbook["Sheet"]["A1"] = "start"
     workbook["Sheet"]["XFD1"] = "the end"
@@ -236,7 +236,7 @@ async def test_zip_bombs_are_refused_before_they_are_unpacked(
 
 
 @pytest.mark.parametrize("make", [make_docx, make_pptx, make_xlsx])
-async def test_half_of_a_package_is_damaged(read: Read, make: Callable[[], bytes]) -> None:
+async def test_a_truncated_package_is_damaged(read: Read, make: Callable[[], bytes]) -> None:
     package = make()
     with pytest.raises(UnreadableDocument) as caught:
         await read(f"a.{make.__name__[-4:]}", package[: len(package) // 2])

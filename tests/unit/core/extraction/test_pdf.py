@@ -1,4 +1,4 @@
-"""PDF: pages as they are, also in files that are damaged, locked or lie."""
+"""PDF: pages, also of files that are damaged, encrypted or inconsistent."""
 
 import pytest
 from fpdf import FPDF
@@ -25,7 +25,7 @@ async def test_a_scan_with_at_most_a_stamp_has_no_text(read: Read, stamp: str) -
     assert not extraction.has_text
 
 
-async def test_junk_before_the_header_is_passed_over(read: Read) -> None:
+async def test_junk_before_the_pdf_header_is_ignored(read: Read) -> None:
     extraction = await read("a.pdf", b"HTTP/1.1 200 OK\r\n" * 50 + pdf(TEXT))
     assert extraction.pages[0].text == TEXT
 
@@ -39,7 +39,7 @@ async def test_damaged_files_are_refused(read: Read, content: bytes) -> None:
     assert caught.value.code == "corrupt"
 
 
-async def test_a_locked_file_is_refused_as_such(read: Read) -> None:
+async def test_an_encrypted_pdf_is_refused_with_that_reason(read: Read) -> None:
     document = FPDF()
     document.set_encryption(owner_password="owner", user_password="user")
     document.add_page()
@@ -49,7 +49,7 @@ async def test_a_locked_file_is_refused_as_such(read: Read) -> None:
     assert "password" in caught.value.message
 
 
-async def test_a_file_that_opens_without_a_password_is_read_although_it_has_an_owner(read: Read) -> None:
+async def test_a_pdf_with_only_an_owner_password_is_read(read: Read) -> None:
     document = FPDF()
     document.set_encryption(owner_password="owner")
     document.set_font("helvetica")
@@ -59,7 +59,7 @@ async def test_a_file_that_opens_without_a_password_is_read_although_it_has_an_o
 
 
 @pytest.mark.parametrize(("count", "missing"), [(2_147_483_647, 0), (3_000, 0), (501, 500)])
-async def test_pages_that_are_only_claimed_are_not_counted(read: Read, count: int, missing: int) -> None:
+async def test_pages_missing_at_the_end_are_not_counted(read: Read, count: int, missing: int) -> None:
     content = f"BT /F 12 Tf 50 700 Td ({TEXT}) Tj ET".encode()
     extraction = await read("a.pdf", raw_pdf(content, count=count, missing=missing))
     assert [page.text for page in extraction.pages if page.text] == [TEXT]
@@ -77,7 +77,7 @@ async def test_text_outside_of_the_page_is_not_read(read: Read) -> None:
     assert (await read("a.pdf", raw_pdf(content))).pages[0].text == TEXT
 
 
-async def test_a_page_longer_than_a_line_of_the_protocol_arrives_whole(read: Read) -> None:
+async def test_a_page_longer_than_a_protocol_line_is_complete(read: Read) -> None:
     lines = "".join(f"({number:06}) Tj 0 -0.001 Td " for number in range(60_000))
     extraction = await read("a.pdf", raw_pdf(f"BT /F 1 Tf 50 700 Td {lines} ET".encode()))
     text = extraction.pages[0].text
@@ -94,7 +94,7 @@ async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "mended"),
+    ("broken", "fixed"),
     [
         ("It re\x02quires data. He collects data that it requires.", "requires data"),
         ("an in\x02network provider, or an in-network doctor", "an in-network provider"),
@@ -103,11 +103,11 @@ async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
         ("an unseen\x02able word", "an unseenable word"),
     ],
 )
-def test_a_hyphen_at_a_line_end_stays_only_where_it_belongs_to_the_word(broken: str, mended: str) -> None:
-    assert mended in LineEndHyphens().mend(broken)
+def test_a_line_end_hyphen_stays_only_if_it_belongs_to_the_word(broken: str, fixed: str) -> None:
+    assert fixed in LineEndHyphens().join(broken)
 
 
 def test_hyphens_follow_the_words_of_earlier_pages() -> None:
     hyphens = LineEndHyphens()
-    hyphens.mend("a co-insurance of 20 %")
-    assert hyphens.mend("the co\x02insurance") == "the co-insurance"
+    hyphens.join("a co-insurance of 20 %")
+    assert hyphens.join("the co\x02insurance") == "the co-insurance"

@@ -1,4 +1,4 @@
-"""Highlights of PDFs, checked by what PDFium itself finds inside of each rectangle."""
+"""Highlights in PDFs, checked against the text that PDFium finds in each rectangle."""
 
 import io
 import random
@@ -27,13 +27,13 @@ from tests.unit.core.extraction.samples import pdf, raw_pdf
 
 DOCUMENTS = Path(__file__).resolve().parents[4] / ".." / "shared" / "data" / "open" / "docs"
 LEFT = "The harbour master approves requests within five working days. Boats are to be moored by eight."
-RIGHT = "Fees are due in March. Whoever pays late is charged two percent a month, and loses the berth."
+RIGHT = "Fees are due in March. Anyone who pays late is charged two percent a month, and loses the berth."
 DEVICE = 1_000_000
 INSET = 0.02
 
 
 class Viewed:
-    """A page as a viewer has it: its text with boxes, and what can be read inside of a rectangle."""
+    """A page as in a viewer: text with boxes, and the text inside a rectangle."""
 
     def __init__(self, unit: Unit, page: pypdfium2.PdfPage) -> None:
         self.text, self.boxes = unit.text, unit.boxes
@@ -41,13 +41,13 @@ class Viewed:
         self._drawn = page.get_textpage()
 
     def marked(self, quote: str) -> list[Rectangle]:
-        """The rectangles of a quote, wherever its lines break."""
+        """The rectangles of a quote, whatever its line breaks."""
         found = re.search(r"\s+".join(map(re.escape, words(quote))), self.text)
         assert found is not None
         return rectangles(self.text, self.boxes, *found.span())
 
     def lines(self, quote: str) -> list[str]:
-        """What is drawn inside of the quote's rectangles."""
+        """The text inside the quote's rectangles."""
         return [self.read(rectangle) for rectangle in self.marked(quote)]
 
     def read(self, rectangle: Rectangle, inset: float = INSET) -> str:
@@ -58,7 +58,7 @@ class Viewed:
         return str(self._drawn.get_text_bounded(left + INSET, bottom, right - INSET, top)).strip()
 
     def _point(self, x: float, y: float) -> tuple[float, float]:
-        """A place on the page as it is shown, as PDFium turns the places of a screen into points."""
+        """A position on the displayed page in points, converted by PDFium."""
         point = c_double(), c_double()
         on_screen = (0, 0, DEVICE, DEVICE, 0, round(x * DEVICE), round(y * DEVICE))
         assert raw.FPDF_DeviceToPage(self._page.raw, *on_screen, byref(point[0]), byref(point[1]))
@@ -108,7 +108,7 @@ def test_each_line_of_a_quote_has_a_rectangle_with_its_words_and_no_others(tmp_p
         assert page.lines("moored") == ["moored"]
 
 
-def test_a_quote_that_goes_on_in_the_next_column_is_not_marked_across_the_gutter(tmp_path: Path) -> None:
+def test_a_quote_over_two_columns_is_not_highlighted_across_the_gutter(tmp_path: Path) -> None:
     with viewed(two_columns(), tmp_path / "a.pdf") as page:
         quote = page.text[page.text.index("Boats") : page.text.index("March.") + 6]
         marked = page.marked(quote)
@@ -116,7 +116,7 @@ def test_a_quote_that_goes_on_in_the_next_column_is_not_marked_across_the_gutter
         assert all(rectangle.right < 77 / 210 or rectangle.left > 74 / 210 for rectangle in marked)
 
 
-def test_words_side_by_side_in_two_columns_are_marked_apart(tmp_path: Path) -> None:
+def test_adjacent_words_of_two_columns_have_separate_rectangles(tmp_path: Path) -> None:
     content = b"BT /F 10 Tf 50 700 Td (left end) Tj 54 0 Td (right start) Tj ET"
     with viewed(raw_pdf(content), tmp_path / "a.pdf") as page:
         assert page.text == "left end right start"
@@ -129,7 +129,7 @@ def test_words_side_by_side_in_two_columns_are_marked_apart(tmp_path: Path) -> N
     ("degrees", "upright"),
     [(0, b"1 0 0 1 0 0"), (90, b"0 1 -1 0 600 0"), (180, b"-1 0 0 -1 600 800"), (270, b"0 -1 1 0 0 800")],
 )
-def test_rectangles_follow_the_page_as_it_is_shown(
+def test_rectangles_follow_page_rotation_and_cropping(
     tmp_path: Path, degrees: int, upright: bytes, crop: tuple[int, int, int, int] | None
 ) -> None:
     def change(page: pypdfium2.PdfPage) -> None:
@@ -147,12 +147,12 @@ def test_rectangles_follow_the_page_as_it_is_shown(
         assert are.bottom < moored.top
 
 
-def test_text_that_lies_on_its_side_is_marked_too(tmp_path: Path) -> None:
+def test_rotated_text_is_highlighted(tmp_path: Path) -> None:
     with viewed(changed(pdf(LEFT), lambda page: page.set_rotation(90)), tmp_path / "a.pdf") as page:
         assert page.lines("within five working days.") == ["within", "five", "working", "days."]
 
 
-def test_a_word_with_a_ligature_is_marked_to_its_last_letter(tmp_path: Path) -> None:
+def test_a_word_with_a_ligature_is_highlighted_completely(tmp_path: Path) -> None:
     with viewed(
         raw_pdf(rb"BT /F 12 Tf 50 700 Td (of\256ce \256nding proof) Tj ET"), tmp_path / "a.pdf"
     ) as page:
@@ -160,7 +160,7 @@ def test_a_word_with_a_ligature_is_marked_to_its_last_letter(tmp_path: Path) -> 
         assert page.lines("finding") == ["finding"]
 
 
-def test_a_word_broken_at_a_line_end_is_marked_on_both_lines(tmp_path: Path) -> None:
+def test_a_hyphenated_word_is_highlighted_on_both_lines(tmp_path: Path) -> None:
     content = b"BT /F 12 Tf 50 700 Td (He collects many exam-) Tj 0 -15 Td (ples of shells) Tj ET"
     with viewed(raw_pdf(content), tmp_path / "a.pdf") as page:
         assert "examples" in page.text
@@ -168,7 +168,7 @@ def test_a_word_broken_at_a_line_end_is_marked_on_both_lines(tmp_path: Path) -> 
         assert page.lines("many examples of")[1] == "ples of"
 
 
-def test_a_word_in_several_parts_does_not_shift_the_boxes_of_others(tmp_path: Path) -> None:
+def test_a_word_in_several_parts_does_not_shift_other_boxes(tmp_path: Path) -> None:
     parts = b"(an ex-) Tj 0 -15 Td (am) Tj /F 14 Tf (ple of H) Tj /F 8 Tf (2) Tj /F 12 Tf (O in) Tj"
     letters = b" ".join(b"(%c) Tj" % letter for letter in b" parts here")
     with viewed(raw_pdf(b"BT /F 12 Tf 50 700 Td %b %b ET" % (parts, letters)), tmp_path / "a.pdf") as page:
@@ -182,7 +182,7 @@ def test_a_word_in_several_parts_does_not_shift_the_boxes_of_others(tmp_path: Pa
         ]
 
 
-def test_words_in_several_fonts_and_sizes_are_marked_on_one_line(tmp_path: Path) -> None:
+def test_words_of_several_fonts_share_a_line(tmp_path: Path) -> None:
     document = FPDF()
     document.add_page()
     fonts = [("helvetica", "", 10), ("times", "BI", 16), ("courier", "B", 12), ("helvetica", "", 9)]
@@ -201,7 +201,7 @@ def test_text_off_the_page_does_not_shift_the_boxes(tmp_path: Path) -> None:
         assert page.lines("else") == ["else"]
 
 
-def test_a_page_that_is_too_long_to_be_read_has_text_and_no_boxes(tmp_path: Path) -> None:
+def test_an_extremely_long_page_has_text_but_no_boxes(tmp_path: Path) -> None:
     lines = "".join(f"({number:06}) Tj 0 -0.001 Td " for number in range(60_000))
     with viewed(raw_pdf(f"BT /F 1 Tf 50 700 Td {lines} ET".encode()), tmp_path / "a.pdf") as page:
         assert len(page.text) > 200_000
@@ -217,13 +217,13 @@ def test_a_page_that_is_too_long_to_be_read_has_text_and_no_boxes(tmp_path: Path
         ("one-two", "onetwo"),
     ],
 )
-def test_characters_that_are_not_those_of_the_text_are_not_matched(text: str, characters: str) -> None:
+def test_different_characters_are_not_matched(text: str, characters: str) -> None:
     assert match(text, characters) is None
 
 
 @given(st.text(st.sampled_from("ab- \n\r\x02\ufffe\0\xad第😀"), max_size=30))
-def test_where_text_and_characters_match_each_word_has_its_own_letters(characters: str) -> None:
-    text = clean(reader.LineEndHyphens().mend(characters))
+def test_matched_words_have_their_own_letters(characters: str) -> None:
+    text = clean(reader.LineEndHyphens().join(characters))
     places = match(text, characters)
     if places is None:
         return
@@ -238,7 +238,7 @@ def test_where_text_and_characters_match_each_word_has_its_own_letters(character
 
 
 @given(st.text())
-def test_text_that_is_clean_stays_as_it_is(text: str) -> None:
+def test_clean_text_is_unchanged(text: str) -> None:
     assert clean(clean(text)) == clean(text)
 
 
@@ -266,7 +266,7 @@ def _holds(outer: Rectangle, inner: Rectangle) -> bool:
 
 
 @pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the shared documents are not here")
-def test_quotes_of_real_documents_are_marked_where_they_stand(tmp_path: Path) -> None:
+def test_quotes_of_real_documents_are_highlighted_in_place(tmp_path: Path) -> None:
     chance = random.Random(7)
     checked = right = 0
     for source in sorted(DOCUMENTS.glob("*.pdf")):

@@ -11,7 +11,7 @@ FONTS = (
 
 
 def rtf(body: str) -> bytes:
-    return rf"{{\rtf1\ansi\ansicpg1252\deff0\uc1{FONTS}{{\info{{\author Nobody}}}}\f0 {body}}}".encode(
+    return rf"{{\rtf1\ansi\ansicpg1252\deff0\uc1{FONTS}{{\info{{\author Unknown}}}}\f0 {body}}}".encode(
         "latin-1"
     )
 
@@ -21,18 +21,18 @@ def row(*cells: str) -> str:
     return rf"\trowd{ends} " + "".join(rf"\intbl {cell}\cell " for cell in cells) + r"\row "
 
 
-async def test_text_comes_out_whatever_the_way_its_characters_are_written(read: Read) -> None:
+async def test_rtf_characters_are_read_in_every_notation(read: Read) -> None:
     body = r"caf\'e9 \f1 \'bf\'f3\'b3w\f2 \'93\'fa\'96\'7b\f0  \u8364?5 \lquote x\rquote \endash  end"
     extraction = await read("a.rtf", rtf(body))
     assert [page.text for page in extraction.pages] == ["café żółw日本 €5 ‘x’– end"]
     assert extraction.media_type == "application/rtf"
 
 
-async def test_bytes_that_are_not_escaped_are_in_the_files_code_page(read: Read) -> None:
+async def test_unescaped_rtf_bytes_use_the_files_code_page(read: Read) -> None:
     assert (await read("a.rtf", rtf("Stra\xdfe"))).pages[0].text == "Straße"
 
 
-async def test_tables_keep_their_column_names(read: Read) -> None:
+async def test_rtf_tables_keep_their_column_names(read: Read) -> None:
     table = row("Item", "Unit", "Price") + row("Pump", "1", "40") + row("Valve", "2", "7")
     extraction = await read("a.rtf", rtf(rf"Before.\par {table}\pard After.\par {row('x', 'y')}"))
     assert extraction.pages[0].text == (
@@ -46,14 +46,14 @@ async def test_page_breaks_make_pages(read: Read) -> None:
     assert [page.text for page in extraction.pages] == ["One.", "Two, \\page is text.\nThree."]
 
 
-async def test_pictures_cost_no_time_and_leave_no_text(read: Read) -> None:
-    """Without this, half a minute: the library looks at each digit by itself."""
+async def test_rtf_images_cost_no_time_and_give_no_text(read: Read) -> None:
+    """Otherwise this takes half a minute: the library parses each digit separately."""
     picture = r"{\pict\wmetafile8 " + ("0123456789abcdef" * 8 + "\n") * 300_000 + "}"
     extraction = await read("a.rtf", rtf(f"Before. {picture}After."))
     assert extraction.pages[0].text == "Before. After."
 
 
-async def test_a_file_of_pictures_needs_ocr_and_one_of_nothing_is_empty(read: Read) -> None:
+async def test_an_rtf_of_images_needs_ocr_and_a_blank_one_is_empty(read: Read) -> None:
     extraction = await read("a.rtf", rtf(r"{\pict\pngblip 89504e47}"))
     assert not extraction.has_text
     with pytest.raises(UnreadableDocument) as caught:
@@ -64,7 +64,7 @@ async def test_a_file_of_pictures_needs_ocr_and_one_of_nothing_is_empty(read: Re
 @pytest.mark.parametrize(
     "body", ["{" * 200_000, r"\'zz\u99999999? text", r"\bin99999999999 text", "text}}}}{{"]
 )
-async def test_broken_files_come_to_an_end(read: Read, body: str) -> None:
+async def test_broken_rtf_files_terminate(read: Read, body: str) -> None:
     try:
         extraction = await read("a.rtf", rtf(body))
     except UnreadableDocument as error:

@@ -1,4 +1,4 @@
-"""The child process: every way in which it can end, and that it is gone afterwards."""
+"""The child process: all its outcomes, and that it has ended afterwards."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ OPENED: list[Extractor] = []
 
 @pytest.fixture(autouse=True)
 async def close_extractors() -> AsyncIterator[None]:
-    """Close what a test has opened, and the child that it keeps ready."""
+    """Close the extractors of a test, with their spare children."""
     yield
     while OPENED:
         await OPENED.pop().close()
@@ -53,7 +53,7 @@ async def test_extraction_returns_pages_and_media_type(extractor: Extractor, sou
     assert children() == []
 
 
-async def test_a_child_is_kept_ready_for_the_next_file_and_goes_with_the_extractor(
+async def test_a_spare_child_waits_for_the_next_file_and_ends_with_the_extractor(
     extractor: Extractor, source: Path
 ) -> None:
     await extractor.extract(source, "contract.pdf")
@@ -68,7 +68,7 @@ async def test_a_child_is_kept_ready_for_the_next_file_and_goes_with_the_extract
     assert children() == []
 
 
-async def test_a_child_that_died_while_it_was_kept_is_replaced(extractor: Extractor, source: Path) -> None:
+async def test_a_dead_spare_child_is_replaced(extractor: Extractor, source: Path) -> None:
     await extractor.extract(source, "contract.pdf")
     await asyncio.sleep(0.05)
     [spare] = children()
@@ -117,7 +117,7 @@ async def test_cancelling_kills_the_child(source: Path) -> None:
     assert not running[0].is_running()
 
 
-async def test_an_error_in_the_callers_progress_reaches_the_caller_and_kills_the_child(source: Path) -> None:
+async def test_an_error_in_the_progress_callback_reaches_the_caller(source: Path) -> None:
     def fail(*_: object) -> None:
         raise ValueError("the caller's own")
 
@@ -126,7 +126,7 @@ async def test_an_error_in_the_callers_progress_reaches_the_caller_and_kills_the
     assert children() == []
 
 
-async def test_closing_stops_what_runs_and_refuses_what_waits(source: Path) -> None:
+async def test_closing_stops_running_children_and_refuses_new_ones(source: Path) -> None:
     extractor = extractor_with(HANG, processes=1)
     started = asyncio.Event()
     running = asyncio.create_task(extractor.extract(source, "a.pdf", lambda *_: started.set()))
@@ -172,7 +172,7 @@ async def test_a_file_that_needs_too_much_memory_is_given_up(
         "",
     ],
 )
-async def test_garbage_from_the_child_is_a_damaged_file(source: Path, code: str) -> None:
+async def test_invalid_output_of_the_child_means_a_damaged_file(source: Path, code: str) -> None:
     with pytest.raises(UnreadableDocument) as caught:
         await extractor_with(code).extract(source, "contract.pdf")
     assert caught.value.code == "corrupt"
@@ -190,7 +190,9 @@ async def test_garbage_from_the_child_is_a_damaged_file(source: Path, code: str)
         ("raise ImportError('the reader is not installed')", Unavailable, "unavailable"),
     ],
 )
-async def test_each_death_has_its_error(source: Path, ending: str, error: type[Exception], code: str) -> None:
+async def test_each_exit_code_has_its_error(
+    source: Path, ending: str, error: type[Exception], code: str
+) -> None:
     half_a_line = f"import os, signal; os.write(1, b'{PAGE}' + bytes([10]) + b'{PAGE[:9]}')"
     with pytest.raises(error) as caught:
         await extractor_with(f"{half_a_line}; {ending}" if "os." in ending else ending).extract(
@@ -199,7 +201,7 @@ async def test_each_death_has_its_error(source: Path, ending: str, error: type[E
     assert getattr(caught.value, "code", None) == code
 
 
-async def test_more_text_than_a_document_may_have_is_refused_while_it_comes(source: Path) -> None:
+async def test_too_much_text_is_refused_while_it_arrives(source: Path) -> None:
     endless = "while True: print('{\"text\": \"' + 'x' * 100_000 + '\", \"more\": true}')"
     with pytest.raises(DocumentRejected) as caught:
         await extractor_with(endless).extract(source, "contract.pdf")
@@ -207,8 +209,8 @@ async def test_more_text_than_a_document_may_have_is_refused_while_it_comes(sour
     assert children() == []
 
 
-async def test_no_more_children_run_than_allowed(source: Path, tmp_path: Path) -> None:
-    """Each child reports how many run, itself included, while the others have time to start."""
+async def test_the_number_of_children_is_limited(source: Path, tmp_path: Path) -> None:
+    """Each child reports how many run, including itself, while the others have time to start."""
     code = (
         "import os, pathlib, sys, time; sys.stdin.readline()\n"
         f"folder = pathlib.Path({str(tmp_path)!r}, 'running'); folder.mkdir(exist_ok=True)\n"
@@ -221,7 +223,9 @@ async def test_no_more_children_run_than_allowed(source: Path, tmp_path: Path) -
     assert max(int(extraction.pages[0].text) for extraction in extractions) == 2
 
 
-async def test_the_child_sees_no_secrets(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_child_has_no_secrets_in_its_environment(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     code = f"import json, os; print(json.dumps({{'text': ' '.join(os.environ)}})); print('{DONE}')"
     extraction = await extractor_with(code).extract(source, "contract.txt")
@@ -229,14 +233,14 @@ async def test_the_child_sees_no_secrets(source: Path, monkeypatch: pytest.Monke
 
 
 @linux_only
-async def test_an_interrupt_at_the_terminal_does_not_reach_the_child(source: Path) -> None:
+async def test_ctrl_c_does_not_reach_the_child(source: Path) -> None:
     code = f"import json, os; print(json.dumps({{'text': str(os.getsid(0))}})); print('{DONE}')"
     extraction = await extractor_with(code).extract(source, "contract.txt")
     assert extraction.pages[0].text != str(os.getsid(0))
 
 
 @linux_only
-async def test_a_confined_child_can_write_no_files(source: Path, tmp_path: Path) -> None:
+async def test_a_limited_child_cannot_write_files(source: Path, tmp_path: Path) -> None:
     code = (
         "from core.extraction import limits\n"
         "limits.confine(2**28, 5); limits.forbid_files()\n"

@@ -1,4 +1,4 @@
-"""Which files are taken at all: the content decides, and the name must agree."""
+"""Accepted files: the content decides, and the name must agree."""
 
 import pytest
 
@@ -56,7 +56,7 @@ async def test_other_formats_are_refused_with_advice(read: Read, file_name: str,
 
 
 @pytest.mark.parametrize("file_name", ["a.docx", "a.pptx", "a.xlsx", "a.xls"])
-async def test_an_office_file_with_a_password_is_refused_as_such(read: Read, file_name: str) -> None:
+async def test_an_encrypted_office_file_is_refused_with_that_reason(read: Read, file_name: str) -> None:
     with pytest.raises(UnreadableDocument) as caught:
         await read(file_name, COMPOUND + "EncryptedPackage".encode("utf-16-le") + bytes(400))
     assert caught.value.code == "encrypted"
@@ -65,6 +65,6 @@ async def test_an_office_file_with_a_password_is_refused_as_such(read: Read, fil
 @pytest.mark.parametrize(
     "file_name", ["A.PDF", "..pdf", "naïve – 文書.pdf", "\u202efdp.exe.pdf", "<img src=x>.pdf"]
 )
-async def test_the_name_matters_only_for_its_extension(read: Read, file_name: str) -> None:
+async def test_only_the_extension_of_the_name_matters(read: Read, file_name: str) -> None:
     extraction = await read(file_name, pdf("The warranty period is 37 months."))
     assert extraction.pages[0].text == "The warranty period is 37 months."

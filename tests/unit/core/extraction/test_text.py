@@ -18,7 +18,7 @@ heading.</p><h2>Care <i>and</i> use</h2><p>Oil it.<br>Daily.</p><script>alert(1)
 <h2>Notice</h2><ul><li>Three</li><li>months</li></ul></body></html>"""
 
 
-async def test_html_is_cut_at_headings_and_shows_only_what_people_see(read: Read) -> None:
+async def test_html_is_cut_at_headings_and_has_only_visible_text(read: Read) -> None:
     extraction = await read("a.html", PAGE.encode())
     assert [(page.label, page.text) for page in extraction.pages] == [
         ("Manual", "Before any heading."),
@@ -33,7 +33,7 @@ def test_html_with_any_content_is_read(text: str) -> None:
     assert to_text(f"<p>{html.escape(text)}</p>x").endswith("x")
 
 
-async def test_html_of_scripts_alone_has_no_text(read: Read) -> None:
+async def test_html_with_only_scripts_has_no_text(read: Read) -> None:
     assert not (await read("a.html", b"<html><script>let text = 1</script></html>")).has_text
 
 
@@ -58,7 +58,7 @@ async def test_form_feeds_are_pages_and_long_text_is_cut_between_paragraphs(read
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-async def test_csv_rows_carry_their_column_names(read: Read, delimiter: str) -> None:
+async def test_csv_rows_have_column_names(read: Read, delimiter: str) -> None:
     rows = [["Name", "City", "Years"], ["Ann", '"Bonn, north"', "30"], ["Bob", "", "5"]]
     content = "\r\n".join(delimiter.join(row) for row in rows)
     extraction = await read("a.csv", content.encode())
@@ -101,7 +101,7 @@ async def test_text_of_other_languages_is_recognised(read: Read, encoding: str, 
     assert (await read("a.txt", text.encode(encoding))).pages[0].text == text
 
 
-async def test_control_characters_and_trailing_spaces_go_and_the_rest_stays(read: Read) -> None:
+async def test_only_control_characters_and_trailing_spaces_are_removed(read: Read) -> None:
     dirty = "a\0b \t\r\nc\x07d\u00ade\x1b\rf\ufeffg  h\u0301"
     assert (await read("a.txt", dirty.encode())).pages[0].text == "ab\ncde\nfg  h\u0301"
 
@@ -120,6 +120,6 @@ async def test_text_without_a_letter_is_refused_as_empty(read: Read, content: by
     assert caught.value.code == "empty"
 
 
-async def test_bytes_that_are_no_text_are_refused(read: Read) -> None:
+async def test_binary_data_is_refused_as_text(read: Read) -> None:
     with pytest.raises(UnsupportedDocument):
         await read("a.txt", bytes(range(256)) * 100)

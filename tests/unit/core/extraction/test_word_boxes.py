@@ -1,4 +1,4 @@
-"""Boxes of words: packed and unpacked, put together to lines, and carried out of the child."""
+"""Word boxes: packing, merging into lines, and transfer from the child."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ boxes = st.builds(lambda x, y, width, height: Box(x, y, x + width, y + height), 
 
 
 @given(st.lists(st.lists(boxes, max_size=3), max_size=20))
-def test_boxes_come_back_as_they_were_packed(words: list[list[Box]]) -> None:
+def test_unpacking_reverses_packing(words: list[list[Box]]) -> None:
     assert unpack(pack(words)) == words
 
 
@@ -49,25 +49,25 @@ def test_words_on_one_line_have_one_box() -> None:
     ("start", "end", "found"),
     [(0, 1, [ONE]), (2, 5, [Box(0, 0, 200, 22)]), (4, 7, [TWO]), (3, 4, []), (5, 5, []), (12, 99, [THREE])],
 )
-def test_words_that_are_partly_quoted_are_marked_whole(start: int, end: int, found: list[Box]) -> None:
+def test_partly_quoted_words_are_highlighted_completely(start: int, end: int, found: list[Box]) -> None:
     assert boxes_between(TEXT, pack([[ONE], [TWO], [THREE]]), start, end) == found
 
 
-def test_a_word_broken_over_lines_is_marked_on_both() -> None:
+def test_a_word_broken_over_lines_has_two_boxes() -> None:
     packed = pack([[ONE], [TWO, THREE]])
     assert boxes_between("one twothree", packed, 5, 6) == [TWO, THREE]
 
 
 @pytest.mark.parametrize("words", [[], [[ONE], [TWO]], [[ONE], [TWO], [THREE], [THREE]]])
-def test_boxes_of_another_text_mark_nothing(words: list[list[Box]]) -> None:
+def test_boxes_of_another_text_are_not_used(words: list[list[Box]]) -> None:
     assert boxes_between(TEXT, pack(words), 0, len(TEXT)) == []
 
 
-def test_a_word_that_is_not_seen_does_not_hide_the_others() -> None:
+def test_an_invisible_word_does_not_hide_others() -> None:
     assert boxes_between(TEXT, pack([[ONE], [], [THREE]]), 0, len(TEXT)) == [ONE, THREE]
 
 
-def test_chinese_is_marked_by_the_character() -> None:
+def test_chinese_has_one_box_per_character() -> None:
     assert WORD.findall("第12页 한국어 end") == ["第", "12", "页", "한국어", "end"]
 
 
@@ -79,14 +79,14 @@ def test_chinese_is_marked_by_the_character() -> None:
         pytest.param(Box(100, 0, 150, 90), id="a letter as tall as four lines"),
     ],
 )
-def test_boxes_that_are_on_no_line_together_stay_apart(other: Box) -> None:
+def test_boxes_on_different_lines_are_not_merged(other: Box) -> None:
     assert merge([ONE, other], 8) == [ONE, other]
 
 
 @pytest.mark.parametrize(
     "other", [pytest.param(Box(92, 16, 96, 26), id="comma"), pytest.param(Box(92, -4, 98, 6), id="footnote")]
 )
-def test_marks_that_stick_out_of_their_line_belong_to_it(other: Box) -> None:
+def test_overhanging_marks_belong_to_their_line(other: Box) -> None:
     (line,) = merge([ONE, other], 4)
     assert line.bottom == max(ONE.bottom, other.bottom)
     assert line.right == other.right
@@ -99,7 +99,7 @@ def collected(lines: list[bytes]) -> Collector:
     return collector
 
 
-def test_boxes_leave_the_child_with_their_page() -> None:
+def test_the_child_sends_boxes_with_their_page() -> None:
     long = "word " * PART_CHARACTERS
     packed = pack([[ONE]] * MAX_BOXES)
     lines = [
@@ -122,7 +122,7 @@ def test_boxes_leave_the_child_with_their_page() -> None:
         base64.b64encode(bytes(BOX_BYTES * (MAX_BOXES + 1))).decode(),
     ],
 )
-def test_a_child_that_sends_no_boxes_for_boxes_is_not_believed(sent: object) -> None:
+def test_invalid_boxes_from_the_child_are_refused(sent: object) -> None:
     line = json.dumps({"text": TEXT, "label": "", "total": 1, "boxes": sent}).encode()
     with pytest.raises(GarbageOutput):
         Collector(None).take(line)

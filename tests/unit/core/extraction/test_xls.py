@@ -1,4 +1,4 @@
-"""XLS: the sheets that Excel wrote until 2007. `rates.xls` was made with xlwt, which is kept no longer."""
+"""XLS, the format of Excel until 2007. `rates.xls` was made with xlwt, which is no longer maintained."""
 
 import struct
 from pathlib import Path
@@ -17,7 +17,7 @@ def record(number: int, content: bytes) -> bytes:
     return struct.pack("<2H", number, len(content)) + content
 
 
-async def test_values_are_as_in_newer_sheets(read: Read) -> None:
+async def test_xls_values_are_shown_as_in_xlsx(read: Read) -> None:
     extraction = await read("a.xls", RATES)
     assert extraction.media_type == "application/vnd.ms-excel"
     assert [(page.label, page.text) for page in extraction.pages] == [
@@ -33,7 +33,7 @@ async def test_values_are_as_in_newer_sheets(read: Read) -> None:
     ]
 
 
-async def test_a_password_is_named_as_the_reason(read: Read) -> None:
+async def test_a_password_is_reported_as_the_reason(read: Read) -> None:
     begin = record(0x809, struct.pack("<4H2I", 0x600, 5, 0, 0, 0, 0))
     locked = begin + record(0x2F, bytes(54)) + record(0x0A, b"")
     with pytest.raises(UnreadableDocument) as caught:
@@ -42,7 +42,7 @@ async def test_a_password_is_named_as_the_reason(read: Read) -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-async def test_part_of_a_file_is_damaged(read: Read, share: float) -> None:
+async def test_a_truncated_xls_file_is_damaged(read: Read, share: float) -> None:
     with pytest.raises(UnreadableDocument) as caught:
         await read("a.xls", RATES[: int(len(RATES) * share)])
     assert caught.value.code == "corrupt"
@@ -57,7 +57,7 @@ async def test_part_of_a_file_is_damaged(read: Read, share: float) -> None:
         (b"a;b\n1;2\n", "is not one"),
     ],
 )
-async def test_what_else_is_called_xls_is_named(read: Read, content: bytes, words: str) -> None:
+async def test_other_content_named_xls_is_refused(read: Read, content: bytes, words: str) -> None:
     with pytest.raises(UnsupportedDocument, match=words):
         await read("a.xls", content)
 

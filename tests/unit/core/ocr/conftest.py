@@ -16,7 +16,7 @@ ROOMY = 2**36
 """Node reserves many gigabytes of addresses for WebAssembly, most of which it never touches."""
 
 Extract = Callable[[str, bytes], Awaitable[tuple[Extraction, Path]]]
-"""Extracts a file of this name and content; gives its path too."""
+"""Extracts a file with this name and content; returns its path too."""
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Scans: PDFs and images whose text is pixels."""
+"""Scans: PDFs and images that contain text as pixels."""
 
 import io
 from itertools import islice
@@ -15,7 +15,7 @@ QUAY = "The quay opens at seven.\nBring form 4711."
 
 
 def picture(text: str, *, dpi: int = 150) -> Image.Image:
-    """A page with this text at its top, drawn."""
+    """An image of a page with this text at the top."""
     with pypdfium2.PdfDocument(pdf(text)) as document:
         image: Image.Image = document[0].render(scale=dpi / 72).to_pil().convert("L")
     return image.crop((0, 0, image.width, image.height // 4))

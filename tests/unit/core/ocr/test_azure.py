@@ -1,4 +1,4 @@
-"""Azure Document Intelligence: the official SDK against a double that speaks the service's protocol."""
+"""Azure Document Intelligence: the official SDK against a double of the service's protocol."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ async def read(azure: AzureDocumentIntelligence, source: Path, *pages: int) -> l
     return found
 
 
-async def test_the_pages_without_text_are_filled_in_one_request(
+async def test_pages_without_text_are_read_in_one_request(
     extract: Extract, azure: AzureDocumentIntelligence, double: DocumentIntelligenceDouble
 ) -> None:
     extraction, source = await extract("a.pdf", scan(LEASE, QUAY, typed="This page was typed by hand."))
@@ -56,7 +56,7 @@ async def test_the_pages_without_text_are_filled_in_one_request(
     assert [(asked.pages, asked.body) for asked in double.asked] == [("1-2", source.read_bytes())]
 
 
-async def test_pages_are_named_in_ranges(
+async def test_pages_are_requested_as_ranges(
     azure: AzureDocumentIntelligence, double: DocumentIntelligenceDouble, source: Path
 ) -> None:
     found = await read(azure, source, 1, 2, 4)
@@ -68,7 +68,7 @@ async def test_a_page_without_words_has_no_confidence(azure: AzureDocumentIntell
     assert await read(azure, source, 3) == [OcrPage(3, "", None)]
 
 
-async def test_pages_that_the_free_tier_leaves_out_are_said_to_be(
+async def test_pages_left_out_by_the_free_tier_are_reported(
     azure: AzureDocumentIntelligence, double: DocumentIntelligenceDouble, source: Path
 ) -> None:
     double.most_pages = 2
@@ -80,7 +80,7 @@ async def test_pages_that_the_free_tier_leaves_out_are_said_to_be(
 @pytest.mark.parametrize(
     ("form", "sent"), [("PNG", b"\x89PNG"), ("JPEG", b"\xff\xd8"), ("GIF", b"\x89PNG"), ("WEBP", b"\x89PNG")]
 )
-async def test_images_are_sent_in_a_form_that_the_service_knows(
+async def test_images_are_converted_to_a_supported_format(
     extract: Extract,
     azure: AzureDocumentIntelligence,
     double: DocumentIntelligenceDouble,
@@ -94,7 +94,7 @@ async def test_images_are_sent_in_a_form_that_the_service_knows(
     assert double.asked[0].body.startswith(sent)
 
 
-async def test_it_waits_as_long_as_it_is_told_to_when_the_service_is_busy(
+async def test_it_honours_retry_after(
     azure: AzureDocumentIntelligence, double: DocumentIntelligenceDouble, source: Path
 ) -> None:
     double.failures.append(Failure(429, headers={"Retry-After": "1"}))
@@ -113,7 +113,7 @@ async def test_it_waits_as_long_as_it_is_told_to_when_the_service_is_busy(
         (Failure(400), UnsupportedDocument, "unsupported_document", False),
     ],
 )
-async def test_each_refusal_has_its_error(
+async def test_each_status_code_has_its_error(
     azure: AzureDocumentIntelligence,
     double: DocumentIntelligenceDouble,
     source: Path,
@@ -128,7 +128,7 @@ async def test_each_refusal_has_its_error(
     assert (caught.value.code, caught.value.retryable) == (code, retryable)
 
 
-async def test_a_wrong_key_is_a_matter_of_settings(endpoint: str, source: Path) -> None:
+async def test_a_wrong_key_is_a_configuration_error(endpoint: str, source: Path) -> None:
     azure = AzureDocumentIntelligence(endpoint, "wrong", seconds=30, memory_bytes=2**30)
     for attempt in (azure.ping(), read(azure, source, 1)):
         with pytest.raises(DependencyDown) as caught:
@@ -137,7 +137,7 @@ async def test_a_wrong_key_is_a_matter_of_settings(endpoint: str, source: Path) 
     await azure.close()
 
 
-async def test_it_is_up_when_it_answers(azure: AzureDocumentIntelligence, source: Path) -> None:
+async def test_ping_succeeds_if_the_service_answers(azure: AzureDocumentIntelligence, source: Path) -> None:
     await azure.ping()
     gone = AzureDocumentIntelligence("http://127.0.0.1:9", KEY, seconds=30, memory_bytes=2**30)
     with pytest.raises(DependencyDown):
@@ -145,7 +145,7 @@ async def test_it_is_up_when_it_answers(azure: AzureDocumentIntelligence, source
     await gone.close()
 
 
-async def test_a_reading_that_fails_at_the_service_is_its_fault(
+async def test_a_failed_analysis_is_a_dependency_error(
     azure: AzureDocumentIntelligence, double: DocumentIntelligenceDouble, source: Path
 ) -> None:
     double.outcome = "failed"
@@ -154,7 +154,7 @@ async def test_a_reading_that_fails_at_the_service_is_its_fault(
 
 
 @pytest.mark.parametrize("garbage", [b"{", b"[]", b'"text"', b"{}", b'{"status": "succeeded"}'])
-async def test_nonsense_from_the_service_is_its_fault(
+async def test_an_invalid_answer_is_a_dependency_error(
     azure: AzureDocumentIntelligence, double: DocumentIntelligenceDouble, source: Path, garbage: bytes
 ) -> None:
     double.garbage = garbage
@@ -162,7 +162,7 @@ async def test_nonsense_from_the_service_is_its_fault(
         await read(azure, source, 1)
 
 
-async def test_a_reading_without_end_is_given_up(
+async def test_an_endless_analysis_times_out(
     endpoint: str, double: DocumentIntelligenceDouble, source: Path
 ) -> None:
     double.polls = 1_000_000

@@ -1,4 +1,4 @@
-"""Which engine the settings choose."""
+"""The OCR engine that the settings choose."""
 
 from pathlib import Path
 
@@ -40,18 +40,18 @@ def settings(monkeypatch: pytest.MonkeyPatch, **variables: str) -> CoreSettings:
 
 
 @pytest.mark.usefixtures("installed")
-def test_tesseract_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tesseract_is_used_if_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(build_ocr(settings(monkeypatch)), Tesseract)
     assert isinstance(build_ocr(settings(monkeypatch, ORC_OCR="tesseract")), Tesseract)
 
 
 @pytest.mark.usefixtures("absent")
-def test_without_any_engine_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_engine_there_is_no_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
     assert build_ocr(settings(monkeypatch)) is None
 
 
 @pytest.mark.usefixtures("installed")
-def test_azure_goes_first_where_its_endpoint_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_azure_is_preferred_if_its_endpoint_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(build_ocr(settings(monkeypatch, **AZURE)), AzureDocumentIntelligence)
     assert isinstance(build_ocr(settings(monkeypatch, ORC_OCR="tesseract")), Tesseract)
     assert build_ocr(settings(monkeypatch, ORC_OCR="off")) is None
@@ -71,7 +71,7 @@ def test_azure_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"ORC_OCR": "azure"}, "AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT"),
     ],
 )
-def test_what_was_asked_for_and_cannot_be_had_is_named(
+def test_an_unavailable_configured_engine_is_an_error(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: str
 ) -> None:
     with pytest.raises(InvalidInput, match=words):
@@ -79,7 +79,7 @@ def test_what_was_asked_for_and_cannot_be_had_is_named(
 
 
 @pytest.mark.parametrize("languages", ["", "-c x", "eng deu", "../eng", "eng+", "a/b/c"])
-def test_languages_that_are_no_names_are_refused(monkeypatch: pytest.MonkeyPatch, languages: str) -> None:
+def test_invalid_language_names_are_refused(monkeypatch: pytest.MonkeyPatch, languages: str) -> None:
     with pytest.raises(ValidationError):
         settings(monkeypatch, ORC_OCR_LANGUAGES=languages)
 

@@ -1,4 +1,4 @@
-"""Pages as pictures: what is drawn, how large, and what a hostile file does."""
+"""Rendering of pages: content, size, and hostile files."""
 
 import io
 import struct
@@ -50,7 +50,7 @@ def put(source: Path, content: bytes) -> None:
     source.write_bytes(content)
 
 
-async def test_pages_of_a_pdf_are_drawn_at_300_dots_an_inch(source: Path) -> None:
+async def test_pdf_pages_are_rendered_at_300_dpi(source: Path) -> None:
     put(source, scan(QUAY, ""))
     pictures = await drawn(source, PDF, [2, 1, 7])
     assert [picture.page for picture in pictures] == [2, 1, 7]
@@ -63,7 +63,7 @@ async def test_pages_of_a_pdf_are_drawn_at_300_dots_an_inch(source: Path) -> Non
     assert pictures[2].content == b""
 
 
-async def test_a_poster_is_drawn_coarser(source: Path) -> None:
+async def test_a_poster_is_rendered_at_a_lower_resolution(source: Path) -> None:
     put(source, raw_pdf(b"").replace(b"[0 0 600 800]", b"[0 0 9600 9999]"))
     (poster,) = await drawn(source, PDF)
     width, height = opened(poster.content).size
@@ -80,7 +80,7 @@ async def test_a_poster_is_drawn_coarser(source: Path) -> None:
         ("WEBP", "image/webp"),
     ],
 )
-async def test_images_are_drawn_in_the_form_asked_for(source: Path, form: str, media_type: str) -> None:
+async def test_images_are_rendered_in_the_requested_format(source: Path, form: str, media_type: str) -> None:
     put(source, image_file(form, QUAY))
     (page,) = await drawn(source, media_type, form="png")
     assert opened(page.content).format == "PNG"
@@ -88,7 +88,7 @@ async def test_images_are_drawn_in_the_form_asked_for(source: Path, form: str, m
     assert opened(page.content).format == "PPM"
 
 
-async def test_an_image_is_turned_upright_and_small_ones_made_larger(source: Path) -> None:
+async def test_images_are_rotated_upright_and_small_ones_enlarged(source: Path) -> None:
     upright = picture(QUAY, dpi=72)
     turned = io.BytesIO()
     exif = Image.Exif()
@@ -99,7 +99,7 @@ async def test_an_image_is_turned_upright_and_small_ones_made_larger(source: Pat
     assert opened(page.content).size == (upright.width * 2, upright.height * 2)
 
 
-async def test_what_shines_through_is_white_and_16_bits_are_made_8(source: Path) -> None:
+async def test_transparency_is_white_and_16_bits_become_8(source: Path) -> None:
     clear = Image.new("RGBA", (1200, 1000), (0, 0, 0, 0))
     clear.putpixel((0, 0), (0, 0, 0, 255))
     clear.save(source, "PNG")
@@ -111,7 +111,7 @@ async def test_what_shines_through_is_white_and_16_bits_are_made_8(source: Path)
     assert [opened(page.content).getpixel(place) for place in ((0, 0), (1, 0), (2, 0))] == [0, 255, 128]
 
 
-async def test_frames_that_are_not_there_have_no_picture(source: Path) -> None:
+async def test_missing_frames_have_no_image(source: Path) -> None:
     put(source, image_file("TIFF", QUAY, QUAY))
     assert [bool(page.content) for page in await drawn(source, "image/tiff", [1, 2, 3])] == [
         True,
@@ -144,7 +144,7 @@ def png(width: int, height: int, rows: bytes) -> bytes:
         (b"%PDF-1.4", PDF, "corrupt"),
     ],
 )
-async def test_files_that_cannot_be_drawn_are_refused(
+async def test_files_that_cannot_be_rendered_are_refused(
     source: Path, content: bytes, media_type: str, code: str
 ) -> None:
     put(source, content)
@@ -154,7 +154,7 @@ async def test_files_that_cannot_be_drawn_are_refused(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
-async def test_a_picture_that_needs_too_much_memory_is_given_up(source: Path) -> None:
+async def test_an_image_that_needs_too_much_memory_is_refused(source: Path) -> None:
     put(source, png(9_000, 9_000, b"\0" * (9_001 * 9_000)))
     with pytest.raises(UnreadableDocument) as caught:
         await drawn(source, "image/png", by=renderer(memory_bytes=40 * 2**20))
@@ -174,7 +174,7 @@ async def test_a_picture_that_needs_too_much_memory_is_given_up(source: Path) ->
         ("raise ImportError", Unavailable, "unavailable"),
     ],
 )
-async def test_each_end_of_the_child_has_its_error(
+async def test_each_end_of_the_rendering_child_has_its_error(
     source: Path, code: str, error: type[OrcError], error_code: str
 ) -> None:
     with pytest.raises(error) as caught:

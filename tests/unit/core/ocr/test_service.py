@@ -1,4 +1,4 @@
-"""What becomes of pages without text, whatever the engine does."""
+"""The outcome for pages without text, whatever the engine does."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ TYPED = "A page with enough typed text."
 
 
 class ScriptedOcr:
-    """Finds these pages, then fails if told to; remembers what it was asked for."""
+    """Reports these pages, then fails if configured to; records the requests."""
 
     name = "Scripted"
 
@@ -46,7 +46,7 @@ def texts(extraction: Extraction) -> list[str]:
     return [page.text for page in extraction.pages]
 
 
-async def test_only_pages_without_text_are_asked_for_and_filled() -> None:
+async def test_only_pages_without_text_are_read() -> None:
     ocr = ScriptedOcr(OcrPage(3, "three\r\n", 0.8), OcrPage(1, "one", 0.6))
     seen: list[tuple[int, int]] = []
     outcome = await add_ocr(
@@ -60,13 +60,13 @@ async def test_only_pages_without_text_are_asked_for_and_filled() -> None:
     assert seen == [(1, 2), (2, 2)]
 
 
-async def test_a_file_with_text_on_every_page_is_left_alone() -> None:
+async def test_a_file_with_text_on_every_page_is_not_read() -> None:
     ocr = ScriptedOcr()
     outcome = await add_ocr(extraction(TYPED, TYPED), HERE, ocr)
     assert (ocr.asked, outcome.engine, outcome.reason) == ([], "", "")
 
 
-async def test_a_stamp_does_not_stand_in_the_way_of_a_scan() -> None:
+async def test_a_scan_with_a_stamp_is_read() -> None:
     ocr = ScriptedOcr(OcrPage(1, "The whole page, COPY and all."), OcrPage(2, ""))
     outcome = await add_ocr(extraction("COPY", "7"), HERE, ocr)
     assert ocr.asked == [[1, 2]]
@@ -74,7 +74,7 @@ async def test_a_stamp_does_not_stand_in_the_way_of_a_scan() -> None:
     assert (outcome.ocr_pages, outcome.reason, outcome.confidence) == ([1], "", None)
 
 
-async def test_stray_letters_that_stay_alone_are_still_no_text() -> None:
+async def test_a_few_letters_alone_are_not_text() -> None:
     outcome = await add_ocr(extraction("7"), HERE, ScriptedOcr(OcrPage(1, "7")))
     assert texts(outcome.extraction) == ["7"]
     assert outcome.reason == "1 page has no text: the text that OCR found is not legible."
@@ -89,7 +89,7 @@ async def test_stray_letters_that_stay_alone_are_still_no_text() -> None:
         ([], "1 page has no text: OCR did not reach them."),
     ],
 )
-async def test_a_page_that_was_not_read_says_why(found: list[OcrPage], reason: str) -> None:
+async def test_an_unread_page_has_a_reason(found: list[OcrPage], reason: str) -> None:
     outcome = await add_ocr(extraction(TYPED, "").model_copy(), HERE, ScriptedOcr(*found))
     assert outcome.extraction.pages_without_text == 1
     assert (outcome.ocr_pages, outcome.retryable) == ([], False)
@@ -105,7 +105,7 @@ async def test_a_page_that_was_not_read_says_why(found: list[OcrPage], reason: s
         (UnreadableDocument("The file is damaged.", code="corrupt"), False),
     ],
 )
-async def test_an_engine_that_fails_costs_no_page_that_has_text(error: OrcError, retryable: bool) -> None:
+async def test_a_failing_engine_loses_no_existing_text(error: OrcError, retryable: bool) -> None:
     ocr = ScriptedOcr(OcrPage(1, "one"), error=error)
     outcome = await add_ocr(extraction("", TYPED, "", ""), HERE, ocr)
     assert texts(outcome.extraction) == ["one", TYPED, "", ""]
@@ -113,7 +113,7 @@ async def test_an_engine_that_fails_costs_no_page_that_has_text(error: OrcError,
     assert (outcome.ocr_pages, outcome.retryable) == ([1], retryable)
 
 
-async def test_a_failure_after_the_last_page_is_none() -> None:
+async def test_a_failure_after_the_last_page_is_ignored() -> None:
     error = DependencyDown("too late", dependency="ocr")
     outcome = await add_ocr(extraction("", TYPED), HERE, ScriptedOcr(OcrPage(1, "one"), error=error))
     assert (outcome.reason, outcome.retryable) == ("", False)
@@ -127,7 +127,7 @@ async def test_a_failure_after_the_last_page_is_none() -> None:
         (ScriptedOcr, "application/epub+zip", "OCR reads PDFs and images only"),
     ],
 )
-async def test_without_an_engine_for_it_the_reason_says_so(
+async def test_a_missing_engine_is_reported(
     make: Callable[[], ScriptedOcr | None], media_type: str, words: str
 ) -> None:
     outcome = await add_ocr(extraction("", TYPED, media_type=media_type), HERE, make())

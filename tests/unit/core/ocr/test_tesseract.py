@@ -1,4 +1,4 @@
-"""Tesseract: the engine itself reads scans; and every way in which the program can fail."""
+"""Tesseract: the real engine reads scans; and all failures of the program."""
 
 import asyncio
 from pathlib import Path
@@ -17,9 +17,7 @@ from tests.unit.core.ocr.scans import LEASE, QUAY, image_file, scan
 TABLE = "level\tpage_num\n5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t88\tread\n"
 
 
-async def test_scanned_pages_are_read_and_typed_ones_left_alone(
-    extract: Extract, tesseract: Tesseract
-) -> None:
+async def test_scanned_pages_are_read_and_typed_pages_kept(extract: Extract, tesseract: Tesseract) -> None:
     typed = "This page was typed and needs no recognition."
     extraction, source = await extract("a.pdf", scan(LEASE, "", QUAY, typed=typed))
     assert extraction.pages_without_text == 3
@@ -54,7 +52,7 @@ async def test_each_frame_of_a_tiff_is_read(extract: Extract, tesseract: Tessera
     assert [page.text for page in outcome.extraction.pages] == [QUAY, LEASE]
 
 
-async def test_half_an_image_is_damaged_and_said_to_be(extract: Extract, tesseract: Tesseract) -> None:
+async def test_a_truncated_image_is_reported_as_damaged(extract: Extract, tesseract: Tesseract) -> None:
     whole = image_file("PNG", QUAY)
     extraction, source = await extract("a.png", whole[: len(whole) // 2])
     outcome = await add_ocr(extraction, source, tesseract)
@@ -62,7 +60,7 @@ async def test_half_an_image_is_damaged_and_said_to_be(extract: Extract, tessera
     assert outcome.reason == f"1 page has no text: {DAMAGED}."
 
 
-async def test_it_is_up_when_its_language_is_there(program: Path, tesseract: Tesseract) -> None:
+async def test_ping_succeeds_if_the_language_is_installed(program: Path, tesseract: Tesseract) -> None:
     await tesseract.ping()
     other = Tesseract(program, languages="eng+xyz", seconds=10, memory_bytes=ROOMY, processes=1)
     with pytest.raises(DependencyDown, match="lacks the language xyz"):
@@ -91,7 +89,7 @@ def source(tmp_path: Path) -> Path:
     return source
 
 
-async def test_the_program_gets_a_picture_and_its_table_is_read(tmp_path: Path, source: Path) -> None:
+async def test_the_program_gets_an_image_and_its_table_is_parsed(tmp_path: Path, source: Path) -> None:
     engine = pretender(
         tmp_path, f'echo "$@" > "{tmp_path}/asked" 2>/dev/null; cat >/dev/null; printf "{TABLE}"'
     )
@@ -100,7 +98,7 @@ async def test_the_program_gets_a_picture_and_its_table_is_read(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("does", ["exit 1", "kill -SEGV $$", "head -c 9; exit 3"])
-async def test_a_page_that_the_program_fails_on_is_one_page(tmp_path: Path, source: Path, does: str) -> None:
+async def test_a_failing_page_does_not_affect_others(tmp_path: Path, source: Path, does: str) -> None:
     assert [page.problem for page in await read(pretender(tmp_path, does), source, 1)] == [
         "Tesseract gave up on them"
     ]
@@ -129,7 +127,7 @@ async def test_a_file_that_takes_too_long_keeps_the_pages_that_were_read(
     assert children(recursive=True) == []
 
 
-async def test_a_program_that_is_gone_is_a_dependency_that_is_down(tmp_path: Path, source: Path) -> None:
+async def test_a_missing_program_is_a_dependency_error(tmp_path: Path, source: Path) -> None:
     engine = pretender(tmp_path, "")
     (tmp_path / "tesseract").unlink()
     with pytest.raises(DependencyDown, match="cannot be started"):
@@ -137,8 +135,8 @@ async def test_a_program_that_is_gone_is_a_dependency_that_is_down(tmp_path: Pat
 
 
 @pytest.mark.parametrize("end", ["cancel", "close"])
-async def test_cancelling_and_closing_end_what_runs(tmp_path: Path, source: Path, end: str) -> None:
-    """One page is read when the end comes, the other is being read."""
+async def test_cancelling_and_closing_end_running_processes(tmp_path: Path, source: Path, end: str) -> None:
+    """At the end, one page has been read and the other is being read."""
     slow = f'mkdir "{tmp_path}/first" 2>/dev/null || exec sleep 600; cat >/dev/null; printf "{TABLE}"'
     engine = pretender(tmp_path, slow)
     started = asyncio.Event()
@@ -163,7 +161,7 @@ async def test_an_error_in_the_callers_callback_reaches_the_caller(tmp_path: Pat
     assert children(recursive=True) == []
 
 
-async def test_a_file_that_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_rendered_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "upload"
     source.write_bytes(b"%PDF-1.4 and nothing else")
     with pytest.raises(UnreadableDocument) as caught:

@@ -16,7 +16,7 @@ def table(*words: tuple[int, int, int, str, str]) -> str:
     return HEAD + "4\t1\t1\t1\t1\t0\t0\t0\t9\t9\t-1\t\n" + "\n".join(rows)
 
 
-def test_lines_and_paragraphs_stay_apart() -> None:
+def test_lines_and_paragraphs_are_separate() -> None:
     words = [
         (1, 1, 1, "90", "The"),
         (1, 1, 1, "90", "quay"),
@@ -28,7 +28,7 @@ def test_lines_and_paragraphs_stay_apart() -> None:
     assert confidence == pytest.approx(0.9)
 
 
-def test_confidence_is_that_of_a_character() -> None:
+def test_confidence_is_averaged_by_character() -> None:
     assert parse(table((1, 1, 1, "100", "abc"), (1, 1, 1, "20", "d")))[1] == pytest.approx(0.8)
 
 
@@ -38,9 +38,9 @@ def test_chinese_and_japanese_have_no_blanks_between_their_characters() -> None:
 
 
 @pytest.mark.parametrize("output", ["", HEAD, table((1, 1, 1, "95", " ")), "garbage", "5\t1\t1"])
-def test_no_words_are_no_text(output: str) -> None:
+def test_without_words_there_is_no_text(output: str) -> None:
     assert parse(output) == ("", None)
 
 
-def test_odd_confidences_are_held_to_be_none() -> None:
+def test_invalid_confidences_count_as_zero() -> None:
     assert parse(table((1, 1, 1, "x", "ab"), (1, 1, 1, "200", "cd")))[1] == pytest.approx(0.5)

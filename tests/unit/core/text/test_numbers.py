@@ -1,4 +1,4 @@
-"""Dates are the same however they are written."""
+"""Dates in different notations have one form."""
 
 import datetime
 
@@ -25,11 +25,11 @@ from core.text.numbers import find_dates
         "on 5 April, 2023.",
     ],
 )
-def test_a_date_has_one_spelling(text: str) -> None:
+def test_dates_have_one_form(text: str) -> None:
     assert find_dates(text) == ["2023-04-05"]
 
 
-def test_a_date_that_can_be_read_in_two_ways_is_both() -> None:
+def test_an_ambiguous_date_gives_both_readings() -> None:
     assert find_dates("04/05/2023") == ["2023-05-04", "2023-04-05"]
     assert find_dates("12/25/2023") == ["2023-12-25"]
 
@@ -37,10 +37,10 @@ def test_a_date_that_can_be_read_in_two_ways_is_both() -> None:
 @pytest.mark.parametrize(
     "text", ["1.2.2023.4", "2023", "5 apples 2023", "99/99/2023", "v1.10.2", "May 2023", ""]
 )
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_other_numbers_are_not_dates(text: str) -> None:
     assert find_dates(text) == []
 
 
 @given(st.dates(datetime.date(1800, 1, 1), datetime.date(2099, 12, 31)))
-def test_every_date_of_these_centuries_is_read_back(date: datetime.date) -> None:
+def test_generated_dates_are_found(date: datetime.date) -> None:
     assert find_dates(f"on {date}") == [str(date)]

@@ -1,4 +1,4 @@
-"""What a message is by its wording alone."""
+"""The type of a message by its wording."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_courtesies_are_small_talk(text: str) -> None:
         "Thanks " * 40,
     ],
 )  # fmt: skip
-def test_what_asks_for_something_besides_is_neither_talk_nor_answer(text: str) -> None:
+def test_a_message_with_a_request_is_not_small_talk(text: str) -> None:
     assert not is_small_talk(text)
     assert not is_bare_answer(text)
 
@@ -43,7 +43,7 @@ def test_what_asks_for_something_besides_is_neither_talk_nor_answer(text: str) -
     "text",
     ["yes", "Yes, please!", "Yes, thanks", "ok", "No.", "Ja, bitte", "Oui", "Sí", "d’accord", "👍", "?"],
 )
-def test_what_only_agrees_or_declines_is_an_answer(text: str) -> None:
+def test_agreeing_or_declining_is_an_answer(text: str) -> None:
     assert is_bare_answer(text)
     assert not is_small_talk(text)
 
@@ -55,26 +55,26 @@ def test_what_only_agrees_or_declines_is_an_answer(text: str) -> None:
         ("Mon budget est de 500 euros", True), ("My name is Ada. And the fee?", False), ("The fee?", False),
     ],
 )  # fmt: skip
-def test_who_tells_something_does_not_ask(text: str, tells: bool) -> None:
+def test_statements_are_recognised(text: str, tells: bool) -> None:
     assert is_statement(text) == tells
 
 
 @pytest.mark.parametrize(
-    ("text", "speaks"),
+    ("text", "expected"),
     [
         ("How long is my contract?", True), ("Was steht auf Seite 3?", True), ("dans le rapport", True),
         ("under the lease?", True), ("nach meinem Mietvertrag", True), ("selon le propriétaire", True),
         ("¿qué dice el informe?", True), ("What is my project called?", False), ("Is it profiled?", False),
     ],
 )  # fmt: skip
-def test_documents_and_their_parts_are_recognised(text: str, speaks: bool) -> None:
-    assert mentions_documents(text) == speaks
+def test_documents_and_their_parts_are_recognised(text: str, expected: bool) -> None:
+    assert mentions_documents(text) == expected
 
 
 @pytest.mark.parametrize(
     "question", ["Which documents do I have?", "list my files", "What files are attached?"]
 )
-def test_a_question_for_the_list_of_documents_is_recognised(question: str) -> None:
+def test_a_request_for_the_document_list_is_recognised(question: str) -> None:
     assert asks_for_listing(question)
 
 
@@ -82,5 +82,5 @@ def test_a_question_for_the_list_of_documents_is_recognised(question: str) -> No
     "question",
     ["What does the document say about fees?", "Which file mentions dental care?", "What is a deductible?"],
 )
-def test_a_question_about_the_content_of_documents_is_no_listing(question: str) -> None:
+def test_a_question_about_document_content_is_not_a_listing(question: str) -> None:
     assert not asks_for_listing(question)

@@ -1,15 +1,15 @@
-"""What the text of a page falls into."""
+"""Splitting page text into sentences, items, rows and headings."""
 
 import pytest
 
 from core.text.sentences import Piece, sentences, split_pieces
 
 
-def test_a_sentence_runs_over_line_ends() -> None:
-    pieces = split_pieces("The deductible is\n$2,000 per\nyear. It starts anew\nin January.")
+def test_a_sentence_can_span_lines() -> None:
+    pieces = split_pieces("The deductible is\n$2,000 per\nyear. It starts again\nin January.")
     assert [piece.text for piece in pieces] == [
         "The deductible is $2,000 per year.",
-        "It starts anew in January.",
+        "It starts again in January.",
     ]
 
 
@@ -21,7 +21,7 @@ def test_a_sentence_runs_over_line_ends() -> None:
         "1. Quality: we strive for it.",
     ],
 )
-def test_abbreviations_initials_and_numbering_end_no_sentence(text: str) -> None:
+def test_abbreviations_initials_and_numbering_do_not_end_a_sentence(text: str) -> None:
     assert list(sentences(text)) == [text]
 
 
@@ -29,7 +29,7 @@ def test_chinese_and_japanese_sentences_need_no_space() -> None:
     assert list(sentences("年間2,000円です。詳細はこちら。")) == ["年間2,000円です。", "詳細はこちら。"]
 
 
-def test_headings_are_pieces_and_stand_over_what_follows() -> None:
+def test_headings_are_pieces_and_apply_to_what_follows() -> None:
     text = (
         "Job Title\nOperations\n\nDuties:\n• Plan the work\n• Check the\nresults\nQualifications:\n• A degree"
     )
@@ -44,12 +44,12 @@ def test_headings_are_pieces_and_stand_over_what_follows() -> None:
     ]
 
 
-def test_a_sentence_that_ends_in_a_colon_stands_over_its_items() -> None:
+def test_a_sentence_with_a_colon_is_the_heading_of_its_items() -> None:
     text = "You should do the following before you schedule an appointment with anybody:\n- Call us\n- Wait"
     assert [piece.heading for piece in split_pieces(text)][1:] == [split_pieces(text)[0].text] * 2
 
 
-def test_table_rows_stay_apart_under_their_header() -> None:
+def test_table_rows_are_separate_pieces_below_their_header() -> None:
     text = "Plan Deductible Copay\nStandard $2,000 $35\nPlus $1,500 $20\n\nAmounts are per year."
     kinds = [(piece.kind, piece.heading) for piece in split_pieces(text)]
     assert kinds[:3] == [("heading", ""), ("row", "Plan Deductible Copay"), ("row", "Plan Deductible Copay")]
@@ -59,5 +59,5 @@ def test_table_rows_stay_apart_under_their_header() -> None:
 @pytest.mark.parametrize(
     "text", ["A" * 300_000, "a. " * 100_000, "\n" * 100_000, "1 2 3\n" * 30_000, "a\n\n" * 30_000]
 )
-def test_time_grows_no_faster_than_the_text(text: str) -> None:
+def test_splitting_takes_linear_time(text: str) -> None:
     assert len("".join(piece.text for piece in split_pieces(text))) <= len(text)

@@ -1,4 +1,4 @@
-"""Text without the space around it, in whatever pieces it comes."""
+"""Stripping a text that arrives in pieces."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +7,6 @@ from core.text.strip_stream import StreamStripper
 
 
 @given(st.lists(st.text(alphabet="ab \n\t", max_size=4)))
-def test_what_is_passed_on_is_the_whole_without_the_space_around_it(pieces: list[str]) -> None:
+def test_the_stripped_text_is_passed_on_completely(pieces: list[str]) -> None:
     trimmed = StreamStripper()
     assert "".join([trimmed.feed(piece) for piece in pieces]) == "".join(pieces).strip()
