@@ -109,7 +109,7 @@ PERMUTATIONS = {
         tools=["documents_list finished", SEARCHED],
     ),
     "summaries": lazy(
-        ["text", "CriticVerdict"], Talk(verdicts=[verdict("accept")]), says="by their summaries"
+        ["text", "CriticVerdict"], Talk(verdicts=[verdict("accept")]), says="given as summaries"
     ),
     "summaries, then whole pages": lazy(
         ["text", "CriticVerdict", "text", "CriticVerdict"],
@@ -128,7 +128,7 @@ PERMUTATIONS = {
         BY_PLAN, Talk([plan("retrieve", intent="gossip")]), says="could not be planned"
     ),
     "the planner is not sure": Permutation(
-        BY_PLAN, Talk([plan("retrieve", confidence=0.2)]), tools=[SEARCHED, WEB], says="20% sure"
+        BY_PLAN, Talk([plan("retrieve", confidence=0.2)]), tools=[SEARCHED, WEB], says="confidence is 20%"
     ),
     "the search is down": ruled(
         ["tools"],
@@ -141,7 +141,7 @@ PERMUTATIONS = {
         Talk(texts=[NOT_FOUND_ANSWER]),
         question=ELSEWHERE,
         cites=[],
-        says="Nothing in the documents",
+        says="semantic_search found nothing.",
     ),
     "nothing is found but in the web": Permutation(
         BY_PLAN,
@@ -149,14 +149,14 @@ PERMUTATIONS = {
         question=ELSEWHERE,
         tools=[SEARCHED, WEB],
         cites=[PAGE.url],
-        says="So the web was searched.",
+        says="web_search found 1 result.",
     ),
     "the web is down": Permutation(
         BY_PLAN,
         Talk([plan("web_search")]),
         variant="web down",
         tools=[SEARCHED, "web_search failed"],
-        says="So the documents were searched.",
+        says="semantic_search found 1 result.",
     ),
     "the tools server is down": Permutation(
         ["text"],
