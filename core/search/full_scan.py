@@ -15,8 +15,8 @@ from core.search.query import parse_question
 from core.search.ranking import rank_passages
 from core.search.vocabulary import shipped_vocabularies
 
-NOTE = "{} of {} documents are not indexed yet; their full text was scanned."
-DOWN_NOTE = "The search does not answer ({}); the full text of the documents was scanned instead."
+NOTE = "{} of {} documents are not indexed yet; their text was read through."
+DOWN_NOTE = "The search does not answer ({}); the text of the documents was read through instead."
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import ADMIN_KEY, Failure, SearchDouble, serving
 
-DOWN = "The search does not answer (dependency_down); the full text of the documents was scanned instead."
+DOWN = "The search does not answer (dependency_down); the text of the documents was read through instead."
 PLAN = [
     Page(number=1, text="The deductible is 500 dollars a year."),
     Page(number=2, text="Rooms are covered."),
@@ -76,7 +76,7 @@ async def test_documents_without_an_index_are_scanned(
     assert (places(found), [step.method for step in found.steps]) == ({("plan", 1)}, ["semantic"])
     found = await retriever.search("What is the deductible?", ["plan", "other"], 5)
     assert places(found) == {("plan", 1), ("other", 1)}
-    assert found.steps[-1].note == "1 of 2 documents are not indexed yet; their full text was scanned."
+    assert found.steps[-1].note == "1 of 2 documents are not indexed yet; their text was read through."
 
 
 async def test_all_documents_are_scanned_while_the_search_is_down(
