@@ -141,10 +141,10 @@ def _window(settings: Settings, models: ChatModels) -> int:
 
 
 def _reading_limits(settings: Settings, window: int) -> ReadingLimits:
-    room = tokens_for_text(window)
+    fitting = tokens_for_text(window)
     return ReadingLimits(
-        whole=min(settings.full_text_tokens, room),
-        unindexed=min(settings.unindexed_text_tokens, room),
+        whole=min(settings.full_text_tokens, fitting),
+        unindexed=min(settings.unindexed_text_tokens, fitting),
     )
 
 

@@ -17,7 +17,7 @@ async def held(renew: Callable[[], Awaitable[object]], *, seconds: float) -> Asy
     """Call `renew` often enough for as long as the context is open.
 
     A renewal that fails as Unavailable is tried again; after any other OrcError the lease is lost: the
-    work inside is cancelled and the context raises that error, unless somebody else cancels it too.
+    work inside is cancelled and the context raises that error, unless another caller cancels it too.
     """
     holder = asyncio.current_task()
     assert holder is not None
@@ -35,7 +35,7 @@ async def held(renew: Callable[[], Awaitable[object]], *, seconds: float) -> Asy
                 lost.append(exc)
                 holder.cancel()
             except Exception:
-                # The outermost edge of this task, which nobody looks at while the work goes on.
+                # The outermost edge of this task, which is not awaited while the work runs.
                 logger.exception("a lease was not renewed; trying again")
 
     renewing = asyncio.create_task(keep())

@@ -1,6 +1,6 @@
 """What may be in a log: events and ids, never what people asked, what documents say, or a key.
 
-Whoever runs a process decides which levels are written and where. This decides what is left out of it.
+The operator of a process chooses the levels and the destination. This removes content from what is logged.
 """
 
 import logging
@@ -52,11 +52,11 @@ def _record(factory: Any, *args: Any, **kwargs: Any) -> logging.LogRecord:
     trace_id = vars(record)["trace_id"] = current_trace_id()
     if record.exc_info and (error := record.exc_info[1]) is not None:
         within = f"In trace {trace_id}:\n" if trace_id else ""
-        record.exc_text, record.exc_info = within + told(error), None
+        record.exc_text, record.exc_info = within + reported_error(error), None
     return record
 
 
-def told(error: BaseException) -> str:
+def reported_error(error: BaseException) -> str:
     """Where an exception was raised and what it came from, without its text."""
     return "\n".join(_lines(error))
 

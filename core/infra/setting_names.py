@@ -49,7 +49,7 @@ ADVANCED = {
     "turn_lease_seconds": "ORC_TURN_LEASE_SECONDS",
     "unindexed_text_tokens": "ORC_INLINE_LIMIT_TOKENS",
 }
-"""Key of the JSON object in ORC_ADVANCED, and the variable of its own that it used to have."""
+"""Key of the JSON object in ORC_ADVANCED, and the variable that it used to have."""
 
 INTERNAL = frozenset({"azure_instance_id", "brave_search_url", "google_search_url", "mcp_until_stdin_ends"})
 """Fields that Azure, `orc serve` or a test sets, and no operator."""

@@ -20,7 +20,7 @@ Work = Callable[[sqlite3.Connection], Result]
 BUSY_TIMEOUT_MS = 10_000
 READERS = 4
 SPAN_SECONDS = 0.001
-"""What takes less time is no span of its own in a trace."""
+"""A shorter statement gets no separate span in a trace."""
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
     "PRAGMA synchronous = FULL",
@@ -53,7 +53,7 @@ class Database:
         self._opened: list[sqlite3.Connection] = []
 
     async def write(self, work: Work[Result]) -> Result:
-        """Run `work` in a transaction of its own; an exception rolls it back."""
+        """Run `work` in a new transaction; an exception rolls it back."""
         return await self._run("write", self._writer, "BEGIN IMMEDIATE", work)
 
     async def read(self, work: Work[Result]) -> Result:

@@ -50,7 +50,7 @@ class LocalProviderFiles:
         """Text has no other form."""
 
     async def forget(self, path: BlobPath) -> None:
-        """Nothing lies elsewhere."""
+        """Nothing is stored elsewhere."""
 
     async def sweep(self) -> int:
         return 0
@@ -64,7 +64,7 @@ class LocalProviderFiles:
         stored = stored_file(document, f"file-{uuid.uuid4().hex}", self._clock() + self._ttl)
         await self._catalog.save_files([stored])
         if not await self._catalog.get(document.owner, [document.document_id]):
-            # Deleted meanwhile, by somebody who could not know of this reference.
+            # Deleted meanwhile, by a caller that could not know of this reference.
             await self._catalog.drop_files([stored])
         return stored
 
@@ -186,17 +186,17 @@ class Attachments:
 
     async def _attach_all(self, documents: Sequence[Document]) -> list[Attachment] | None:
         """None where the provider turns out to store no files."""
-        room = _Room()
-        attachments = await asyncio.gather(*(self._attach(document, room) for document in documents))
+        budget = _Budget()
+        attachments = await asyncio.gather(*(self._attach(document, budget) for document in documents))
         return [each for each in attachments if each is not None] if all(attachments) else None
 
-    async def _attach(self, document: Document, room: "_Room") -> Attachment | None:
+    async def _attach(self, document: Document, budget: "_Budget") -> Attachment | None:
         way = self._way
         if document.media_type != PDF:
             return await self._as_text(document)
         if way == "text":
             return await self._as_text(document, self._why)
-        if not room.takes(document, way):
+        if not budget.takes(document, way):
             return await self._as_text(document, self._why or "The files are too large to be sent together.")
         try:
             if way == "file":
@@ -217,14 +217,14 @@ class Attachments:
         self._way, self._why = instead, because.message
 
 
-class _Room:
+class _Budget:
     """What files may still go along with one request."""
 
     def __init__(self) -> None:
         self._bytes = self._pages = 0
 
     def takes(self, document: Document, way: SentAs) -> bool:
-        """Whether there is room for this one too, which is then taken."""
+        """Whether this document fits too; if so, its size is subtracted."""
         size, pages = self._bytes + document.size, self._pages + document.pages
         if size > MOST_BYTES[way] or pages > MOST_PAGES:
             return False

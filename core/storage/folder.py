@@ -63,7 +63,7 @@ class FolderBlobStore:
                 with staged.open("xb") as file:
                     _fill(file, source)
                     self._move_in(staged, path)
-                    # Asked of the open file: by name, it could already be somebody's newer one.
+                    # Asked of the open file: by name, it could already be a newer one.
                     return _properties(path, os.fstat(file.fileno()))
             finally:
                 staged.unlink(missing_ok=True)

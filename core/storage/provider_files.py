@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class Locks:
-    """One lock for each document that somebody makes a reference to."""
+    """One lock for each document for which a reference is being made."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -60,8 +60,8 @@ class OpenAIFiles:
     """Keeps PDFs with a provider, and in the catalog the ids under which they are there.
 
     An id counts for one organization, document, ETag and content, and until shortly before it expires.
-    `client` and `provider` are of one account; the methods raise what `core.llm.errors` lists. Files are
-    told by their names from those of other deployments that share the account.
+    `client` and `provider` are of one account; the methods raise what `core.llm.errors` lists. Names of files
+    distinguish them from those of other deployments that share the account.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class OpenAIFiles:
         await self._delete(replaced)
         present = await self._catalog.get(document.owner, [document.document_id])
         if not present or present[0].etag != document.etag:
-            # Deleted or replaced meanwhile, by somebody who could not know of this file.
+            # Deleted or replaced meanwhile, by a caller that could not know of this file.
             await self._delete([stored])
             await self._catalog.drop_files([stored])
             raise missing_document(document.blob_name)
@@ -224,7 +224,7 @@ class OpenAIFiles:
 
 
 async def read_pdf(blobs: BlobStore, document: Document) -> bytes:
-    """The bytes that the record speaks of. Raises NotFound where others or none are stored by now."""
+    """The bytes that the record describes. Raises NotFound where others or none are stored by now."""
     async with blobs.local_copy(document.path) as copy:
         content = await asyncio.to_thread(copy.read_bytes)
     digest = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())

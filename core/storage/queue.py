@@ -59,7 +59,7 @@ class JsonBlobs(Generic[Value]):
         return found and Version(self._kind.model_validate_json(found[0]), found[1])
 
     async def write(self, name: str, value: Value, over: Version[Value] | None) -> bool:
-        """Write over this version, or where there is none; whether nobody came in between."""
+        """Replace this version, or create the blob; False if another write came in between."""
         data = value.model_dump_json().encode()
 
         async def work() -> bool:
@@ -74,7 +74,7 @@ class JsonBlobs(Generic[Value]):
 
         if await self._breaker.call(work):
             return True
-        # What stands in the way may be our own, from an attempt whose answer was lost.
+        # The conflicting blob may be our own, from an attempt whose response was lost.
         present = await self.read(name)
         return present is not None and present.value == value
 
@@ -119,7 +119,7 @@ log = logging.getLogger(__name__)
 
 
 class Received(NamedTuple):
-    """A notice that nobody else gets to see for a while."""
+    """A message that is hidden from other workers for a while."""
 
     notice: Notice
     message_id: str
@@ -342,7 +342,7 @@ class StorageJobQueue:
             await self._notices[job.kind].drop(received)
 
     async def _take_bytes(self, record: JobRecord) -> bool:
-        """Become the one who works on these bytes; False while somebody else does.
+        """Take the lease on these bytes; False while another worker holds it.
 
         The record has its lease by now: who finds that a holder's record has not, knows that it is over.
         """

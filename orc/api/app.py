@@ -9,7 +9,7 @@ from fastapi import Depends, FastAPI
 from core.infra.log_redaction import keep_content_out
 from core.infra.telemetry.setup import start_telemetry
 from orc import __version__
-from orc.api.auth import Door, build_authenticator
+from orc.api.auth import AuthMiddleware, build_authenticator
 from orc.api.dependencies import given_once
 from orc.api.errors import add_error_handlers
 from orc.api.responses import DocumentedApp
@@ -57,7 +57,7 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     app.state.admin_role = settings.admin_role
     upload_bytes = settings.max_upload_bytes * documents.MAX_FILES_PER_UPLOAD
     app.add_middleware(
-        Door,
+        AuthMiddleware,
         prefixes=tuple(f"{PREFIX}/{part}" for part in ("orc", "chat", "conversations", "admin")),
         max_bytes=MAX_QUESTION_BYTES,
         max_upload_bytes=upload_bytes,

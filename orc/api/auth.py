@@ -144,7 +144,7 @@ def _principal(claims: Mapping[str, Any], roles: list[str]) -> Principal:
 
 
 def _hosts_of(request: Request) -> list[str]:
-    """Who calls and whom they think they call, also by the word of a proxy such as the Functions host.
+    """The hosts of the caller and of the request, also as reported by a proxy such as the Functions host.
 
     The name matters too: a page of some other site may have had its name point to this machine.
     """
@@ -180,7 +180,7 @@ def _is_loopback(host: str) -> bool:
 PRINCIPAL = "orc.principal"
 
 
-class Door:
+class AuthMiddleware:
     """ASGI middleware over everything below `prefixes`; it leaves the principal in the scope.
 
     FastAPI's own `max_body_size` answers in plain text as soon as there is a `content-length`.

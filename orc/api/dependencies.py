@@ -39,7 +39,7 @@ async def opened_app(request: Request) -> App:
 
 
 async def principal(request: Request) -> Principal:
-    """The verified caller, whom the door has let in."""
+    """The verified caller, as the middleware stored it."""
     known: Principal = request.scope[PRINCIPAL]
     return known
 
@@ -48,7 +48,7 @@ async def owner(
     caller: Annotated[Principal, Depends(principal)],
     conversation_id: Annotated[uuid.UUID, Path(description="the conversation")],
 ) -> Owner:
-    """The caller's own place for this conversation id; somebody else's is never named."""
+    """The owner of this conversation id for this caller; it never names another caller's conversation."""
     return caller.owner_of(str(conversation_id))
 
 

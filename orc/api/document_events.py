@@ -46,7 +46,7 @@ async def follow_document(
 ) -> AsyncIterator[tuple[int, Event]]:
     """The events of a document from now on, numbered from 1; the last is `done`, or `error`.
 
-    After half an hour they end without either: whoever still waits can come back.
+    After half an hour they end without either; the client can connect again.
     """
     number = 0
     try:
@@ -59,20 +59,22 @@ async def follow_document(
 
 async def _changes(library: DocumentService, document: Document) -> AsyncIterator[Event]:
     shown: Document | None = None
-    told: JobProgress | None = None
+    last_progress: JobProgress | None = None
     wait, end = FIRST_LOOK_SECONDS, time.monotonic() + FOLLOWED_SECONDS
     while not document.status.is_final:
         if time.monotonic() > end:
             return
-        before = (shown, told)
+        before = (shown, last_progress)
         if document != shown:
             shown = document
             yield DocumentChanged(document=DocumentView.of(document))
         progress = await library.progress(document)
-        if progress is not None and progress != told and progress.what:
-            told = progress
+        if progress is not None and progress != last_progress and progress.what:
+            last_progress = progress
             yield DocumentProgress(done=progress.done, total=progress.total, message=progress.what)
-        wait = FIRST_LOOK_SECONDS if (shown, told) != before else min(1.5 * wait, LONGEST_LOOK_SECONDS)
+        wait = (
+            FIRST_LOOK_SECONDS if (shown, last_progress) != before else min(1.5 * wait, LONGEST_LOOK_SECONDS)
+        )
         await asyncio.sleep(wait)
         document = await library.find(document.owner, document.document_id)
     yield DocumentReady(document=DocumentView.of(document))

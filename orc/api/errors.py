@@ -1,4 +1,4 @@
-"""Renders every error as a problem document, whoever raised it."""
+"""Renders every error as a problem document."""
 
 import logging
 from http import HTTPStatus

@@ -203,7 +203,7 @@ class UploadTicketView(BaseModel):
     """Where to PUT the bytes of one file, with which headers, and until when."""
 
     blob_name: str = Field(examples=["handbook.pdf"], description="the name that the document will have")
-    url: str = Field(repr=False, description="holds a signature: whoever has it may store this file")
+    url: str = Field(repr=False, description="contains a signature: anyone who has it can store this file")
     headers: dict[str, str] = Field(
         examples=[{"x-ms-blob-type": "BlockBlob"}], description="to send with the PUT"
     )
@@ -274,7 +274,7 @@ class Health(BaseModel):
 
 
 class DependencyView(BaseModel):
-    """One need, and whether what is in use for it answers. Where that is, nobody outside is told."""
+    """One dependency, and whether the service in use answers. Its address is not shown."""
 
     name: str
     backend: str = Field(examples=["SQLite"])

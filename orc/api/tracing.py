@@ -40,13 +40,13 @@ class TraceIds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with _request(scope, self._prefix) as (begun, told):
+        with _request(scope, self._prefix) as (begun, attributes):
             scope["orc.trace_id"] = trace_id = trace_id_of(begun)
 
             async def send_with_id(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     MutableHeaders(scope=message)[TRACE_HEADER] = trace_id
-                    told["http.response.status_code"] = message["status"]
+                    attributes["http.response.status_code"] = message["status"]
                 await send(message)
 
             await self._app(scope, receive, send_with_id)
@@ -54,18 +54,18 @@ class TraceIds:
 
 @contextmanager
 def _request(scope: Scope, prefix: str) -> Iterator[tuple[Span, dict[str, str | int]]]:
-    """The span of a request, and what the end of it is told by, to which the response's status is added."""
+    """The span of a request and its attributes, to which the response's status is added."""
     method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
     name = None if scope["path"].endswith(PROBES) else method
-    told: dict[str, str | int] = {"http.request.method": method}
+    attributes: dict[str, str | int] = {"http.request.method": method}
     began = time.perf_counter()
     with request_span(Headers(scope=scope).get("traceparent", ""), name) as begun:
         try:
-            yield begun, told
+            yield begun, attributes
         finally:
-            _finish(begun, told, _route(scope, prefix))
+            _finish(begun, attributes, _route(scope, prefix))
             if name is not None:
-                _DURATION.record(time.perf_counter() - began, told)
+                _DURATION.record(time.perf_counter() - began, attributes)
 
 
 def _route(scope: Scope, prefix: str) -> str | None:
@@ -74,11 +74,11 @@ def _route(scope: Scope, prefix: str) -> str | None:
     return path if path is None or path.startswith(prefix) else prefix + path
 
 
-def _finish(begun: Span, told: dict[str, str | int], route: str | None) -> None:
+def _finish(begun: Span, attributes: dict[str, str | int], route: str | None) -> None:
     if route is not None:
-        told["http.route"] = route
-        begun.update_name(f"{told['http.request.method']} {route}")
-    if int(told.setdefault("http.response.status_code", 500)) >= 500:
-        told[ERROR_TYPE] = str(told["http.response.status_code"])
+        attributes["http.route"] = route
+        begun.update_name(f"{attributes['http.request.method']} {route}")
+    if int(attributes.setdefault("http.response.status_code", 500)) >= 500:
+        attributes[ERROR_TYPE] = str(attributes["http.response.status_code"])
         begun.set_status(StatusCode.ERROR)
-    begun.set_attributes(told)
+    begun.set_attributes(attributes)

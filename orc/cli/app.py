@@ -47,7 +47,7 @@ def worker(
         bool, typer.Option("--until-stdin-ends", hidden=True, help="end with the process that started it")
     ] = False,
 ) -> None:
-    """Index and analyse documents until Ctrl-C. `orc serve` starts workers itself; more may run beside."""
+    """Index and analyse documents until Ctrl-C. `orc serve` starts workers too; more can run."""
     from orc.cli.worker import work
 
     _run(lambda settings: work(settings, until_stdin_ends=until_stdin_ends))

@@ -22,7 +22,7 @@ STOP_SECONDS = 5.0
 
 
 def environment_of(settings: Settings, **overrides: str) -> dict[str, str]:
-    """The environment of a child that works on the same data, with some settings of its own."""
+    """The environment of a child process that uses the same data, with some settings changed."""
     return child_environment(
         ORC_DATA_DIR=str(settings.data_dir.resolve()),
         **overrides,

@@ -1,4 +1,4 @@
-"""`orc serve`: the API in this process, the tools server and the workers beside it."""
+"""`orc serve`: the API in this process, and the tools server and the workers as child processes."""
 
 import asyncio
 import gc
@@ -34,7 +34,7 @@ async def serve(settings: Settings, console: Console) -> None:
             # Both processes import for more than a second: at the same time.
             app = await asyncio.to_thread(_load_app, settings)
             await asyncio.gather(app.state.provider.get(), tools_are_up())
-            # Last: what starts must not compete with those whom somebody waits for.
+            # Last: workers must not compete with the start of the API and the tools server.
             await stack.enter_async_context(workers(settings))
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_level="warning", timeout_graceful_shutdown=10

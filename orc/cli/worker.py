@@ -1,4 +1,4 @@
-"""Indexing and analysing documents beside the processes that answer: `orc worker`, and one job at a time."""
+"""`orc worker`: indexes and analyses documents in separate processes, and one job at a time on Functions."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from orc.settings import Settings
 
 SERVICE = "orc-worker"
 NICENESS = 10
-"""People wait for answers; a document that is indexed a little later costs nobody anything."""
+"""Users wait for answers; a document may be indexed a little later."""
 
 
 async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> None:
@@ -74,15 +74,15 @@ class WorkerProvider:
         self._worker: Worker | None = None
 
     async def work_on(self, notice: bytes) -> None:
-        """Do the job that a message of the job queue speaks of, unless it is done or somebody is at it.
+        """Do the job that a message of the job queue names, unless it is done or another worker has it.
 
-        Raises whatever nobody foresaw, and where the message speaks of no job, ValueError or UnsafeName.
+        Raises unexpected errors, and ValueError or UnsafeName if the message names no job.
         """
         job = Notice.model_validate_json(notice)
         await (await self._get()).work_on(job.path, job.kind)
 
     async def sweep(self) -> None:
-        """Find the jobs that nobody was told of, or whose notice was lost."""
+        """Find jobs without a queue message, or whose message was lost."""
         await (await self._get()).sweep()
 
     async def close(self) -> None:

@@ -138,8 +138,8 @@ class CosmosTurnLog:
     """A TurnLog over one container with the key [organization_id, user_id, conversation_id].
 
     Turns belong to one life of their conversation, which ends with its head: what a deletion that was
-    cut short has left behind is in nobody's sight. Any write may have been made before, its confirmation
-    lost: each is conditional, and where the condition does not hold, what is there is read and judged anew.
+    cut short has left behind is not visible. Any write may have been made before, its confirmation
+    lost: each is conditional, and where the condition does not hold, it is read and judged again.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class CosmosTurnLog:
         known = {"organization_id": organization_id, "user_id": user_id}
         parameters = {**known, "place": sortable(place), "limit": limit + 1}
         found = await self._container.query(_HEADS, parameters, list(known.values()))
-        # Where the service keeps a user's conversations in several places, each has an order of its own.
+        # If the service keeps a user's conversations in several partitions, each is sorted separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         page = heads[:limit]
         return page, write_cursor(place_of(page[-1])) if len(heads) > limit else None
@@ -305,7 +305,7 @@ class CosmosTurnLog:
         )
 
     async def _end_life(self, owner: Owner) -> bool:
-        """Remove the head that is there now; False where there was none, whoever removed it then."""
+        """Remove the present head; False if there was none."""
         ending = await self._find(owner)
 
         async def work() -> None:

@@ -23,7 +23,7 @@ class ChatMessage(Record):
 
 
 class TurnStatus(StrEnum):
-    """`pending` while somebody answers; the other two can be read but only `failed` can be retried."""
+    """`pending` while a process answers; the other two can be read but only `failed` can be retried."""
 
     PENDING = "pending"
     COMMITTED = "committed"
@@ -99,7 +99,7 @@ class Turn(Record):
 
 
 class Head(Record):
-    """What a conversation carries from one turn to the next, beside the turns themselves."""
+    """What a conversation carries from one turn to the next, in addition to the turns."""
 
     organization_id: str
     user_id: str
@@ -167,7 +167,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def place_of(head: Head) -> tuple[str, str]:
-    """Where the conversation stands: when it was used, and its id."""
+    """The conversation's position in the listing: when it was used, and its id."""
     return timestamp(head.updated_at), head.conversation_id
 
 

@@ -11,10 +11,10 @@ HISTORY_TURNS = 12
 class TurnLog(Protocol):
     """Conversations, one head each, and their turns, one item each.
 
-    Every item lies in the partition of its owner (organization, user, conversation), and no write
+    Every item is in the partition of its owner (organization, user, conversation), and no write
     spans two of them. Where two items must change together the method says so; the write is then a
     transaction or a batch conditioned on the head's version, and a lost race is retried on a fresh
-    read inside the adapter. Somebody else's conversation is indistinguishable from an absent one.
+    read inside the adapter. Another caller's conversation is indistinguishable from an absent one.
 
     Every read shows a pending turn whose lease ran out as failed (code `interrupted`), whether or not
     anything was written. Any method raises DependencyDown when the store cannot be read or written;
@@ -45,8 +45,8 @@ class TurnLog(Protocol):
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
         """Hold the turn for `lease_seconds` from now.
 
-        A lease that ran out is renewed if nobody took the turn over. Raises TurnInFlight (code
-        `attempt_over`) if somebody did or the attempt has ended, NotFound if the turn is gone.
+        A lease that ran out is renewed if no other process took the turn over. Raises TurnInFlight (code
+        `attempt_over`) if another did or the attempt has ended, NotFound if the turn is gone.
         """
 
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
@@ -60,7 +60,7 @@ class TurnLog(Protocol):
         """
 
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
-        """Store why there is no answer, and return the turn as it now stands.
+        """Store why there is no answer, and return the turn as it is now.
 
         A turn that this attempt has already ended stays as it is: after a commit whose confirmation
         was lost, the turn comes back committed. Raises like `renew` if it was taken over or is gone.

@@ -72,7 +72,7 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
 
 
 def renew_turn(turn: Turn | None, attempt: str, lease_seconds: float, now: datetime) -> Turn:
-    """The turn with a lease from now on, even where the lease ran out and nobody took the turn over."""
+    """The turn with a lease from now on, even if the lease ran out and no process took the turn over."""
     turn = _fenced(turn, attempt)
     if turn.status is not TurnStatus.PENDING:
         raise _attempt_over()
@@ -134,7 +134,7 @@ def lease_ran_out(turn: Turn, now: datetime) -> bool:
 
 
 def missing_conversation() -> NotFound:
-    """The one answer for a conversation that is absent and for one that is somebody else's."""
+    """The one answer for a conversation that is absent and for one of another caller."""
     return NotFound("There is no such conversation.")
 
 

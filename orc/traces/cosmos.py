@@ -27,7 +27,7 @@ class CosmosTraceStore:
         self._retention = retention_seconds
 
     async def save(self, trace: TurnTrace) -> None:
-        # The same item, whoever writes it and however often: a lost confirmation does no harm.
+        # The same item for every writer and every retry: a lost confirmation does no harm.
         await self._container.upsert(_item(trace, self._retention))
 
     async def page(
@@ -42,7 +42,7 @@ class CosmosTraceStore:
             "limit": limit + 1,
         }
         found = await self._traces(query, parameters, organization_id)
-        # Where the service keeps an organization's days in several places, each has an order of its own.
+        # If the service keeps an organization's days in several partitions, each is sorted separately.
         traces = sorted(found, key=place_of, reverse=True)
         page = traces[:limit]
         return page, write_cursor(place_of(page[-1])) if len(traces) > limit else None

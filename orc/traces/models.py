@@ -40,7 +40,7 @@ class PlanTrace(Record):
     decided_by: Literal["rules", "model", "fallback"]
     fallback: Literal["not_planned", "not_available"] | None = Field(
         default=None,
-        description="the model that should plan did not; or what was planned is not there to be looked into",
+        description="the planner model failed, or the planned sources are not available",
     )
     escalated: bool = Field(description="more was looked up than planned, for lack of confidence")
 
@@ -68,7 +68,7 @@ class CallTrace(Record):
 
 
 class SelectionTrace(Record):
-    """How much of what is remembered of the conversation was told, and how it was chosen."""
+    """How much of the conversation's memory was shown, and how it was selected."""
 
     method: Literal["none", "lexical", "embeddings"] = "none"
     summary_points: int = 0
@@ -106,7 +106,7 @@ class GroundingTrace(Record):
 
 
 class TimelineStep(Record):
-    """A stretch of the turn, or a moment of it; offsets are from the turn's beginning."""
+    """A span of the turn, or a moment of it; offsets are from the start of the turn."""
 
     kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "store"]
     name: str = Field(examples=["document_chat"])

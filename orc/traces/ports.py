@@ -46,7 +46,7 @@ EARLIEST = ""
 
 
 def place_of(trace: TurnTrace) -> tuple[str, str]:
-    """Where a trace stands: when its turn began, as text of fixed length that sorts, and the attempt."""
+    """The position of a trace: when its turn began, as text of fixed length that sorts, and the attempt."""
     return timestamp(trace.started_at), trace.attempt
 
 

@@ -37,7 +37,7 @@ MOST_ENTRIES = 200
 OTHER = "other"
 NAME_CHARACTERS = 128
 SHOWN_TOOLS = TOOLS | {"tools"}
-"""Names that a trace may contain; `tools` stands for all of them. A model may call a tool by any name."""
+"""Names that a trace may contain; `tools` means all of them. A model may call a tool by any name."""
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 Kind = TypeVar("Kind", bound=Event)
@@ -94,17 +94,17 @@ def trace_of(sight: Sight, used: ModelUsage, catalogue: ModelCatalogue, tools_mo
 
 
 def _planned(seen: Sequence[Seen]) -> dict[str, object]:
-    """What the turn set out to do, and what it was told."""
-    told: dict[str, object] = {}
+    """The plan of the turn and its context."""
+    fields: dict[str, object] = {}
     if (route := _last(seen, Route)) is not None:
-        told |= {"intent": _name(route.intent), "model": _name(route.model), "retriever": route.retriever}
+        fields |= {"intent": _name(route.intent), "model": _name(route.model), "retriever": route.retriever}
     if (plan := _last(seen, Plan)) is not None:
-        told["plan"] = _plan(plan)
+        fields["plan"] = _plan(plan)
     if (context := _last(seen, Context)) is not None:
-        told["context_budget"] = {name: size for name, size in context.budget.items() if _is_code(name)}
-        told["history_turns"] = context.history_turns
-        told["selection"] = _selection(context.summary_selection)
-    return told
+        fields["context_budget"] = {name: size for name, size in context.budget.items() if _is_code(name)}
+        fields["history_turns"] = context.history_turns
+        fields["selection"] = _selection(context.summary_selection)
+    return fields
 
 
 def _found(end: Event) -> dict[str, object]:
@@ -112,7 +112,7 @@ def _found(end: Event) -> dict[str, object]:
     if not isinstance(end, Done):
         return {}
     metadata = end.result.metadata
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "retrieval_mode": metadata.retrieval_mode,
         "searches": [
             SearchTrace(method=step.method, hits=step.hits)
@@ -120,8 +120,8 @@ def _found(end: Event) -> dict[str, object]:
         ],
     }
     if GroundingTrace.model_fields.keys() <= metadata.critic_summary.keys():
-        told["grounding"] = GroundingTrace.model_validate(metadata.critic_summary)
-    return told
+        fields["grounding"] = GroundingTrace.model_validate(metadata.critic_summary)
+    return fields
 
 
 def _spent(
@@ -194,7 +194,7 @@ def _tool_trace(event: Tool, since_start: float) -> ToolTrace:
 
 
 def _stages(seen: Sequence[Seen]) -> Iterator[TimelineStep]:
-    """What can be told from the events alone: the plan, stretches of text, verdicts, the store."""
+    """What follows from the events alone: the plan, spans of text, verdicts, the store."""
     said: list[float] = []
     prepared: float | None = None
     for at_ms, event in seen:
@@ -266,11 +266,11 @@ def _verdict(event: Critique) -> VerdictTrace:
     )
 
 
-def _selection(told: Mapping[str, JsonValue]) -> SelectionTrace:
+def _selection(fields: Mapping[str, JsonValue]) -> SelectionTrace:
     methods = get_args(SelectionTrace.model_fields["method"].annotation)
-    counts = {name: told.get(name) for name in ("summary_points", "notes", "left_out")}
+    counts = {name: fields.get(name) for name in ("summary_points", "notes", "left_out")}
     known = {name: count for name, count in counts.items() if isinstance(count, int)}
-    method = told.get("method")
+    method = fields.get("method")
     return SelectionTrace.model_validate({**known, "method": method if method in methods else "none"})
 
 
@@ -283,7 +283,7 @@ def _is_code(text: str) -> bool:
 
 
 def _code(text: str | None) -> str | None:
-    """A word of the code's; for whatever is none stands `other`."""
+    """A name from the code; anything else becomes `other`."""
     return text if text is None or _is_code(text) else OTHER
 
 
@@ -292,7 +292,7 @@ def _tool(name: str) -> str:
 
 
 def _name(text: str) -> str:
-    """A name from the configuration, which nobody else can have written."""
+    """A name from the configuration, which no user can have written."""
     return text[:NAME_CHARACTERS]
 
 
@@ -303,7 +303,7 @@ Clock = Callable[[], float]
 class TurnRecorder:
     """Hands every event on as it is and notes when it came.
 
-    Of a stretch of text the first and the last token are noted, of a tool's progress nothing.
+    Of a span of text the first and the last token are recorded, of a tool's progress nothing.
     `tools_model` names the model that the tools are taken to ask where the turn was given no other.
     """
 
@@ -338,8 +338,8 @@ class TurnRecorder:
     def timings(self) -> dict[str, float]:
         """Milliseconds from the turn's beginning to its first text, where there was any, and to now."""
         first = next((seen.at_ms for seen in self._seen if isinstance(seen.event, Token)), None)
-        told = {} if first is None else {"first_token": first}
-        return {**told, "answer": self._elapsed_ms()}
+        fields = {} if first is None else {"first_token": first}
+        return {**fields, "answer": self._elapsed_ms()}
 
     def finish(self, used: ModelUsage) -> TurnTrace:
         """The trace of the turn, whose last event was published."""

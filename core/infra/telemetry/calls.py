@@ -77,7 +77,7 @@ class Call:
         self._model = model
         self._span = span
         self.began = time.perf_counter()
-        self._told: dict[str, Any] = {}
+        self._attributes: dict[str, Any] = {}
         self._error: dict[str, str] = {}
 
     @property
@@ -92,35 +92,35 @@ class Call:
 
     def ask(self, messages: Sequence[BaseMessage], max_tokens: int | None) -> None:
         """Note what is asked for."""
-        self._told = dict(self._model.attributes)
+        self._attributes = dict(self._model.attributes)
         if self._model.role is not None:
-            self._told["orc.model.role"] = self._model.role
+            self._attributes["orc.model.role"] = self._model.role
         if max_tokens is not None:
-            self._told["gen_ai.request.max_tokens"] = max_tokens
+            self._attributes["gen_ai.request.max_tokens"] = max_tokens
         if self._model.content:
-            told = [_as_message(message) for message in messages[-LAST_MESSAGES:]]
-            self._told["gen_ai.input.messages"] = json.dumps(told, ensure_ascii=False)
+            shown = [_as_message(message) for message in messages[-LAST_MESSAGES:]]
+            self._attributes["gen_ai.input.messages"] = json.dumps(shown, ensure_ascii=False)
 
     def began_to_answer(self) -> None:
         """Note that the first piece of a stream has come."""
-        self._told["gen_ai.response.time_to_first_chunk"] = self.seconds
+        self._attributes["gen_ai.response.time_to_first_chunk"] = self.seconds
 
     def used(self, usage: Usage) -> None:
         """Note what it cost."""
         for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             _TOKENS.record(tokens, {**self._model.attributes, "gen_ai.token.type": kind})
-        self._told["gen_ai.usage.input_tokens"] = usage.input_tokens
-        self._told["gen_ai.usage.output_tokens"] = usage.output_tokens
-        self._told["orc.usage.estimated"] = usage.estimated
+        self._attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
+        self._attributes["gen_ai.usage.output_tokens"] = usage.output_tokens
+        self._attributes["orc.usage.estimated"] = usage.estimated
 
     def answered(self, said: str, *, model: str | None, reasons: Sequence[str]) -> None:
         """Note the answer: its text, the provider's name of what gave it, and why it ends."""
-        self._told["gen_ai.response.finish_reasons"] = list(reasons)
+        self._attributes["gen_ai.response.finish_reasons"] = list(reasons)
         if model is not None:
-            self._told["gen_ai.response.model"] = model
+            self._attributes["gen_ai.response.model"] = model
         if self._model.content:
-            told = [{"role": "assistant", "parts": [_part(said)], "finish_reason": next(iter(reasons), "")}]
-            self._told["gen_ai.output.messages"] = json.dumps(told, ensure_ascii=False)
+            shown = [{"role": "assistant", "parts": [_part(said)], "finish_reason": next(iter(reasons), "")}]
+            self._attributes["gen_ai.output.messages"] = json.dumps(shown, ensure_ascii=False)
 
     def failed(self, error: BaseException) -> None:
         """Note that there is no whole answer."""
@@ -131,7 +131,7 @@ class Call:
         """Note how long it took."""
         _DURATION.record(self.seconds, {**self._model.attributes, **self._error})
         # All at once: each attribute by itself would be locked and checked.
-        self._span.set_attributes(self._told)
+        self._span.set_attributes(self._attributes)
         self._span.end()
 
 
@@ -150,8 +150,8 @@ def tool_step(name: str | None) -> AbstractContextManager[Span]:
     """The span of one who calls a tool. None for a name that no tool has: a model may have made it up."""
     if name is None:
         return step("execute_tool", kind=SpanKind.CLIENT, attributes=_CALL)
-    told = {**_CALL, "gen_ai.tool.name": name, "gen_ai.tool.type": "extension"}
-    return step(f"execute_tool {name}", kind=SpanKind.CLIENT, attributes=told)
+    shown = {**_CALL, "gen_ai.tool.name": name, "gen_ai.tool.type": "extension"}
+    return step(f"execute_tool {name}", kind=SpanKind.CLIENT, attributes=shown)
 
 
 def tool_work() -> AbstractContextManager[Span]:

@@ -114,7 +114,7 @@ def _build_exporters(name: str, settings: CoreSettings) -> Exporters:
         return _build_otlp()
     if name == "azure":
         return _build_azure(settings)
-    # Not to standard output: a tools server over stdio speaks MCP there.
+    # Not to standard output: a tools server over stdio uses it for MCP.
     return (
         ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: span.to_json(indent=None) + "\n"),
         ConsoleMetricExporter(out=sys.stderr, formatter=lambda data: data.to_json(indent=None) + "\n"),

@@ -66,7 +66,7 @@ def step(
 def long_step(
     name: str, *, seconds: float, kind: SpanKind = SpanKind.INTERNAL, attributes: Attributes | None = None
 ) -> Iterator[None]:
-    """A step without steps of its own, which is told of only where it took so long, or failed.
+    """A step without inner steps, which is recorded only if it took long or failed.
 
     For what is done many times and in no time: each span costs a turn some 0.03 ms.
     """

@@ -30,7 +30,7 @@ CONNECT_SECONDS = 2.0
 READ_SECONDS = 3.0
 """The longest wait for a query's answer."""
 QUERY_SECONDS = 6.5
-"""A query with its repetitions: whoever asks has another way to find something.
+"""Time limit of a query with its retries: the caller can search in another way.
 
 Long enough for two attempts to end by themselves: one that is cut short counts for nothing.
 """
@@ -151,12 +151,12 @@ def open_search(endpoint: str, credential: str | AsyncTokenCredential, index: st
 
 
 def open_index_client(endpoint: str, credential: str | AsyncTokenCredential) -> SearchIndexClient:
-    """The SDK's client for definitions of indexes, for whoever provisions."""
+    """The SDK's client for index definitions, used by `orc provision`."""
     return SearchIndexClient(endpoint, _credential(credential), **_BEHAVIOUR)
 
 
 def search_breaker() -> CircuitBreaker:
-    """What stands between a client and AI Search."""
+    """A connection policy between the client and AI Search."""
     return CircuitBreaker("search", error_translator("search", "AI Search"))
 
 

@@ -49,7 +49,7 @@ PASSAGE_FIELDS = ["document_id", "page", "start", "end", "text", "heading"]
 # language a field. So a question and the texts of several languages meet in one field, numbers and dates
 # are found however they are written, and no character of a question can be an operator.
 _TERMS = "whitespace"
-# Nobody searches these two by words; the reranker reads fields only if they are searchable.
+# These two are not searched by words; the reranker reads fields only if they are searchable.
 _READ_BY_THE_RERANKER = "standard.lucene"
 _PROFILE = _ALGORITHM = "exact"
 

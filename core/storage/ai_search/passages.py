@@ -72,8 +72,8 @@ def terms_of_name(name: str) -> str:
 
 def asked_terms(query: str, languages: Iterable[str]) -> list[str]:
     """The telling terms of a question as texts in these languages have them; there may be none."""
-    told = _told(query)
-    found = [term for language in sorted(set(languages)) for term in _terms(told, language)]
+    asked = _query_words(query)
+    found = [term for language in sorted(set(languages)) for term in _terms(asked, language)]
     return list(dict.fromkeys([*_dates(query), *found]))[:MOST_TERMS]
 
 
@@ -95,14 +95,14 @@ def lexical_query(query: str, terms: Sequence[str], *, widened: bool = False) ->
 
 def _similar(query: str) -> Iterator[str]:
     """Clauses for words that resemble those of a question: as they are written, since stems hide endings."""
-    for word in dict.fromkeys(word[:LONGEST_TERM] for word in _told(query)[:MOST_TERMS]):
+    for word in dict.fromkeys(word[:LONGEST_TERM] for word in _query_words(query)[:MOST_TERMS]):
         if word >= _FIRST_UNSPACED:
             yield f"terms:{word}*"
         elif len(word) >= SHORTEST_SIMILAR and not has_digit(word):
             yield f"text:{word}*^{SIMILAR_WEIGHT} text:{word}~1^{SIMILAR_WEIGHT}"
 
 
-def _told(query: str) -> list[str]:
+def _query_words(query: str) -> list[str]:
     """The telling words of a question, not stemmed; dates apart, which have dashes."""
     return [word for word in parse_question(query, []).words if "-" not in word]
 

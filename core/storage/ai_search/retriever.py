@@ -32,7 +32,7 @@ BEST_FUSED = 2 / 60
 """First by words and first by vectors: the service adds 1 / (60 + rank), from rank 0."""
 RERANKING_MS = 2000
 SEARCH_SECONDS = 10.0
-"""All of a search; whoever asks can read the pages instead."""
+"""Time limit of a whole search; the caller can read the pages instead."""
 
 log = logging.getLogger(__name__)
 

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 class AzureVectorIndex:
     """Vectors by document; implements the VectorIndex port. For their visibility see AzurePassageIndex.
 
-    Each embedder and dimension has a field of its own: others are kept but never compared. A vector
+    Each embedder and dimension has a separate field: others are kept but never compared. A vector
     without a direction is kept as none at all. Vectors may come before the passages or after them, and go
     with them.
     """

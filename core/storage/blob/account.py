@@ -28,7 +28,7 @@ SIGNING_KEY_LIFE = timedelta(hours=6)
 class Storage:
     """One account; `close` closes both clients. Calls go through the breakers `blobs` and `queues`.
 
-    `key` is the account's, for signatures; without it the identity asks the service for one of its own.
+    `key` is the account's, for signatures; without it the identity requests one from the service.
     """
 
     def __init__(self, blobs: BlobServiceClient, queues: QueueServiceClient, key: str | None = None) -> None:
@@ -49,7 +49,7 @@ class Storage:
         return self._queue_service.get_queue_client(name)
 
     async def upload_url(self, container: str, name: str, expires_at: datetime) -> str:
-        """An address to which whoever has it may put this one blob until then, and nothing else."""
+        """A presigned URL that permits writing this one blob until then, and nothing else."""
         client = self.container(container).get_blob_client(name)
         signature = generate_blob_sas(
             str(client.account_name),
@@ -131,7 +131,7 @@ def queue_address(blob_url: str) -> str:
         return blob_url.replace(".blob.", ".queue.", 1)
     if parts.port == EMULATOR_PORT:
         return blob_url.replace(f":{EMULATOR_PORT}", f":{EMULATOR_PORT + 1}", 1)
-    raise ValueError("the address of the queues cannot be told from that of the blobs: set it too")
+    raise ValueError("the queue address cannot be derived from the blob address: set it too")
 
 
 async def _create_container(container: ContainerClient) -> None:

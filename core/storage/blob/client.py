@@ -21,7 +21,7 @@ from core.infra.resilience import CircuitBreaker
 from core.storage.blob.account import BLOCK_BYTES
 
 ATTEMPTS = 20
-"""How often a read or write starts over since somebody else writes the same blob meanwhile."""
+"""How often a read or write starts again because another process writes the same blob."""
 
 SINGLE_BYTES = 1024 * 1024
 """Up to here one request stores a blob; aiohttp would send more of it without letting others in between."""
@@ -166,7 +166,7 @@ class Blobs:
 
 
 def busy() -> Unavailable:
-    """The error for a blob that somebody writes again and again while it is read or written."""
+    """The error for a blob that other processes keep writing while it is read or written."""
     return Unavailable("A document keeps changing while it is used. Try again in a moment.")
 
 
@@ -196,7 +196,7 @@ async def _delete(client: BlobClient) -> None:
     except HttpResponseError as exc:
         if getattr(exc, "error_code", None) != "LeaseIdMissing":
             raise
-        # Whoever has a ticket to upload may also hold the blob: that must not keep it from its deletion.
+        # The holder of a presigned URL may lease the blob: that must not prevent its deletion.
         await BlobLeaseClient(client).break_lease(lease_break_period=0)
         await client.delete_blob(delete_snapshots="include")
 

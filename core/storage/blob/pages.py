@@ -34,7 +34,7 @@ HEAD = struct.Struct(">4sHI")
 
 
 class Span(NamedTuple):
-    """Where something lies, in bytes from the start."""
+    """A position, in bytes from the start."""
 
     start: int
     end: int
@@ -68,7 +68,7 @@ def pack(pages: Sequence[Page]) -> bytes:
 
 
 def index_span(content: bytes) -> Span:
-    """Where the index lies, by the first bytes. Raises ValueError for anything that `pack` did not make."""
+    """The position of the index, from the first bytes. ValueError for anything that `pack` did not make."""
     if len(content) < HEAD.size:
         raise ValueError("the pages of a document are cut off")
     magic, version, length = HEAD.unpack_from(content)
@@ -121,7 +121,7 @@ def _lay_out(start: int, lengths: Sequence[int]) -> list[Span]:
 FIRST_BYTES = 64 * 1024
 """Read at once: the index of some thousand pages, or all of a document of some thirty."""
 GAP_BYTES = 64 * 1024
-"""To read so much that is not wanted takes no longer than to ask once more."""
+"""Reading this many unwanted bytes takes no longer than another request."""
 KNOWN_DOCUMENTS = 64
 
 Wanted = Callable[[Index], list[tuple[Entry, Span]]]
@@ -196,7 +196,7 @@ class BlobPageStore:
         raise busy()
 
     def _remember(self, name: str, opened: _Opened) -> None:
-        # Without the bytes: nobody would ask the service whether they are still those of the document.
+        # Without the bytes: nothing would check with the service that they still belong to the document.
         self._known[name] = opened._replace(head=b"")
         if len(self._known) > KNOWN_DOCUMENTS:
             self._known.popitem(last=False)

@@ -85,7 +85,7 @@ class CosmosAnalysisStore:
         async def attempt() -> None:
             # Until a look finds none: pages may come in before the analysis item has gone.
             while ids := await self._ids(document_id):
-                # The analysis item comes first: without it, nobody adds a page any more.
+                # The analysis item comes first: without it, no process adds a page.
                 for some in portions(sorted(ids), OPERATIONS_PER_BATCH):
                     await self._container.batch([delete(each) for each in some], [document_id])
 
@@ -191,7 +191,7 @@ def _page_item(document_id: str, page: PageAnalysis) -> Item:
 
 
 def _over(stored: Item | None, head: Item | None, mark: str) -> list[Operation]:
-    """Put the new analysis item, or None: what is stored once more, in the place of the stored one."""
+    """Replace the stored analysis item by the new one, or for None by itself."""
     if stored is not None:
         return [replace({**(head or _without_system_fields(stored)), _BATCH: mark}, stored[ETAG])]
     return [] if head is None else [create(head)]
@@ -202,7 +202,7 @@ def _without_system_fields(item: Item) -> Item:
 
 
 def _batches(operations: Sequence[Operation]) -> list[list[Operation]]:
-    """At least one batch, each with room for the analysis item."""
+    """At least one batch, each with space for the analysis item."""
     batches: list[list[Operation]] = [[]]
     spent = 0
     for operation in operations:

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 _LISTING = "SELECT * FROM c WHERE STARTSWITH(c.id, 'document:')"
 _UNFINISHED = "SELECT * FROM c WHERE c.status IN ('uploaded', 'processing')"
 # A prefix of the key does not scope a query by itself: WHERE has to.
-_TWINS = (
+_DUPLICATES = (
     "SELECT * FROM c WHERE c.organization_id = @organization_id AND c.sha256 = @sha256 AND c.readable = true"
 )
 
@@ -58,7 +58,7 @@ _TWINS = (
 class CosmosCatalog:
     """Items `document:{id}` and `file:{id}` in the partition [organization, user, conversation].
 
-    What a turn asks for are point reads; `list_in` reads one partition, `twins` those of an organization,
+    A turn uses point reads; `list_in` reads one partition, `duplicates` those of an organization,
     `unfinished` all of them. `clock` decides which references have expired.
     """
 
@@ -101,7 +101,7 @@ class CosmosCatalog:
 
     async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
         asked = {"organization_id": organization_id, "sha256": sha256}
-        return await self._documents(_TWINS, asked, [organization_id])
+        return await self._documents(_DUPLICATES, asked, [organization_id])
 
     async def unfinished(self) -> list[Document]:
         items = await self._container.query(_UNFINISHED, {}, None)

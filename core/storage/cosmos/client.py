@@ -1,7 +1,7 @@
 """Cosmos DB as the adapters use it: items by id and partition, conditional writes, batches, queries.
 
 The SDK's types, retries and exceptions stop here. Every call is guarded: brief failures are repeated, so
-whoever writes must be able to tell its own earlier write from somebody else's.
+a writer must be able to distinguish its own earlier write from that of another.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ PartitionKey = Sequence[str]
 class Raced(Exception):
     """A conditional write met another version, an item that should not be there, or none at all.
 
-    Never leaves an adapter: it reads again and decides anew.
+    Never leaves an adapter: it reads and decides again.
     """
 
 
@@ -209,9 +209,9 @@ class Cosmos:
 
 
 async def unraced(work: Callable[[], Awaitable[Result]], *, racing_seconds: float = RACING_SECONDS) -> Result:
-    """The result of `work`, which reads, decides and writes, once nobody has written in between.
+    """The result of `work`, which reads, decides and writes, repeated until no other write came in between.
 
-    Raises DependencyDown (code `too_many_writers`) where somebody always has.
+    Raises DependencyDown (code `too_many_writers`) if another write always did.
     """
 
     # Tenacity awaits only what is declared async, which a lambda is not.

@@ -41,7 +41,7 @@ class CosmosBreaker(CircuitBreaker):
             yield
 
     async def close(self) -> None:
-        """Close the client; whoever still waits for its first connection is cancelled."""
+        """Close the client; callers that still wait for its first connection are cancelled."""
         if self._entering is not None:
             self._entering.cancel()
             await asyncio.wait([self._entering])

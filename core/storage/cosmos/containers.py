@@ -32,7 +32,7 @@ CONTAINERS = (
         "conversations",
         OWNER_KEY,
         default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
-        # Questions, answers and citations: nobody searches them, and an index would double what they cost.
+        # Questions, answers and citations: they are not searched, and an index would double their cost.
         unindexed=("/item/*", '/"_etag"/?'),
     ),
     ContainerDefinition(
@@ -58,7 +58,7 @@ CONTAINERS = (
     ContainerDefinition(
         "analyses", ("/document_id",), indexed=("/document_id/?",), unindexed=(EVERYTHING, '/"_etag"/?')
     ),
-    # A day of an organization bounds a partition, and what its totals are made of lies in one.
+    # A partition holds one day of one organization, so the totals of a day are computed in one partition.
     ContainerDefinition(
         "traces",
         ("/organization_id", "/day"),

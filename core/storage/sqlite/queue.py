@@ -1,4 +1,4 @@
-"""Jobs on documents in SQLite: a row each, with the lease of whoever works on it."""
+"""Jobs on documents in SQLite: a row each, with the lease of the worker that processes it."""
 
 import json
 import sqlite3

@@ -20,7 +20,7 @@ class Page(NamedTuple):
 
 @cache
 def page(name: str) -> Page:
-    """The page of this name, which asks the API of the same origin and nobody else."""
+    """The page of this name, which calls only the API of the same origin."""
     html = (_FOLDER / f"{name}.html").read_text(encoding="utf-8")
     policy = [
         "default-src 'none'",

@@ -26,7 +26,7 @@ _MOMENT = _DAY + r"[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[
 
 
 async def admitted(request: Request, caller: PrincipalDep) -> None:
-    """Refuse whoever has not the admin's role, before anything is read."""
+    """Refuse callers without the admin role, before anything is read."""
     role: str = request.app.state.admin_role
     if role not in caller.roles:
         raise Forbidden(f"Telemetry is for those with the role {role}.")

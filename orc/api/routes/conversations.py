@@ -57,7 +57,7 @@ async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     await app.library.delete_all(owner)
     await app.memory.forget(owner)
     deleted = await app.log.delete(owner)
-    # Once more: what an update has written in between, while the conversation was still there.
+    # Again: an update may have written in between, while the conversation still existed.
     await app.memory.forget(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")

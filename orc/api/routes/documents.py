@@ -75,9 +75,11 @@ async def upload(
 async def ticket(
     request: TicketRequest, owner: OwnerDep, app: AppDep, trace: TraceIdDep
 ) -> UploadTicketView | Response:
-    """Leave to store one big file directly, with a PUT of its bytes to `url` before `expires_at`.
+    """Create a presigned URL for uploading one large file directly.
 
-    `url` is good for this one file and for nothing but writing it; whoever has it may, so keep it secret.
+    PUT the bytes to `url` before `expires_at`.
+
+    `url` permits writing this one file and nothing else. Anyone who has it can write: keep it secret.
     Send `headers` with the PUT. The document appears in the list, or can be asked by `blob_name`, once the
     PUT has ended; it replaces one of that name. 409 where the documents are kept on the server's own disk.
     """
