@@ -51,7 +51,7 @@ class DocumentChatMetadata(Record):
     left_out: int = Field(
         default=0,
         ge=0,
-        description="passages or pages that were chosen, and that the model's window had no room for, or only"
+        description="passages or pages that were chosen, and that the model's window could not take, or only"
         " in part",
     )
     retrieval: list[RetrievalStep] = Field(

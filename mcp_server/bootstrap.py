@@ -36,12 +36,12 @@ WEB_SEARCH_SECONDS = 8.0
 _PROMPTS = Path(__file__).parent / "prompts"
 _WEB_SEARCH_KEYS = {"google": "GOOGLE_SEARCH_KEY and GOOGLE_SEARCH_ENGINE", "brave": "BRAVE_SEARCH_KEY"}
 _PARTS_WITHOUT_MODEL = 1000
-"""Without a model, reading a part costs no call but some 30 ms."""
+"""Without a model, reading a part takes about 30 ms and no call."""
 
 
 @dataclass(frozen=True)
 class App:
-    """What a tool call can use."""
+    """The objects that tool calls use."""
 
     document_chat: DocumentChat
     documents_analyze: DocumentsAnalyze
@@ -112,7 +112,7 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
 
 @asynccontextmanager
 async def _open_web_search(settings: Settings) -> AsyncIterator[WebSearchTool | None]:
-    """The search of the web, with its connections; None where no search engine is configured."""
+    """The web search with its connections; None if no search engine is configured."""
     if settings.web_search_engine is None:
         yield None
         return
@@ -163,5 +163,5 @@ def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -
 
 
 def read_prompt(name: str) -> str:
-    """The instructions in prompts/NAME.md, which say how to cite and how to find nothing."""
+    """The instructions in prompts/NAME.md, which say how to cite and what to answer if nothing is found."""
     return (_PROMPTS / f"{name}.md").read_text().format(marker=marker(3), not_found=NOT_FOUND_ANSWER)

@@ -1,4 +1,4 @@
-"""Progress of a tool call: for people by default, as typed messages for a caller that streams."""
+"""Progress notifications of a tool call: text by default, typed messages for a caller that streams."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ MIN_SECONDS_BETWEEN_STATUS = 0.25
 
 
 class CallProgress:
-    """Sends progress notifications of one call; a caller that asked for none gets none."""
+    """Sends the progress notifications of one call, if the caller asked for them."""
 
     def __init__(self, context: Context[None]) -> None:
         self._context = context
@@ -24,7 +24,7 @@ class CallProgress:
         self.streaming = bool((context.request_context.meta or {}).get(STREAM_META_KEY))
 
     def working(self, done: int, total: int, message: str) -> None:
-        """Note a step without waiting; steps that come faster than four a second are skipped."""
+        """Report a step without waiting; at most four a second are sent."""
         now = time.monotonic()
         if now - self._last_status < MIN_SECONDS_BETWEEN_STATUS:
             return
@@ -35,13 +35,13 @@ class CallProgress:
         task.add_done_callback(self._settle)
 
     def _settle(self, task: asyncio.Task[None]) -> None:
-        """Let go of a notification; one that found nobody to tell is no failure of the call."""
+        """Forget a notification; the call does not fail if the notification could not be sent."""
         self._pending.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.info("a progress notification was not sent: %s", type(error).__name__)
 
     async def text(self, delta: str) -> None:
-        """Pass on text of the answer to a caller that streams."""
+        """Send text of the answer to a caller that streams."""
         if self.streaming:
             await self._send(TextDelta(text=delta), delta)
 

@@ -51,7 +51,7 @@ class PageText:
     @cached_property
     def pieces(self) -> list[Piece]:
         """The sentences, items, rows and headings of the page in order."""
-        return list(_mended(split_pieces(self.text), set(self.headings)))
+        return list(_joined_paragraphs(split_pieces(self.text), set(self.headings)))
 
     @cached_property
     def headings(self) -> list[str]:
@@ -96,7 +96,7 @@ def find_running(pages: Sequence[Page]) -> frozenset[str]:
 
 
 def printed_number(page: Page) -> int | None:
-    """The page number on a line of its own at the page's top or bottom."""
+    """The page number alone on a line at the page's top or bottom."""
     lines = page.text[:LONGEST_READ].splitlines()
     for index in sorted(edges(lines)):
         if number := _lone_number(lines[index]):
@@ -116,7 +116,7 @@ def label_end(sentence: str) -> int:
     return match.end() if match and len(match[1].split()) <= LONGEST_LABEL_WORDS else 0
 
 
-def _mended(pieces: Sequence[Piece], headings: Collection[str]) -> Iterator[Piece]:
+def _joined_paragraphs(pieces: Sequence[Piece], headings: Collection[str]) -> Iterator[Piece]:
     """The pieces; first lines of paragraphs that were taken for headings are joined to their paragraphs.
 
     On a page with columns such lines are shorter than the widest line.

@@ -23,7 +23,7 @@ DULL_WORDS = frozenset(
     "tous toutes tout toute autre autres aussi ainsi alors après avant bien cela chaque entre fait faire "
     "leur moins peut peuvent très sans selon encore altri altre anche ancora dopo prima molto ogni".split()
 )
-"""Words that are too general to be topics, beside the stop words."""
+"""Words that are too general to be topics, in addition to the stop words."""
 MIN_WORDS_TO_DETECT_LANGUAGE = 20
 MAX_WORDS_TO_DETECT_LANGUAGE = 250
 

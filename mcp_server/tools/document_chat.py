@@ -196,7 +196,7 @@ class DocumentChat:
         return await self._library.resolve(scope.owner, names)
 
     async def _answer(self, work: _ChatCall) -> tuple[PromptSources, CitationWriter]:
-        """Asks the model, and once more if it refuses the files before it has sent any text."""
+        """Asks the model, and a second time if it refuses the files before it has sent any text."""
         try:
             return await self._ask(work)
         except OrcError as exc:

@@ -1,4 +1,4 @@
-"""What a model gets to read: whole documents where they fit, else the passages that a search found."""
+"""The sources of a prompt: whole documents if they fit, otherwise the passages that a search found."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,27 @@ from core.llm.token_budget import take_first_fitting, truncate
 from core.llm.tokens import TokenCounter
 from core.models import Document, DocumentStatus, Hit, Page, Record, RetrievalStep
 
+INSTRUCTIONS = 800
+AROUND_A_SOURCE = 40
+"""Tokens of the fence around a source, rounded up."""
+SHARE_OF_TEXT = 0.8
+"""The share of the window for whole documents; the rest is for fences and the question."""
+MOST_BYTES = 4
+"""Bytes of a character: no text has more tokens than bytes."""
 OPENING_PAGES = 3
 MORE = 3
-"""So many times the passages are read where the usual number did not suffice."""
+"""The factor for the number of passages if a revision needs more."""
 
 Mode = Literal["inline", "rag", "mixed"]
-"""From the documents' own text, by the index, or both. The reason says what of the text was read."""
+"""The sources come from the documents' full text, from the index, or from both."""
 
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """Tokens up to which documents are read whole, and how many passages are read of others.
+    """The tokens up to which documents are read whole, and the number of passages read of others.
 
-    `whole` holds for all of them together; `unindexed` is what is read of documents that are not yet
-    completed, whose text cannot be searched by the index.
+    `whole` is the limit for all documents together, `unindexed` the limit for documents that are not
+    completed, which the index cannot search yet.
     """
 
     whole: int
@@ -34,9 +41,9 @@ class ReadingLimits:
 
 
 class PromptSources(Record):
-    """The numbered sources of a prompt, and why they were chosen. Those of `files` the model reads itself.
+    """The numbered sources of a prompt, and why they were chosen. The model reads those of `files` itself.
 
-    `left_out`: sources that were chosen and are not there, or only in part, for want of room.
+    `left_out`: the number of chosen sources that did not fit, or only in part.
     """
 
     mode: Mode
@@ -49,7 +56,7 @@ class PromptSources(Record):
 
 
 class Plan(Record):
-    """Which documents are read whole and which are searched, and why."""
+    """Which documents are read whole, which are searched, and why."""
 
     mode: Mode
     reason: str
@@ -58,7 +65,7 @@ class Plan(Record):
 
 
 def plan_reading(documents: Sequence[Document], limits: ReadingLimits) -> Plan:
-    """Decide from size and status alone; the documents must be readable."""
+    """Decides from size and status only; the documents must be readable."""
     size = _tokens(documents)
     if size <= limits.whole:
         reason = f"The whole text ({size} tokens) fits the budget of {limits.whole}."
@@ -81,7 +88,7 @@ def plan_reading(documents: Sequence[Document], limits: ReadingLimits) -> Plan:
 
 
 class Reader:
-    """Gathers sources as a plan says."""
+    """Reads the sources of a plan."""
 
     def __init__(self, library: DocumentService, retriever: Retriever, limits: ReadingLimits) -> None:
         self._library = library
@@ -95,11 +102,10 @@ class Reader:
     async def read(
         self, question: str, plan: Plan, attached: Collection[str] = (), *, more: bool = False
     ) -> PromptSources:
-        """The sources for a question, in the order in which they are numbered; with `more`, of what is
-        searched three times as many passages.
+        """The sources for a question, in the order of their numbers; with `more`, three times the passages.
 
-        Of the documents `attached`, by id, every page is a source, also one whose text is not known:
-        nothing that is cited from it can be verified then.
+        Every page of the documents `attached` (ids) is a source, even if its text is not known: citations
+        of such a page cannot be verified.
         """
         sources, files = await self._read_whole(plan.whole, attached)
         if not plan.searched:
@@ -172,7 +178,7 @@ class Reader:
 
 
 def pages_of(sources: Sequence[Source]) -> int:
-    """How many pages these sources stand on."""
+    """The number of pages of these sources."""
     return len({(source.document_id, source.page) for source in sources})
 
 
@@ -217,50 +223,40 @@ def _whole_page(document: Document, page: Page, number: int) -> Source:
     )
 
 
-INSTRUCTIONS = 800
-AROUND_A_SOURCE = 40
-"""Tokens of the fence around a source, amply."""
-SHARE_OF_TEXT = 0.8
-"""Of the room, for documents that are read whole: the rest is for fences and the question."""
-MOST_BYTES = 4
-"""Of a character: no text has more tokens than bytes."""
-
-
 def tokens_for_text(window: int) -> int:
-    """Tokens of text that may be read whole, so that what does not fit into the window is searched."""
+    """The tokens of text that can be read whole; documents that do not fit are searched."""
     return max(0, int((window - INSTRUCTIONS - REPLY) * SHARE_OF_TEXT))
 
 
 def fit_to_window(
     reading: PromptSources, question: str, window: int, counter: TokenCounter, cap: int | None
 ) -> PromptSources:
-    """The reading, shortened to what a window of so many tokens takes beside the question and an answer.
+    """The sources that fit a window of so many tokens together with the question and an answer.
 
-    The first sources are kept: the best passages, or the first pages, and of the very first one at least the
-    beginning; `left_out` and the reason say how many are not there in full. What goes as files stays: the
-    model cuts those up itself.
+    The first sources are kept: the best passages or the first pages, and at least the beginning of the very
+    first one. `left_out` and the reason say how many are missing or cut. Attached files are never cut.
     """
-    room = window - INSTRUCTIONS - (cap or REPLY)
+    available = window - INSTRUCTIONS - (cap or REPLY)
     most = sum(MOST_BYTES * len(source.text) + AROUND_A_SOURCE for source in reading.sources)
-    if reading.files or most + MOST_BYTES * len(question) <= room:
+    if reading.files or most + MOST_BYTES * len(question) <= available:
         return reading
-    kept = _fitting(reading.sources, room - counter.count(question), counter)
+    kept = _fitting(reading.sources, available - counter.count(question), counter)
     left_out = sum(source not in kept for source in reading.sources)
     if not left_out:
         return reading
-    told = f"{left_out} of {len(reading.sources)} sources were left out or cut"
-    reason = f"{reading.reason} {told}: the model takes {window} tokens."
+    shortage = f"{left_out} of {len(reading.sources)} sources were left out or cut"
+    reason = f"{reading.reason} {shortage}: the model takes {window} tokens."
     update = {"sources": kept, "pages": pages_of(kept), "left_out": left_out, "reason": reason}
     return reading.model_copy(update=update)
 
 
-def _fitting(sources: Sequence[Source], room: int, counter: TokenCounter) -> list[Source]:
-    """The first sources that fit; of the very first one at least its beginning."""
+def _fitting(sources: Sequence[Source], tokens: int, counter: TokenCounter) -> list[Source]:
+    """The first sources that fit, and at least the beginning of the very first one."""
 
     def size(source: Source) -> int:
         return AROUND_A_SOURCE + counter.count(source.text)
 
-    if (kept := take_first_fitting(sources, room, size)) or not sources:
+    if (kept := take_first_fitting(sources, tokens, size)) or not sources:
         return kept
-    text = truncate(sources[0].text, room - AROUND_A_SOURCE, counter)
+    text = truncate(sources[0].text, tokens - AROUND_A_SOURCE, counter)
     return [sources[0].model_copy(update={"text": text})] if text else []

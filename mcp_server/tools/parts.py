@@ -1,4 +1,4 @@
-"""Cuts a document into parts that a model can read one by one, within a number of calls."""
+"""Cuts a document into parts, and reads the relevant sources of each part, with or without a model."""
 
 import asyncio
 import itertools
@@ -16,7 +16,7 @@ from core.models import Document, Hit, Page
 from core.search.text_ranking import Candidate, TextRanking
 
 BLOCKS_PER_PART = 4
-"""A block is at most this fraction of a part, so that little room is left over when parts are packed."""
+"""A block is at most this fraction of a part, so that packed parts are nearly full."""
 
 Count = Callable[[str], int]
 
@@ -43,7 +43,7 @@ Part = list[PageBlock]
 
 
 class Plan(NamedTuple):
-    """The parts to read, and whether all of the document is in them."""
+    """The parts to read, and whether they contain the whole document."""
 
     parts: list[Part]
     is_whole: bool
@@ -102,10 +102,10 @@ def pack(blocks: Iterable[PageBlock], budget: int) -> list[Part]:
 def plan_parts(
     blocks: Sequence[PageBlock], best: Sequence[Hit], *, calls: int, usual: int, largest: int
 ) -> Plan:
-    """At most `calls` parts of `usual` tokens, or larger where it takes that to hold all.
+    """At most `calls` parts of `usual` tokens, or larger if needed to contain the whole document.
 
-    Where even the largest parts cannot hold all, the blocks around the `best` hits are read, and as many
-    others as there is room for, from all over the document.
+    If even the largest parts cannot contain all of it, the blocks around the `best` hits are read, and as
+    many others as fit, from the whole document.
     """
     biggest = max(block.tokens for block in blocks)
     # Packing leaves less than the biggest block unused in a part, so this many tokens always fit.
@@ -161,14 +161,14 @@ BEST_OF_PART = 4
 
 
 class PartReader(Protocol):
-    """Reads one part after another, several at a time."""
+    """Selects the relevant sources of a part; several parts are read concurrently."""
 
     async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:
-        """The numbers of the sources that bear on the question. Raises OrcError where they cannot be read."""
+        """The numbers of the sources relevant to the question. Raises OrcError if they cannot be read."""
 
 
 class NoteTaker:
-    """Has a model write notes, and takes the sources that it cites."""
+    """Lets a model write notes, and selects the sources that the notes cite."""
 
     def __init__(self, model: ChatModel, prompt: str) -> None:
         self._model = model
@@ -182,10 +182,10 @@ class NoteTaker:
 
 
 class BestMatches:
-    """Takes the sources that share most with the question; for where no model can take notes.
+    """Selects the sources that match the question best, if there is no model to take notes.
 
-    The offline model answers or refuses: asked part by part, it would refuse where a part holds only a
-    piece of the answer. A part without a match gives its beginning, for questions about the whole.
+    The offline model answers or refuses: it would refuse a part with only a piece of the answer. If nothing
+    matches, the beginning of the part is selected, for questions about the whole.
     """
 
     async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:  # noqa: ARG002

@@ -12,9 +12,9 @@ from core.errors import DependencyDown
 from core.extraction.html import to_text
 from mcp_server.web.http import (
     NOT_IN_PLAN,
-    Listed,
+    EngineReply,
+    ListedResult,
     SearchEngine,
-    Told,
     key_refused,
     quota_used_up,
     refused,
@@ -28,18 +28,18 @@ _NO_KEY = ("SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND")
 log = logging.getLogger(__name__)
 
 
-class _Result(Listed):
+class _Result(ListedResult):
     title: str = ""
     url: str = ""
     description: str = ""
     extra_snippets: list[str | None] = []
 
 
-class _Web(Told):
+class _Web(EngineReply):
     results: list[_Result] = []
 
 
-class _Answer(Told):
+class _Answer(EngineReply):
     """Without `web` where nothing was found; `type` tells it from any other JSON."""
 
     type: Literal["search"]

@@ -8,7 +8,14 @@ import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from core.errors import DependencyDown
-from mcp_server.web.http import Listed, SearchEngine, Told, key_refused, quota_used_up, unanswered
+from mcp_server.web.http import (
+    EngineReply,
+    ListedResult,
+    SearchEngine,
+    key_refused,
+    quota_used_up,
+    unanswered,
+)
 from mcp_server.web.ports import WebPage
 
 ENGINE = "Google"
@@ -16,13 +23,13 @@ _DAILY = ("per day", "dailylimitexceeded")
 """How Google's errors tell the quota of a day, which is used up, from that of a minute."""
 
 
-class _Item(Listed):
+class _Item(ListedResult):
     title: str = ""
     link: str = ""
     snippet: str = ""
 
 
-class _Answer(Told):
+class _Answer(EngineReply):
     """Without `items` where nothing was found; `kind` tells it from any other JSON."""
 
     kind: Literal["customsearch#search"]
@@ -64,12 +71,12 @@ class GoogleSearch:
 
 def explain(status: int, body: bytes) -> DependencyDown:
     """What a refusal of Google's amounts to."""
-    told = ""
+    reason = ""
     with suppress(ValidationError):
         error = _Refusal.model_validate_json(body).error
-        told = f"{error.message} {error.errors}".lower()
+        reason = f"{error.message} {error.errors}".lower()
     limits = (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
-    if status in limits and any(sign in told for sign in _DAILY):
+    if status in limits and any(sign in reason for sign in _DAILY):
         return quota_used_up(ENGINE, "wait until tomorrow, or raise the quota in the Google Cloud console")
     if status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return key_refused(ENGINE, "GOOGLE_SEARCH_KEY, GOOGLE_SEARCH_ENGINE and that the project may search")

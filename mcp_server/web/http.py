@@ -20,39 +20,38 @@ REFUSED, NOT_IN_PLAN = "web_search_refused", "web_search_plan"
 BUSY = "web_search_busy"
 MOST_BYTES = 2 * 1024 * 1024
 ATTEMPT_SHARE = 0.9
-"""Of the time: the circuit hears of an attempt that took this long, but not of one that was cancelled."""
+"""The share of the time for one attempt: the circuit breaker does not see cancelled attempts."""
 
 Explain = Callable[[int, bytes], DependencyDown]
-"""What an answer other than 200 amounts to, from its status and its body."""
+"""Turns the status and body of a reply other than 200 into an error."""
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-class Told(BaseModel):
-    """A part of an engine's answer, in which null stands for what is not there."""
+class EngineReply(BaseModel):
+    """A part of an engine's reply, in which null means absent."""
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, told: Any) -> Any:
-        if not isinstance(told, dict):
-            return told
-        return {name: value for name, value in told.items() if value is not None}
+    def _without_nulls(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if value is not None}
 
 
-class Listed(Told):
-    """One of the results. One that cannot be read is empty: it is left out, and counted, where results are
-    shown, and the others are not lost with it."""
+class ListedResult(EngineReply):
+    """One of the results. An unreadable one is empty: it is left out and counted, and the others are kept."""
 
     @model_validator(mode="wrap")
     @classmethod
-    def _empty_if_not_readable(cls, told: Any, validated: ModelWrapValidatorHandler[Self]) -> Self:
+    def _empty_if_not_readable(cls, data: Any, validated: ModelWrapValidatorHandler[Self]) -> Self:
         try:
-            return validated(told)
+            return validated(data)
         except ValidationError:
             return cls()
 
 
 class SearchEngine:
-    """Asks one search engine. `seconds` is what a search may take, with all its attempts."""
+    """Calls one search engine. `seconds` is the time limit of a search with all its attempts."""
 
     def __init__(self, client: httpx2.AsyncClient, url: str, *, seconds: float, explain: Explain) -> None:
         self._client = client
@@ -102,12 +101,12 @@ def _translate(exc: Exception) -> OrcError | None:
 
 
 def down(message: str) -> DependencyDown:
-    """It did not answer this time."""
+    """A temporary failure."""
     return DependencyDown(message, dependency=WEB_SEARCH)
 
 
 def refused(code: str, message: str) -> DependencyDown:
-    """It will not answer at once, or not until somebody does what `message` says."""
+    """A failure that lasts until an operator does what `message` says."""
     error = error_named(code, message, dependency=WEB_SEARCH, retryable=False)
     assert isinstance(error, DependencyDown)
     return error

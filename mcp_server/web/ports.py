@@ -1,4 +1,4 @@
-"""What the web_search tool needs of a search engine."""
+"""The port of a search engine, and the filters for its results."""
 
 import ipaddress
 import re
@@ -10,13 +10,13 @@ import httpx2
 from core.models import Record
 
 MOST_PAGES = 10
-"""What one search gives at most; all that Google gives at a time."""
+"""The most results of one search; Google returns no more at a time."""
 MOST_WORDS, MOST_CHARACTERS = 50, 400
-"""Of a query: what Brave takes."""
+"""The longest query that Brave accepts."""
 
 
 class WebPage(Record):
-    """A page as a search engine quotes it, in plain text. Nothing in it is to be trusted."""
+    """A page as a search engine quotes it, in plain text. Its content is not trusted."""
 
     title: str
     url: str
@@ -24,15 +24,15 @@ class WebPage(Record):
 
 
 class WebSearch(Protocol):
-    """A search engine. `name` is what the settings call it."""
+    """A search engine. `name` is its name in the settings."""
 
     @property
     def name(self) -> str: ...
 
     async def search(self, query: str, limit: int) -> list[WebPage]:
-        """At most `limit` pages, best first; `query` and `limit` keep to the bounds above.
+        """At most `limit` pages, best first; `query` and `limit` are within the limits above.
 
-        Raises DependencyDown, which says what to do where trying again is in vain.
+        Raises DependencyDown, with what to do if a retry does not help.
         """
         ...
 
@@ -64,9 +64,9 @@ def _shown(character: str) -> str:
 
 
 def public_address(url: str) -> str | None:
-    """A page's address in ASCII; None for what is no page of the public web.
+    """A page's address in ASCII; None if it is not on the public web.
 
-    That is any scheme but http and https, an address with a user in it, and hosts in somebody's own network.
+    That is any scheme but http and https, an address with a user in it, and hosts in a private network.
     It is never fetched here, but a reader may follow it.
     """
     try:

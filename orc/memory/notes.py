@@ -1,7 +1,7 @@
 """Notes: the user's own sentences, wishes and open questions, kept word for word.
 
 Every sentence that is not a question becomes a note, in any language. Patterns (English, German, French and
-Spanish) only recognise what to remember for good, and how the user wants to be answered.
+Spanish) only recognise what the user asks to remember, and how the user wants to be answered.
 """
 
 import math
@@ -42,7 +42,7 @@ _NAMING = frozenset(
     "call name nam heisst heiss heis lautet genannt appel nomm prénom nom llam llamo nombr".split()
 )
 _FILLERS = frozenset(
-    "again now current exact actual told tell said say mention earlier rememb remind still am"
+    "again now current exact actual told tell said say mention earlier rememb remind still am"  # prose: data
     " uns unser mein ich wir nochmal noch gerad eigent bin gesagt mal"
     " notr mon dit déjà encor rappel suis nuestr dije dich record".split()
 )

@@ -1,4 +1,4 @@
-"""Stand-ins behind the ports that the tools use, and the documents of somebody to put into them."""
+"""Stand-ins behind the ports that the tools use, and the documents to fill them with."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ BOB = Owner("acme", "bob", "c-2")
 
 
 def unheard(done: int, total: int, what: str) -> None:
-    """Progress that nobody asked for."""
+    """Progress without a listener."""
 
 
 class FakeLibrary:
-    """Documents in memory. Whoever is `unread` can be read once somebody asks; `failed` never can."""
+    """Documents in memory. `unread` ones become readable on demand; `failed` ones never do."""
 
     def __init__(self) -> None:
         self.pages: dict[str, list[Page]] = {}
@@ -112,5 +112,5 @@ class WordRetriever:
 
 
 def scope_of(*documents: Document, owner: Owner = ANN) -> Scope:
-    """A scope of `owner` that names these documents, whoever they belong to."""
+    """A scope of `owner` that names these documents, also of other owners."""
     return Scope.over(owner, list(documents))

@@ -33,7 +33,7 @@ async def test_a_double_takes_the_place_of_what_the_settings_would_ask(tmp_path:
 @pytest.mark.parametrize(
     ("engine", "lacks"), [("brave", "BRAVE_SEARCH_KEY"), ("google", "GOOGLE_SEARCH_ENGINE")]
 )
-async def test_a_search_engine_that_is_named_without_its_key_is_told_at_the_start(
+async def test_missing_key_of_the_chosen_search_engine_stops_the_start(
     tmp_path: Path, engine: Literal["brave", "google"], lacks: str
 ) -> None:
     settings = Settings(data_dir=tmp_path / "data", web_search=engine, google_search_key=SecretStr("key"))
@@ -43,6 +43,6 @@ async def test_a_search_engine_that_is_named_without_its_key_is_told_at_the_star
     assert not (tmp_path / "data").exists()
 
 
-async def test_without_a_key_nobody_searches_the_web(tmp_path: Path) -> None:
+async def test_without_a_key_there_is_no_web_search(tmp_path: Path) -> None:
     async with open_app(Settings(data_dir=tmp_path)) as services:
         assert services.web is None

@@ -23,7 +23,7 @@ def connections(library: FakeLibrary, analyses: Analyses) -> Relations:
 
 @pytest.fixture
 async def document(library: FakeLibrary, analyses: Analyses) -> Document:
-    """Its first page states a relation, its second only names somebody."""
+    """Its first page states a relation, its second only names an entity."""
     document = library.add("a.pdf", TEXT, "All is quiet. Harbour Ltd says nothing.")
     await analyses.analysed(
         document,
@@ -67,7 +67,7 @@ async def test_the_type_and_the_direction_narrow_the_relations(
     assert any(page.relation == RELATION for page in found.pages) is stated
 
 
-async def test_there_is_a_limit_that_is_told(
+async def test_number_of_connections_is_limited(
     connections: Relations, library: FakeLibrary, analyses: Analyses
 ) -> None:
     long = library.add("long.pdf", *[TEXT] * (MAX_CONNECTIONS + 1))

@@ -64,7 +64,7 @@ async def test_a_summary_is_blocked_until_it_is_made(
     assert "completed" in refused.message
 
 
-async def test_a_summary_that_failed_is_not_worth_waiting_for(
+async def test_failed_summary_is_not_retryable(
     contents: DocumentContents, library: FakeLibrary, analyses: Analyses
 ) -> None:
     document = library.add("a.pdf", "Text.")
@@ -110,9 +110,7 @@ async def test_a_long_text_comes_as_its_detailed_summary_and_says_so(
     assert content_as_text(found).endswith("Page 1: the quay.")
 
 
-async def test_the_caller_may_take_more_or_less_text(
-    contents: DocumentContents, library: FakeLibrary
-) -> None:
+async def test_caller_chooses_the_text_limit(contents: DocumentContents, library: FakeLibrary) -> None:
     document = library.add("a.pdf", LONG)
     found = await contents.content(scope_of(document), document.document_id, 200, unheard)
     assert found.kind == "text"
@@ -126,14 +124,14 @@ async def test_documents_that_are_absent_foreign_or_out_of_scope_are_refused_ali
 ) -> None:
     mine, unscoped = library.add("a.pdf", "Text."), library.add("b.pdf", "Text.")
     foreign = library.add("a.pdf", "Text.", owner=BOB)
-    told = set()
+    shown = set()
     for document_id in ("absent", unscoped.document_id, foreign.document_id):
         with pytest.raises(NotFound) as of_summary:
             await contents.summary(scope_of(mine, foreign), document_id)
         with pytest.raises(NotFound) as of_content:
             await contents.content(scope_of(mine, foreign), document_id, None, unheard)
-        told |= {of_summary.value.message, of_content.value.message}
-    assert len(told) == 1
+        shown |= {of_summary.value.message, of_content.value.message}
+    assert len(shown) == 1
 
 
 async def test_the_list_says_which_documents_have_a_summary(library: FakeLibrary, analyses: Analyses) -> None:

@@ -1,4 +1,4 @@
-"""What of the documents goes to a model with a small window, and what is told of the rest."""
+"""What of the documents goes to a model with a small window, and what is shown of the rest."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_what_does_not_fit_is_left_out_and_counted() -> None:
     assert "2 of 4 sources were left out or cut" in reading.reason
 
 
-def test_of_a_first_page_that_is_larger_than_the_room_the_beginning_is_read() -> None:
+def test_beginning_of_a_first_page_that_does_not_fit_is_read() -> None:
     window = AROUND + AROUND_A_SOURCE + 100
     reading = fit_to_window(reading_of(1000, 10), QUESTION, window, WordCounter(), None)
     [source] = reading.sources
@@ -82,10 +82,10 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
 
 
 class Silent:
-    """Tells nobody how the work goes on."""
+    """Ignores progress."""
 
     def working(self, done: int, total: int, message: str) -> None:
-        """Not told."""
+        """Not shown."""
 
     async def text(self, delta: str) -> None:
-        """Not told."""
+        """Not shown."""

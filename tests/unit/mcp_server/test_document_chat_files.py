@@ -1,4 +1,4 @@
-"""document_chat with PDFs that the model reads itself: what is sent, what is checked, what is told."""
+"""document_chat with PDFs that the model reads itself: what is sent, what is checked, what is shown."""
 
 import asyncio
 import io
@@ -149,7 +149,7 @@ async def ask(
     listener: Listener | None = None,
     writer_options: WriterOptions = DEFAULT_WRITER,
 ) -> DocumentChatResult:
-    """A question over these documents; streamed where somebody listens."""
+    """A question over these documents; streamed if there is a listener."""
     documents = await side.library.resolve(ANN, names)
     return await chat.answer(
         Scope.over(ANN, documents),
@@ -209,7 +209,7 @@ async def test_an_empty_answer_is_a_failure(
         await ask(side, chat_by("text"), "a.txt", listener=Listener() if listens else None)
 
 
-async def test_a_file_stands_behind_the_label_that_numbers_its_pages(
+async def test_file_follows_the_label_that_numbers_its_pages(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:
     await put(side, "a.pdf", pdf(CRANE, QUAY))
@@ -279,7 +279,7 @@ async def test_only_one_repetition_is_made(
     assert len(double.requests) == 2
 
 
-async def test_nothing_is_repeated_once_text_was_passed_on(
+async def test_no_retry_after_text_was_sent(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:
     await put(side, "a.pdf", pdf(QUAY))

@@ -1,4 +1,4 @@
-"""document_chat asked to mend an earlier answer: what its model reads, and that nothing of it is a source."""
+"""document_chat with a revision: the earlier answer is shown to the model and is never a source."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -55,7 +55,7 @@ async def ask(server: MCPServer[None], name: str, **arguments: Any) -> dict[str,
     return dict(result.structured_content or {})
 
 
-async def test_the_model_reads_the_withdrawn_answer_and_what_was_wrong_beside_the_sources(
+async def test_model_sees_the_withdrawn_answer_its_issues_and_the_sources(
     server: MCPServer[None], writer: tuple[ChatModel, ScriptedModel]
 ) -> None:
     await ask(server, "quay.txt")
@@ -64,11 +64,11 @@ async def test_the_model_reads_the_withdrawn_answer_and_what_was_wrong_beside_th
     assert [message.type for message in second] == ["system", "human", "human"]
     assert second[0].text.startswith(first[0].text)
     assert second[2].text == first[1].text
-    told = second[1].text
-    assert "It opens at nine [S 1]." in told
-    assert "- It opens at seven, not at nine [S 1]." in told
-    assert told.count("</withdrawn_answer>") == 1
-    assert "<source" not in told
+    shown = second[1].text
+    assert "It opens at nine [S 1]." in shown
+    assert "- It opens at seven, not at nine [S 1]." in shown
+    assert shown.count("</withdrawn_answer>") == 1
+    assert "<source" not in shown
 
 
 async def test_a_revised_answer_is_checked_against_the_documents_alone(server: MCPServer[None]) -> None:
@@ -84,7 +84,7 @@ async def test_to_read_more_is_three_times_the_passages(server: MCPServer[None])
     assert more["metadata"]["passages"] == 3 * usual["metadata"]["passages"]
 
 
-async def test_what_was_read_whole_cannot_be_more(server: MCPServer[None]) -> None:
+async def test_documents_read_whole_are_not_searched_for_more(server: MCPServer[None]) -> None:
     found = await ask(server, "quay.txt", revision={**WRONG, "read_more": True})
     assert found["metadata"]["mode"] == "inline"
     assert found["metadata"]["passages"] == 1

@@ -22,11 +22,11 @@ from tests.unit.mcp_server.stand_ins import BOB, FakeLibrary, WordRetriever, sco
 
 FILLER = "Nothing of note happened in the harbour on that day, and the gulls were quiet as always. " * 12
 FACTS = {
-    3: "The quay was mended in 1903.",
+    3: "The quay was repaired in 1903.",
     21: "The quay was lengthened in 1921.",
     38: "The quay burnt in 1938.",
 }
-QUESTION = "When was the quay mended, lengthened or burnt?"
+QUESTION = "When was the quay repaired, lengthened or burnt?"
 
 
 @pytest.fixture
@@ -102,12 +102,12 @@ async def test_the_offline_model_answers_from_all_over_a_long_document(
     assert {citation.page for citation in found.citations} == set(FACTS)
     assert all(citation.verified for citation in found.citations)
     assert found.metadata.grounding.grounded
-    told = found.metadata
-    assert (told.pages, told.pages_read, told.pages_failed, told.truncated) == (40, 40, [], False)
-    assert told.chunks > 1
-    assert told.usage.model_calls == 1, "the offline model answers; parts are read without it"
+    shown = found.metadata
+    assert (shown.pages, shown.pages_read, shown.pages_failed, shown.truncated) == (40, 40, [], False)
+    assert shown.chunks > 1
+    assert shown.usage.model_calls == 1, "the offline model answers; parts are read without it"
     first = [(done, parts) for done, parts, what in steps if what.startswith("Reading")]
-    assert first == [(number, told.chunks) for number in range(1, told.chunks + 1)]
+    assert first == [(number, shown.chunks) for number in range(1, shown.chunks + 1)]
 
 
 async def test_the_cited_passages_come_with_the_answer(
@@ -132,7 +132,7 @@ async def test_a_short_document_is_read_in_one_call(library: FakeLibrary, offlin
     assert len(found.citations) == 3
 
 
-async def test_reading_that_leaves_nothing_out_comes_to_an_end_all_the_same(
+async def test_condensing_ends_if_nothing_is_left_out(
     library: FakeLibrary, document: Document, offline: ChatModel
 ) -> None:
     analyze = analyst(library, offline, KeepsEverything(), model_calls=1000)
@@ -141,7 +141,7 @@ async def test_reading_that_leaves_nothing_out_comes_to_an_end_all_the_same(
     assert found.metadata.truncated
 
 
-async def test_what_no_part_speaks_of_is_not_found(
+async def test_answer_that_no_part_contains_is_not_found(
     library: FakeLibrary, document: Document, offline: ChatModel
 ) -> None:
     found = await analyst(library, offline).answer(
@@ -152,16 +152,16 @@ async def test_what_no_part_speaks_of_is_not_found(
     assert (found.citations, found.passages) == ([], [])
 
 
-async def test_a_document_beyond_the_calls_is_read_in_part_and_says_so(
+async def test_document_beyond_the_call_limit_is_read_in_part(
     library: FakeLibrary, document: Document, offline: ChatModel
 ) -> None:
     tool = analyst(library, offline, model_calls=4)
     found = await tool.answer(scope_of(document), document.document_id, QUESTION, unheard)
-    told = found.metadata
-    assert told.usage.model_calls <= 4
-    assert told.truncated
-    assert told.pages_read < told.pages
-    assert f"{told.pages_read} of 40" in told.reason
+    shown = found.metadata
+    assert shown.usage.model_calls <= 4
+    assert shown.truncated
+    assert shown.pages_read < shown.pages
+    assert f"{shown.pages_read} of 40" in shown.reason
     assert {citation.page for citation in found.citations} == set(FACTS), "the best matches go first"
 
 
@@ -206,7 +206,7 @@ async def test_a_model_that_cites_everything_still_comes_to_an_end(
     assert found.metadata.truncated
 
 
-async def test_a_part_that_failed_is_told(
+async def test_failed_part_is_reported(
     library: FakeLibrary, document: Document, double: tuple[OpenAIDouble, str], writer: ChatModel
 ) -> None:
     def fail_on_some(asked: ChatRequest) -> Reply:
@@ -215,11 +215,11 @@ async def test_a_part_that_failed_is_told(
 
     double[0].responder = fail_on_some
     found = await analyst(library, writer).answer(scope_of(document), document.document_id, QUESTION, unheard)
-    told = found.metadata
-    assert 21 in told.pages_failed
-    assert told.pages_read == 40 - len(told.pages_failed)
-    assert "content filter" in told.failures[0]
-    assert f"{len(told.pages_failed)} pages could not be read" in told.reason
+    shown = found.metadata
+    assert 21 in shown.pages_failed
+    assert shown.pages_read == 40 - len(shown.pages_failed)
+    assert "content filter" in shown.failures[0]
+    assert f"{len(shown.pages_failed)} pages could not be read" in shown.reason
     assert {citation.page for citation in found.citations} == {3, 38}
 
 
@@ -231,11 +231,11 @@ async def test_a_model_that_reads_no_part_at_all_is_an_error(
         await analyst(library, writer).answer(scope_of(document), document.document_id, QUESTION, unheard)
 
 
-async def test_a_claim_that_its_page_does_not_bear_out_is_shown_as_such(
+async def test_unsupported_claim_is_marked_as_not_verified(
     library: FakeLibrary, double: tuple[OpenAIDouble, str], writer: ChatModel
 ) -> None:
-    document = library.add("short.pdf", "The quay was mended in 1903.")
-    double[0].script = Script(text=f"The quay was mended in 1904. {marker(1)}")
+    document = library.add("short.pdf", "The quay was repaired in 1903.")
+    double[0].script = Script(text=f"The quay was repaired in 1904. {marker(1)}")
     found = await analyst(library, writer).answer(scope_of(document), document.document_id, QUESTION, unheard)
     assert "not verified" in found.answer
     assert not found.citations[0].verified
@@ -247,14 +247,14 @@ async def test_documents_that_are_absent_foreign_or_out_of_scope_are_refused_ali
 ) -> None:
     unscoped = library.add("b.pdf", "Text.")
     foreign = library.add("log.pdf", "Text.", owner=BOB)
-    told = set()
+    shown = set()
     for document_id in ("absent", unscoped.document_id, foreign.document_id):
         with pytest.raises(NotFound) as raised:
             await analyst(library, offline).answer(
                 scope_of(document, foreign), document_id, QUESTION, unheard
             )
-        told.add(raised.value.message)
-    assert len(told) == 1
+        shown.add(raised.value.message)
+    assert len(shown) == 1
 
 
 @pytest.mark.parametrize("status", [DocumentStatus.FAILED, DocumentStatus.COMPLETED])

@@ -48,12 +48,12 @@ async def test_a_page_that_is_not_there_and_one_out_of_scope_are_the_same(
         (unscoped.document_id, 1),
         (foreign.document_id, 1),
     ]
-    told = set()
+    shown = set()
     for place in places:
         with pytest.raises(NotFound) as raised:
             await pages.get(scope_of(document, foreign), place, unheard)
-        told.add(raised.value.message)
-    assert len(told) == 1
+        shown.add(raised.value.message)
+    assert len(shown) == 1
 
 
 async def test_a_page_of_a_document_without_text_says_why(pages: Pages, library: FakeLibrary) -> None:

@@ -27,7 +27,7 @@ def handbook(library: FakeLibrary) -> Document:
     return library.add("handbook.pdf", FEES, QUAY)
 
 
-async def test_a_passage_names_its_place_and_stands_there(
+async def test_passage_has_its_position_on_the_page(
     searching: DocumentSearch, library: FakeLibrary, handbook: Document
 ) -> None:
     found = await searching.passages(scope_of(handbook), "quay opens", 5, unheard)
@@ -55,8 +55,8 @@ async def test_a_document_that_is_not_completed_is_searched_once_it_can_be_read(
     fresh = library.add("fresh.pdf", QUAY, status=DocumentStatus.UPLOADED, readable=False)
     found = await searching.passages(scope_of(fresh), "quay", 5, unheard)
     assert found.passages[0].blob_name == "fresh.pdf"
-    [told] = found.documents
-    assert (told.status, told.searched, told.reason) == ("uploaded", True, None)
+    [shown] = found.documents
+    assert (shown.status, shown.searched, shown.reason) == ("uploaded", True, None)
 
 
 async def test_a_document_that_cannot_be_searched_is_named_with_its_reason(
@@ -67,18 +67,18 @@ async def test_a_document_that_cannot_be_searched_is_named_with_its_reason(
     )
     found = await searching.pages(scope_of(handbook, scan), "quay", 5, unheard)
     assert retriever.asked == [[handbook.document_id]]
-    told = {document.filename: document for document in found.documents}["scan.pdf"]
-    assert (told.status, told.searched, told.reason) == ("failed", False, "It looks scanned.")
+    shown = {document.filename: document for document in found.documents}["scan.pdf"]
+    assert (shown.status, shown.searched, shown.reason) == ("failed", False, "It looks scanned.")
 
 
 async def test_passages_are_pooled_by_page_with_sentences_that_stand_on_it(
     searching: DocumentSearch, library: FakeLibrary
 ) -> None:
     long = "\n\n".join(
-        f"The quay was mended in {year}. {'Nothing else was done. ' * 30}" for year in range(1900, 1906)
+        f"The quay was repaired in {year}. {'Nothing else was done. ' * 30}" for year in range(1900, 1906)
     )
     document = library.add("log.pdf", FEES, long)
-    found = await searching.pages(scope_of(document), "quay mended", 10, unheard)
+    found = await searching.pages(scope_of(document), "quay repaired", 10, unheard)
     [page] = found.pages
     assert page.page_number == 2
     assert page.text == long[page.start : page.end]

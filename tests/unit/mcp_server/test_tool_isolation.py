@@ -82,7 +82,7 @@ async def server(own: Document, tmp_path: Path) -> AsyncIterator[MCPServer[None]
 
 
 async def call(server: MCPServer[None], name: str, arguments: Arguments) -> CallToolResult:
-    """One call in a session of its own."""
+    """One call in its own session."""
     async with Client(server) as client:
         return await client.call_tool(name, arguments)
 
@@ -96,8 +96,8 @@ def failure(result: CallToolResult) -> Arguments:
     assert result.is_error
     [content] = result.content
     assert isinstance(content, TextContent)
-    told: Arguments = json.loads(content.text)
-    return told
+    shown: Arguments = json.loads(content.text)
+    return shown
 
 
 async def test_every_argument_of_every_tool_is_known_to_these_tests() -> None:
@@ -109,7 +109,7 @@ async def test_every_argument_of_every_tool_is_known_to_these_tests() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_what_is_foreign_out_of_scope_or_absent_is_refused_alike(
+async def test_foreign_out_of_scope_and_absent_ids_are_refused_alike(
     name: str, server: MCPServer[None]
 ) -> None:
     elsewhere = [
@@ -120,15 +120,13 @@ async def test_what_is_foreign_out_of_scope_or_absent_is_refused_alike(
         "../own.txt",
     ]
     for arguments in CALLS[name]:
-        told = [failure(await call(server, name, filled(arguments, each))) for each in elsewhere]
-        assert (told[0]["code"], told[0]["retryable"]) == ("not_found", False)
-        assert told == [told[0]] * len(elsewhere)
+        shown = [failure(await call(server, name, filled(arguments, each))) for each in elsewhere]
+        assert (shown[0]["code"], shown[0]["retryable"]) == ("not_found", False)
+        assert shown == [shown[0]] * len(elsewhere)
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_what_is_in_scope_is_not_refused_as_absent(
-    name: str, server: MCPServer[None], own: Document
-) -> None:
+async def test_ids_in_scope_are_accepted(name: str, server: MCPServer[None], own: Document) -> None:
     for arguments in CALLS[name]:
         result = await call(server, name, filled(arguments, own.document_id))
         assert not result.is_error or failure(result)["code"] == "not_ready"
@@ -160,16 +158,16 @@ async def test_a_search_never_leaves_the_scope(name: str, server: MCPServer[None
 async def test_arguments_that_do_not_fit_are_said_to_be_invalid(
     name: str, arguments: Arguments, server: MCPServer[None]
 ) -> None:
-    told = failure(await call(server, name, arguments))
-    assert (told["code"], told["retryable"]) == ("invalid_input", False)
+    shown = failure(await call(server, name, arguments))
+    assert (shown["code"], shown["retryable"]) == ("invalid_input", False)
 
 
 async def test_a_summary_that_is_not_ready_may_be_asked_for_again(
     server: MCPServer[None], own: Document
 ) -> None:
     """Nothing works through the queue here, so the document stays as it was uploaded."""
-    told = failure(await call(server, "documents_get_summary", {"document_id": own.document_id}))
-    assert (told["code"], told["retryable"]) == ("not_ready", True)
-    assert own.status in told["message"]
+    shown = failure(await call(server, "documents_get_summary", {"document_id": own.document_id}))
+    assert (shown["code"], shown["retryable"]) == ("not_ready", True)
+    assert own.status in shown["message"]
     tools = {tool.name: tool for tool in await server.list_tools()}
     assert "not_ready" in (tools["documents_get_summary"].meta or {})[ERRORS_META_KEY]

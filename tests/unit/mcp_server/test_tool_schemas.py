@@ -27,7 +27,7 @@ def names_in(schema: Any) -> set[str]:
 
 
 def for_models(tools: list[Tool]) -> dict[str, dict[str, Any]]:
-    """What each tool takes, as a model is told."""
+    """What each tool takes, as a model is shown."""
     schemas = [ToolSchema(name=t.name, description="", input_schema=t.input_schema) for t in tools]
     return {
         each["function"]["name"]: each["function"]["parameters"] for each in function_definitions(schemas)
@@ -73,7 +73,7 @@ async def test_a_model_takes_documents_and_pages_by_handle(tools: list[Tool]) ->
 
 
 async def test_text_of_documents_comes_with_its_place(tools: list[Tool]) -> None:
-    """Whoever numbers sources for a model finds them under these names, whichever tool was called."""
+    """The same field names in all tools: sources are numbered by them."""
     quoting = {"semantic_search": "passages", "documents_analyze": "passages"}
     quoting |= dict.fromkeys(
         ["search_pages", "get_page", "follow_relation", "documents_get_content"], "pages"

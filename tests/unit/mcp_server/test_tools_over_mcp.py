@@ -1,4 +1,4 @@
-"""The tools through an MCP client: results fit their schemas, people get text, and progress is told."""
+"""The tools through an MCP client: results fit their schemas, people get text, and progress is shown."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -79,12 +79,12 @@ async def test_documents_that_are_not_indexed_are_searched_and_named_with_their_
     async with Client(server) as client:
         found = (await client.call_tool("semantic_search", {"query": "quay opens"})).structured_content or {}
     assert "The quay opens at seven." in found["passages"][0]["text"]
-    told = {each["filename"]: (each["status"], each["searched"]) for each in found["documents"]}
-    assert told == {document.blob_name: (document.status, True) for document in documents}
+    shown = {each["filename"]: (each["status"], each["searched"]) for each in found["documents"]}
+    assert shown == {document.blob_name: (document.status, True) for document in documents}
     assert documents[0].status != "completed"
 
 
-async def test_reading_a_long_document_is_told_as_it_goes_on(
+async def test_reading_a_long_document_reports_progress(
     server: MCPServer[None], documents: list[Document]
 ) -> None:
     heard: list[str] = []
@@ -102,7 +102,7 @@ async def test_reading_a_long_document_is_told_as_it_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("meta", "told"),
+    ("meta", "shown"),
     [
         ({MODEL_META_KEY: "another"}, "The configured models are: extractive."),
         ({MODEL_META_KEY: ["extractive"]}, "is a name"),
@@ -112,12 +112,12 @@ async def test_reading_a_long_document_is_told_as_it_goes_on(
     ids=["a model that is not here", "no name", "no cap", "the model that is here"],
 )
 async def test_a_caller_may_choose_among_the_models_that_are_configured(
-    meta: dict[str, Any], told: str, server: MCPServer[None]
+    meta: dict[str, Any], shown: str, server: MCPServer[None]
 ) -> None:
     async with Client(server) as client:
         result = await client.call_tool("document_chat", CALLS["document_chat"], meta=cast(Any, meta))
     [content] = result.content
     assert isinstance(content, TextContent)
-    assert result.is_error == bool(told)
-    assert told in content.text
-    assert not told or '"code":"invalid_input"' in content.text
+    assert result.is_error == bool(shown)
+    assert shown in content.text
+    assert not shown or '"code":"invalid_input"' in content.text

@@ -50,7 +50,7 @@ async def client_of(settings: Settings, *, lets_in: bool = True) -> AsyncIterato
 
     def scope() -> Scope:
         if not lets_in:
-            raise NotAuthenticated("Nobody.")
+            raise NotAuthenticated("No scope.")
         return Scope.over(ANN, [])
 
     async with (
@@ -71,7 +71,7 @@ async def search(tmp_path: Path, query: str = "quay", *, lets_in: bool = True, *
         return await client.call_tool("web_search", {"query": query, **more})
 
 
-def told(result: CallToolResult) -> dict[str, Any]:
+def failure_of(result: CallToolResult) -> dict[str, Any]:
     """The failure in words."""
     assert result.is_error
     [content] = result.content
@@ -139,7 +139,7 @@ async def test_a_result_fits_its_schema_and_names_the_engine(
     assert [name for name, _ in double.asked] == [engine]
 
 
-async def test_what_may_not_be_shown_is_left_out_and_counted(double: WebSearchDouble, tmp_path: Path) -> None:
+async def test_unsafe_results_are_left_out_and_counted(double: WebSearchDouble, tmp_path: Path) -> None:
     shown = WebPage(title=f"T\u202e\nt{'t' * 999}", url="https://quay.example/b", text=f"x\x00y{'z' * 9999}")
     double.pages = [
         QUAY,
@@ -164,15 +164,15 @@ async def test_a_long_query_is_cut_and_the_result_says_to_what(
 
 
 @pytest.mark.parametrize("arguments", [{"query": " \n "}, {"query": "quay", "limit": 11}, {"query": ""}])
-async def test_what_cannot_be_searched_for_asks_nobody(
+async def test_invalid_query_is_not_sent(
     arguments: dict[str, Any], double: WebSearchDouble, tmp_path: Path
 ) -> None:
-    assert told(await search(tmp_path, **arguments))["code"] == "invalid_input"
+    assert failure_of(await search(tmp_path, **arguments))["code"] == "invalid_input"
     assert double.asked == []
 
 
-async def test_nobody_searches_without_a_scope(double: WebSearchDouble, tmp_path: Path) -> None:
-    assert told(await search(tmp_path, lets_in=False))["code"] == "not_authenticated"
+async def test_web_search_needs_a_scope(double: WebSearchDouble, tmp_path: Path) -> None:
+    assert failure_of(await search(tmp_path, lets_in=False))["code"] == "not_authenticated"
     assert double.asked == []
 
 
@@ -180,7 +180,7 @@ async def test_a_failure_says_what_is_down_and_whether_to_try_again(
     double: WebSearchDouble, tmp_path: Path
 ) -> None:
     double.failures = [Failure(403, b"{}")]
-    failure = told(await search(tmp_path))
+    failure = failure_of(await search(tmp_path))
     assert (failure["code"], failure["dependency"], failure["retryable"]) == (
         "web_search_auth",
         "web_search",

@@ -132,7 +132,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("build", "refusal", "code"), REFUSALS, indirect=["build"])
-async def test_what_will_not_pass_at_once_is_said_and_not_tried_again(
+async def test_permanent_failure_is_not_retried(
     build: Build, refusal: Failure, code: str, double: WebSearchDouble
 ) -> None:
     double.failures = [Failure(refusal.status, refusal.body)]
@@ -150,7 +150,7 @@ async def test_what_will_not_pass_at_once_is_said_and_not_tried_again(
     ],
     indirect=["build"],
 )
-async def test_what_passes_is_tried_again(build: Build, brief: Failure, double: WebSearchDouble) -> None:
+async def test_temporary_failure_is_retried(build: Build, brief: Failure, double: WebSearchDouble) -> None:
     double.failures = [Failure(brief.status, brief.body, times=2)]
     assert await build().search("quay", 5) == PAGES
     assert len(double.asked) == 3
@@ -180,9 +180,7 @@ RESULTS = [
 ]
 
 
-async def test_a_result_that_cannot_be_read_takes_no_other_with_it(
-    build: Build, double: WebSearchDouble
-) -> None:
+async def test_unreadable_result_is_left_out_alone(build: Build, double: WebSearchDouble) -> None:
     kinds = {"kind": "customsearch#search", "type": "search"}
     double.failures = [
         Failure(200, json.dumps({**kinds, "items": RESULTS, "web": {"results": RESULTS}}).encode()),
@@ -219,14 +217,14 @@ async def test_a_search_ends_in_its_time_whatever_the_engine_does(
     assert time.perf_counter() - started < 2.0
 
 
-async def test_an_engine_that_hangs_is_spared_a_moment(build: Build, double: WebSearchDouble) -> None:
+async def test_hanging_engine_opens_the_circuit(build: Build, double: WebSearchDouble) -> None:
     double.delay = 3.0
     engine = build(seconds=1.0)
     await asyncio.gather(*(failure(engine) for _ in range(FAILURES_IN_A_ROW)))
     assert isinstance(await failure(engine), CircuitOpen)
 
 
-async def test_nobody_there_is_said_in_time(build: Build, double: WebSearchDouble) -> None:
+async def test_unreachable_engine_fails_in_time(build: Build, double: WebSearchDouble) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     assert (await failure(build(url=f"http://127.0.0.1:{port}", seconds=1.0))).retryable

@@ -38,7 +38,7 @@ def test_other_addresses_are_not_shown(address: str) -> None:
 
 
 @given(st.text(max_size=80))
-def test_an_address_is_printable_and_closes_nothing(text: str) -> None:
+def test_address_is_printable_and_cannot_close_a_fence(text: str) -> None:
     for address in (public_address(text), public_address(f"https://quay.example/{text}")):
         if address is not None:
             assert address.isascii()
