@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -16,26 +16,21 @@ from core.infra.telemetry.spans import long_step
 
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Result]
+Parameters = Sequence[object] | Mapping[str, object]
+Statement = tuple[str, Parameters]
 
 BUSY_TIMEOUT_MS = 10_000
 READERS = 4
 SPAN_SECONDS = 0.001
 """A shorter statement gets no separate span in a trace."""
+IN_LIST = "IN (SELECT value FROM json_each(?))"
+"""A condition with one parameter: a list as JSON, of any length."""
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
 )
 _OUR_FAULT = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
-
-
-def statement(sql: str, parameters: Sequence[object] = ()) -> Work[None]:
-    """Work that executes one statement and gives nothing back."""
-
-    def execute(connection: sqlite3.Connection) -> None:
-        connection.execute(sql, parameters)
-
-    return execute
 
 
 class Database:
@@ -60,21 +55,29 @@ class Database:
         """Run `work` on a snapshot; it must not write."""
         return await self._run("read", self._readers, "BEGIN", work)
 
+    async def execute(self, *statements: Statement) -> int:
+        """Run statements with their parameters in one transaction; returns the rows changed by the last."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            changed = 0
+            for sql, parameters in statements:
+                changed = connection.execute(sql, parameters).rowcount
+            return changed
+
+        return await self.write(work)
+
+    async def rows(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """All rows that a query finds."""
+        return await self.read(lambda connection: connection.execute(query, parameters).fetchall())
+
     async def migrate(self, *scripts: str) -> None:
         """Bring the schema up to date; every statement must be safe to repeat."""
-        statements = [line for script in scripts for line in script.split(";") if line.strip()]
-
-        def create(connection: sqlite3.Connection) -> None:
-            for statement in statements:
-                connection.execute(statement)
-
-        await self.write(create)
+        statements = (line for script in scripts for line in script.split(";"))
+        await self.execute(*((statement, ()) for statement in statements if statement.strip()))
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the file can be read now."""
-        await self.read(
-            lambda connection: connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        )
+        await self.rows("SELECT count(*) FROM sqlite_master")
 
     async def close(self) -> None:
         """Finish what is running and close every connection."""
@@ -128,7 +131,7 @@ class Database:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    # Where several connections open a new file at once, SQLite does not wait here but fails as "locked".
+    # If several connections open a new file at once, SQLite does not wait here but fails as "locked".
     deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
         try:

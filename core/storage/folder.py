@@ -83,7 +83,7 @@ class FolderBlobStore:
 
     def _make_folder(self, owner: Owner) -> Path:
         folder = self._root
-        for segment in _segments(owner):
+        for segment in owner.key:
             folder /= segment
             self._make(folder)
             if not stat.S_ISDIR(folder.lstat().st_mode):
@@ -143,15 +143,11 @@ class FolderBlobStore:
 
     def _folder(self, owner: Owner) -> Path | None:
         folder = self._root
-        for segment in _segments(owner):
+        for segment in owner.key:
             folder /= segment
             if not _is_directory(folder):
                 return None
         return folder
-
-
-def _segments(owner: Owner) -> tuple[str, str, str]:
-    return owner.organization_id, owner.user_id, owner.conversation_id
 
 
 def _is_directory(path: Path) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from core.names import Owner
 from core.storage.cosmos.client import ETAG, Container, Item, Operation, create, delete, replace, unraced
+from orc.conversations import transitions
 from orc.conversations.models import (
     Begun,
     Failure,
@@ -19,34 +20,18 @@ from orc.conversations.models import (
     Turn,
     TurnOutcome,
     TurnStatus,
+    first_page,
     place_of,
     read_cursor,
     utc_now,
-    write_cursor,
 )
 from orc.conversations.ports import HISTORY_TURNS
-from orc.conversations.transitions import (
-    as_read,
-    commit_turn,
-    fail_turn,
-    first_head,
-    missing_conversation,
-    new_attempt,
-    open_turn,
-    renew_turn,
-    reopen_turn,
-)
 
 HEAD = "head"
 SAID_TWICE = {"answer": "content", "citations": "citations"}
 """What a result and the assistant's message both hold, under their names for it: stored once."""
 
 _PLAIN_KEY = re.compile(r"[\w.-]+", re.ASCII)
-
-
-def key_of(owner: Owner) -> tuple[str, str, str]:
-    """The partition of a conversation."""
-    return owner.organization_id, owner.user_id, owner.conversation_id
 
 
 def turn_id_of(life: str, key: str) -> str:
@@ -99,7 +84,7 @@ def turn_of(item: Item) -> Turn:
 def _common(item_id: str, owner: Owner, life: str, retention_seconds: int | None) -> Item:
     names = ("organization_id", "user_id", "conversation_id")
     expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
-    return {"id": item_id, **dict(zip(names, key_of(owner), strict=True)), "life": life, **expiry}
+    return {"id": item_id, **dict(zip(names, owner.key, strict=True)), "life": life, **expiry}
 
 
 OPERATIONS_PER_BATCH = 100
@@ -162,21 +147,24 @@ class CosmosTurnLog:
         create: bool,
         history_limit: int = HISTORY_TURNS,
     ) -> Begun:
-        attempt = new_attempt()
+        attempt = transitions.new_attempt()
 
         async def work() -> Begun:
             now = self._clock()
             conversation = await self._find(owner)
             if conversation is None:
                 if not create:
-                    raise missing_conversation()
-                conversation = _new_life(first_head(owner, now))
+                    raise transitions.missing_conversation()
+                conversation = _new_life(transitions.first_head(owner, now))
             stored = await self._stored(conversation, new.key)
             if stored is None:
-                head, turn = open_turn(conversation.head, new, attempt, lease_seconds, now)
+                head, turn = transitions.open_turn(conversation.head, new, attempt, lease_seconds, now)
                 await self._put(conversation, head, turn)
             else:
-                head, turn = conversation.head, reopen_turn(stored.turn, new, attempt, lease_seconds, now)
+                head, turn = (
+                    conversation.head,
+                    transitions.reopen_turn(stored.turn, new, attempt, lease_seconds, now),
+                )
                 await self._replace(conversation, stored, turn)
             if turn.status is TurnStatus.COMMITTED:
                 return Replayed(turn=turn)
@@ -188,7 +176,7 @@ class CosmosTurnLog:
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
         return await self._change(
-            owner, turn_id, lambda turn, now: renew_turn(turn, attempt, lease_seconds, now)
+            owner, turn_id, lambda turn, now: transitions.renew_turn(turn, attempt, lease_seconds, now)
         )
 
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
@@ -196,7 +184,7 @@ class CosmosTurnLog:
             conversation = await self._found(owner)
             stored = await self._stored(conversation, turn_id)
             before = stored and stored.turn
-            head, turn = commit_turn(conversation.head, before, attempt, outcome, self._clock())
+            head, turn = transitions.commit_turn(conversation.head, before, attempt, outcome, self._clock())
             if turn is not before:
                 await self._put(conversation, head, turn, stored)
             return turn
@@ -205,7 +193,9 @@ class CosmosTurnLog:
 
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
         failure = Failure(code=code, message=message)
-        return await self._change(owner, turn_id, lambda turn, now: fail_turn(turn, attempt, failure, now))
+        return await self._change(
+            owner, turn_id, lambda turn, now: transitions.fail_turn(turn, attempt, failure, now)
+        )
 
     async def head(self, owner: Owner) -> Head | None:
         conversation = await self._find(owner)
@@ -214,14 +204,14 @@ class CosmosTurnLog:
     async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
         conversation = await self._find(owner)
         stored = conversation and await self._stored(conversation, turn_id)
-        return as_read(stored.turn, self._clock()) if stored else None
+        return transitions.as_read(stored.turn, self._clock()) if stored else None
 
     async def turns(self, owner: Owner, *, after_seq: int = 0, limit: int = 100) -> list[Turn]:
         conversation = await self._find(owner)
         if conversation is None:
             return []
         found = await self._query(_TURNS, owner, life=conversation.life, after=after_seq, limit=limit)
-        return [as_read(turn_of(item), self._clock()) for item in found]
+        return [transitions.as_read(turn_of(item), self._clock()) for item in found]
 
     async def conversations(
         self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
@@ -232,14 +222,13 @@ class CosmosTurnLog:
         found = await self._container.query(_HEADS, parameters, list(known.values()))
         # If the service keeps a user's conversations in several partitions, each is sorted separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
-        page = heads[:limit]
-        return page, write_cursor(place_of(page[-1])) if len(heads) > limit else None
+        return first_page(heads, limit, place_of)
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         async def work() -> Head:
             conversation = await self._find(owner)
             if conversation is None:
-                conversation = _new_life(first_head(owner, self._clock()))
+                conversation = _new_life(transitions.first_head(owner, self._clock()))
                 await self._container.create(head_item(conversation.head, conversation.life, self._retention))
             return conversation.head
 
@@ -254,18 +243,16 @@ class CosmosTurnLog:
         await self._container.read(HEAD, ("-", "-", "-"))
 
     async def _find(self, owner: Owner) -> _Conversation | None:
-        item = await self._container.read(HEAD, key_of(owner))
+        item = await self._container.read(HEAD, owner.key)
         return None if item is None else _Conversation(head_of(item), item["life"], item[ETAG])
 
     async def _found(self, owner: Owner) -> _Conversation:
         if (conversation := await self._find(owner)) is None:
-            raise missing_conversation()
+            raise transitions.missing_conversation()
         return conversation
 
     async def _stored(self, conversation: _Conversation, turn_id: str) -> _Stored | None:
-        item = await self._container.read(
-            turn_id_of(conversation.life, turn_id), key_of(conversation.head.owner)
-        )
+        item = await self._container.read(turn_id_of(conversation.life, turn_id), conversation.head.owner.key)
         return None if item is None else _Stored(turn_of(item), item[ETAG])
 
     async def _history(self, conversation: _Conversation, before: int, limit: int) -> list[Turn]:
@@ -301,7 +288,7 @@ class CosmosTurnLog:
                 _over(conversation.etag, head_item(head, conversation.life, self._retention)),
                 _over(stored and stored.etag, self._turn_item(conversation, turn)),
             ],
-            key_of(head.owner),
+            head.owner.key,
         )
 
     async def _end_life(self, owner: Owner) -> bool:
@@ -311,7 +298,7 @@ class CosmosTurnLog:
         async def work() -> None:
             present = await self._find(owner)
             if ending and present and present.life == ending.life:
-                await self._container.batch([delete(HEAD, present.etag)], key_of(owner))
+                await self._container.batch([delete(HEAD, present.etag)], owner.key)
 
         await unraced(work)
         return ending is not None
@@ -323,13 +310,13 @@ class CosmosTurnLog:
             present = await self._find(owner)
             alive = present.life if present else ""
             if ended := [delete(item["id"], item[ETAG]) for item in found if item["life"] != alive]:
-                await self._container.batch(ended, key_of(owner))
+                await self._container.batch(ended, owner.key)
 
     def _turn_item(self, conversation: _Conversation, turn: Turn) -> Item:
         return turn_item(turn, conversation.head.owner, conversation.life, self._retention)
 
     async def _query(self, text: str, owner: Owner, **parameters: object) -> list[Item]:
-        return await self._container.query(text, parameters, key_of(owner))
+        return await self._container.query(text, parameters, owner.key)
 
 
 def _new_life(head: Head) -> _Conversation:

@@ -1,9 +1,10 @@
 """The nouns of a conversation: head, turn, message."""
 
 import base64
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field, JsonValue, TypeAdapter
 
@@ -11,6 +12,8 @@ from core.errors import InvalidInput
 from core.grounding.models import Citation
 from core.models import FileRef, Record
 from core.names import Owner
+
+Each = TypeVar("Each")
 
 KEY_CHARACTERS = 128
 
@@ -31,7 +34,7 @@ class TurnStatus(StrEnum):
 
 
 class Message(Record):
-    """One side of a turn. What follows `created_at` is the assistant's alone.
+    """One side of a turn. Only the assistant's messages have the fields after `created_at`.
 
     `uploaded_file_refs` and `last_mcp_tool_used` are those of the conversation once this answer was
     given, so the newest message of a history is enough to go on from.
@@ -54,7 +57,7 @@ class Failure(Record):
 
 
 class NewTurn(Record):
-    """A question that is about to be answered. `request_hash` tells a retry from a reused key."""
+    """A question to be answered. `request_hash` distinguishes a retry from a reused key."""
 
     key: str = Field(min_length=1, max_length=KEY_CHARACTERS, description="the idempotency key")
     request_hash: str
@@ -81,7 +84,9 @@ class Turn(Record):
     conversation_id: str
     seq: int = Field(ge=1, description="place in the conversation; from 1, without gaps")
     status: TurnStatus = TurnStatus.PENDING
-    attempt: str = Field(description="who answers now; a retry gets another, which shuts the earlier one out")
+    attempt: str = Field(
+        description="who answers now; a retry gets another, which invalidates the earlier one"
+    )
     request_hash: str
     question: str
     blob_names: list[str] = []
@@ -171,13 +176,18 @@ def place_of(head: Head) -> tuple[str, str]:
     return timestamp(head.updated_at), head.conversation_id
 
 
-def write_cursor(last: tuple[str, str]) -> str:
-    """A cursor to what comes after this place."""
-    return base64.urlsafe_b64encode(_PLACE.dump_json(last)).decode()
+def first_page(
+    found: list[Each], limit: int, place_of: Callable[[Each], tuple[str, str]]
+) -> tuple[list[Each], str | None]:
+    """At most `limit` of what was found, and the cursor of the next page if there is more."""
+    if len(found) <= limit:
+        return found, None
+    page = found[:limit]
+    return page, base64.urlsafe_b64encode(_PLACE.dump_json(place_of(page[-1]))).decode()
 
 
 def read_cursor(cursor: str | None) -> tuple[str, str]:
-    """The place that the cursor holds; without one, the top. Raises InvalidInput."""
+    """The place in the cursor; without a cursor, the top. Raises InvalidInput."""
     if cursor is None:
         return _TOP
     try:

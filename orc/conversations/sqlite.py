@@ -6,6 +6,7 @@ from datetime import datetime
 
 from core.infra.sqlite import Database
 from core.names import Owner
+from orc.conversations import transitions
 from orc.conversations.models import (
     Begun,
     Failure,
@@ -16,23 +17,12 @@ from orc.conversations.models import (
     Turn,
     TurnOutcome,
     TurnStatus,
+    first_page,
     place_of,
     read_cursor,
     utc_now,
-    write_cursor,
 )
 from orc.conversations.ports import HISTORY_TURNS
-from orc.conversations.transitions import (
-    as_read,
-    commit_turn,
-    fail_turn,
-    first_head,
-    missing_conversation,
-    new_attempt,
-    open_turn,
-    renew_turn,
-    reopen_turn,
-)
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation_heads (
@@ -91,7 +81,7 @@ _DELETE_TURNS = f"DELETE FROM conversation_turns WHERE {_OWNED}"
 
 
 class SqliteTurnLog:
-    """A TurnLog over a database that has SCHEMA. `clock` gives aware datetimes."""
+    """A TurnLog over a database with SCHEMA. `clock` returns aware datetimes."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
         self._database = database
@@ -111,14 +101,14 @@ class SqliteTurnLog:
             head = _get_head(connection, owner)
             if head is None:
                 if not create:
-                    raise missing_conversation()
-                head = first_head(owner, now)
+                    raise transitions.missing_conversation()
+                head = transitions.first_head(owner, now)
             stored = _get_turn(connection, owner, new.key)
             if stored is None:
-                head, turn = open_turn(head, new, new_attempt(), lease_seconds, now)
+                head, turn = transitions.open_turn(head, new, transitions.new_attempt(), lease_seconds, now)
                 _put_head(connection, head)
             else:
-                turn = reopen_turn(stored, new, new_attempt(), lease_seconds, now)
+                turn = transitions.reopen_turn(stored, new, transitions.new_attempt(), lease_seconds, now)
             if turn.status is TurnStatus.COMMITTED:
                 return Replayed(turn=turn)
             _put_turn(connection, owner, turn)
@@ -127,16 +117,16 @@ class SqliteTurnLog:
         return await self._database.write(work)
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
-        def work(connection: sqlite3.Connection) -> Turn:
-            stored = _get_turn(connection, owner, turn_id)
-            return _put_turn(connection, owner, renew_turn(stored, attempt, lease_seconds, self._clock()))
-
-        return await self._database.write(work)
+        return await self._change(
+            owner, turn_id, lambda turn, now: transitions.renew_turn(turn, attempt, lease_seconds, now)
+        )
 
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         def work(connection: sqlite3.Connection) -> Turn:
             stored = _get_turn(connection, owner, turn_id)
-            head, turn = commit_turn(_get_head(connection, owner), stored, attempt, outcome, self._clock())
+            head, turn = transitions.commit_turn(
+                _get_head(connection, owner), stored, attempt, outcome, self._clock()
+            )
             _put_head(connection, head)
             return _put_turn(connection, owner, turn)
 
@@ -144,83 +134,81 @@ class SqliteTurnLog:
 
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
         failure = Failure(code=code, message=message)
-
-        def work(connection: sqlite3.Connection) -> Turn:
-            stored = _get_turn(connection, owner, turn_id)
-            return _put_turn(connection, owner, fail_turn(stored, attempt, failure, self._clock()))
-
-        return await self._database.write(work)
+        return await self._change(
+            owner, turn_id, lambda turn, now: transitions.fail_turn(turn, attempt, failure, now)
+        )
 
     async def head(self, owner: Owner) -> Head | None:
         return await self._database.read(lambda connection: _get_head(connection, owner))
 
     async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
         stored = await self._database.read(lambda connection: _get_turn(connection, owner, turn_id))
-        return None if stored is None else as_read(stored, self._clock())
+        return None if stored is None else transitions.as_read(stored, self._clock())
 
     async def turns(self, owner: Owner, *, after_seq: int = 0, limit: int = 100) -> list[Turn]:
-        def work(connection: sqlite3.Connection) -> list[Turn]:
-            rows = connection.execute(_LIST_TURNS, (*_key(owner), after_seq, limit))
-            return [as_read(Turn.model_validate_json(item), self._clock()) for (item,) in rows]
-
-        return await self._database.read(work)
+        rows = await self._database.rows(_LIST_TURNS, (*owner.key, after_seq, limit))
+        turns = [Turn.model_validate_json(row["item"]) for row in rows]
+        return [transitions.as_read(turn, self._clock()) for turn in turns]
 
     async def conversations(
         self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[Head], str | None]:
         place = read_cursor(cursor)
 
-        def work(connection: sqlite3.Connection) -> list[Head]:
-            rows = connection.execute(_LIST_HEADS, (organization_id, user_id, *place, limit + 1))
-            return [Head.model_validate_json(item) for (item,) in rows]
-
-        heads = await self._database.read(work)
-        page = heads[:limit]
-        return page, write_cursor(place_of(page[-1])) if len(heads) > limit else None
+        rows = await self._database.rows(_LIST_HEADS, (organization_id, user_id, *place, limit + 1))
+        heads = [Head.model_validate_json(row["item"]) for row in rows]
+        return first_page(heads, limit, place_of)
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         def work(connection: sqlite3.Connection) -> Head:
-            return _get_head(connection, owner) or _put_head(connection, first_head(owner, self._clock()))
+            return _get_head(connection, owner) or _put_head(
+                connection, transitions.first_head(owner, self._clock())
+            )
 
         return await self._database.write(work)
 
     async def delete(self, owner: Owner) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
-            connection.execute(_DELETE_TURNS, _key(owner))
-            return connection.execute(_DELETE_HEAD, _key(owner)).rowcount > 0
+            connection.execute(_DELETE_TURNS, owner.key)
+            return connection.execute(_DELETE_HEAD, owner.key).rowcount > 0
 
         return await self._database.write(work)
 
     async def ping(self) -> None:
         await self._database.ping()
 
+    async def _change(
+        self, owner: Owner, turn_id: str, change: Callable[[Turn | None, datetime], Turn]
+    ) -> Turn:
+        def work(connection: sqlite3.Connection) -> Turn:
+            stored = _get_turn(connection, owner, turn_id)
+            return _put_turn(connection, owner, change(stored, self._clock()))
 
-def _key(owner: Owner) -> tuple[str, str, str]:
-    return owner.organization_id, owner.user_id, owner.conversation_id
+        return await self._database.write(work)
 
 
 def _get_head(connection: sqlite3.Connection, owner: Owner) -> Head | None:
-    row = connection.execute(_GET_HEAD, _key(owner)).fetchone()
+    row = connection.execute(_GET_HEAD, owner.key).fetchone()
     return None if row is None else Head.model_validate_json(row["item"])
 
 
 def _put_head(connection: sqlite3.Connection, head: Head) -> Head:
     updated_at, _ = place_of(head)
-    connection.execute(_PUT_HEAD, (*_key(head.owner), updated_at, head.model_dump_json()))
+    connection.execute(_PUT_HEAD, (*head.owner.key, updated_at, head.model_dump_json()))
     return head
 
 
 def _get_turn(connection: sqlite3.Connection, owner: Owner, turn_id: str) -> Turn | None:
-    row = connection.execute(_GET_TURN, (*_key(owner), turn_id)).fetchone()
+    row = connection.execute(_GET_TURN, (*owner.key, turn_id)).fetchone()
     return None if row is None else Turn.model_validate_json(row["item"])
 
 
 def _put_turn(connection: sqlite3.Connection, owner: Owner, turn: Turn) -> Turn:
     item = turn.model_dump_json()
-    connection.execute(_PUT_TURN, (*_key(owner), turn.turn_id, turn.seq, turn.status.value, item))
+    connection.execute(_PUT_TURN, (*owner.key, turn.turn_id, turn.seq, turn.status.value, item))
     return turn
 
 
 def _history(connection: sqlite3.Connection, owner: Owner, before_seq: int, limit: int) -> list[Turn]:
-    rows = connection.execute(_LIST_COMMITTED_BEFORE, (*_key(owner), before_seq, limit)).fetchall()
+    rows = connection.execute(_LIST_COMMITTED_BEFORE, (*owner.key, before_seq, limit)).fetchall()
     return [Turn.model_validate_json(item) for (item,) in reversed(rows)]

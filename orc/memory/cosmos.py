@@ -19,7 +19,7 @@ class CosmosMemoryStore:
         self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
 
     async def read(self, owner: Owner) -> Memory | None:
-        item = await self._container.read(MEMORY, _key(owner))
+        item = await self._container.read(MEMORY, owner.key)
         return None if item is None else memory_from(item["item"])
 
     async def write(self, owner: Owner, memory: Memory) -> bool:
@@ -27,7 +27,7 @@ class CosmosMemoryStore:
         item = self._item(owner, written)
 
         async def work() -> bool:
-            present = await self._container.read(MEMORY, _key(owner))
+            present = await self._container.read(MEMORY, owner.key)
             stored = present and memory_from(present["item"])
             if stored == written:
                 return True
@@ -42,16 +42,12 @@ class CosmosMemoryStore:
         return await unraced(work)
 
     async def delete(self, owner: Owner) -> None:
-        await self._container.delete(MEMORY, _key(owner))
+        await self._container.delete(MEMORY, owner.key)
 
     async def ping(self) -> None:
         await self._container.read(MEMORY, ("-", "-", "-"))
 
     def _item(self, owner: Owner, memory: Memory) -> Item:
         names = ("organization_id", "user_id", "conversation_id")
-        key = dict(zip(names, _key(owner), strict=True))
+        key = dict(zip(names, owner.key, strict=True))
         return {"id": MEMORY, **key, "item": memory.model_dump(mode="json"), **self._expiry}
-
-
-def _key(owner: Owner) -> tuple[str, str, str]:
-    return owner.organization_id, owner.user_id, owner.conversation_id

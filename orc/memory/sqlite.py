@@ -44,14 +44,14 @@ class SqliteMemoryStore:
                 return True
             if (present.version if present else 0) != memory.version:
                 return False
-            connection.execute(_PUT, (*_key(owner), written.model_dump_json()))
+            connection.execute(_PUT, (*owner.key, written.model_dump_json()))
             return True
 
         return await self._database.write(work)
 
     async def delete(self, owner: Owner) -> None:
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(_DELETE, _key(owner))
+            connection.execute(_DELETE, owner.key)
 
         await self._database.write(work)
 
@@ -59,10 +59,6 @@ class SqliteMemoryStore:
         await self._database.ping()
 
 
-def _key(owner: Owner) -> tuple[str, str, str]:
-    return owner.organization_id, owner.user_id, owner.conversation_id
-
-
 def _get(connection: sqlite3.Connection, owner: Owner) -> Memory | None:
-    row = connection.execute(_GET, _key(owner)).fetchone()
+    row = connection.execute(_GET, owner.key).fetchone()
     return None if row is None else memory_from(json.loads(row["item"]))

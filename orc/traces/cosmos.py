@@ -1,13 +1,12 @@
 """Traces in Cosmos DB: a partition is one organization's day, a trace an item in it."""
 
 import asyncio
-from collections.abc import Mapping
 from datetime import date, timedelta
 
 from core.storage.cosmos.client import Container, Item
-from orc.conversations.models import read_cursor, write_cursor
+from orc.conversations.models import first_page, read_cursor
 from orc.traces.models import DayTotals, TraceFilter, TurnTrace
-from orc.traces.ports import TurnFigures, before, earliest, place_of, totals_of
+from orc.traces.ports import TurnFigures, before, earliest, place_of, stored_fields, totals_of
 
 DAYS_AT_ONCE = 8
 # The key's beginning is repeated: a query over several partitions is not bound to it by that alone.
@@ -41,11 +40,10 @@ class CosmosTraceStore:
             "before": _sortable(before(wanted.until, read_cursor(cursor))),
             "limit": limit + 1,
         }
-        found = await self._traces(query, parameters, organization_id)
-        # If the service keeps an organization's days in several partitions, each is sorted separately.
-        traces = sorted(found, key=place_of, reverse=True)
-        page = traces[:limit]
-        return page, write_cursor(place_of(page[-1])) if len(traces) > limit else None
+        found = await self._container.query(query, parameters, [organization_id])
+        traces = [TurnTrace.model_validate(item["item"]) for item in found]
+        # The service may keep an organization's days on several partitions, each with its own order.
+        return first_page(sorted(traces, key=place_of, reverse=True), limit, place_of)
 
     async def daily(self, organization_id: str, since: date, until: date) -> list[DayTotals]:
         slots = asyncio.Semaphore(DAYS_AT_ONCE)
@@ -59,12 +57,6 @@ class CosmosTraceStore:
         days = [since + timedelta(days=number) for number in range((until - since).days + 1)]
         return [each for each in await asyncio.gather(*map(totals, days)) if each is not None]
 
-    async def _traces(
-        self, query: str, parameters: Mapping[str, object], organization_id: str
-    ) -> list[TurnTrace]:
-        found = await self._container.query(query, parameters, [organization_id])
-        return [TurnTrace.model_validate(item["item"]) for item in found]
-
 
 def _sortable(place: tuple[str, str]) -> str:
     """A place as one string: to sort by two fields would take an index of both."""
@@ -75,20 +67,8 @@ def _item(trace: TurnTrace, retention_seconds: int | None) -> Item:
     expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
     return {
         "id": trace.attempt,
-        "organization_id": trace.organization_id,
-        "day": trace.day,
-        "trace_id": trace.trace_id,
-        "attempt": trace.attempt,
+        **stored_fields(trace),
         "place": _sortable(place_of(trace)),
-        "user_id": trace.user_id,
-        "conversation_id": trace.conversation_id,
-        "status": trace.status,
-        "intent": trace.intent,
-        "model": trace.model,
-        "input_tokens": trace.usage.input_tokens,
-        "output_tokens": trace.usage.output_tokens,
-        "cost_usd": trace.cost_usd,
-        "duration_ms": trace.duration_ms,
         "item": trace.model_dump(mode="json"),
         **expiry,
     }

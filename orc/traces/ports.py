@@ -6,7 +6,7 @@ from typing import Protocol
 
 from core.models import Record
 from orc.conversations.models import timestamp
-from orc.traces.models import DayTotals, Status, TraceFilter, TurnTrace
+from orc.traces.models import DayTotals, Status, TraceFilter, TurnIds, TurnTrace
 
 
 class TurnFigures(Record):
@@ -43,11 +43,22 @@ def _nearest_rank(ordered: Sequence[float], percent: int) -> float:
 
 EARLIEST = ""
 """Sorts below every timestamp."""
+_FIELDS = {*TurnIds.model_fields, *TurnFigures.model_fields, "intent", "model"} - {"turn_id"}
 
 
 def place_of(trace: TurnTrace) -> tuple[str, str]:
     """The position of a trace: when its turn began, as text of fixed length that sorts, and the attempt."""
     return timestamp(trace.started_at), trace.attempt
+
+
+def stored_fields(trace: TurnTrace) -> dict[str, object]:
+    """The fields of a trace that stores filter and add up, kept beside the whole trace."""
+    return {
+        **trace.model_dump(include=_FIELDS),
+        "day": trace.day,
+        "input_tokens": trace.usage.input_tokens,
+        "output_tokens": trace.usage.output_tokens,
+    }
 
 
 def earliest(moment: datetime | None) -> str:

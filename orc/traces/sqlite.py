@@ -1,13 +1,12 @@
 """Traces in the database on this machine."""
 
-import sqlite3
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
-from core.infra.sqlite import Database
-from orc.conversations.models import read_cursor, timestamp, utc_now, write_cursor
+from core.infra.sqlite import Database, Statement
+from orc.conversations.models import first_page, read_cursor, timestamp, utc_now
 from orc.traces.models import DayTotals, TraceFilter, TurnTrace
-from orc.traces.ports import before, earliest, place_of
+from orc.traces.ports import before, earliest, place_of, stored_fields
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS turn_traces (
@@ -35,7 +34,6 @@ CREATE INDEX IF NOT EXISTS turn_traces_by_day ON turn_traces (
 )
 """
 
-_PUT = f"INSERT OR IGNORE INTO turn_traces VALUES ({', '.join('?' * 15)})"
 _DROP = "DELETE FROM turn_traces WHERE organization_id = ? AND started_at < ?"
 _PAGE = """
 SELECT item FROM turn_traces
@@ -60,7 +58,7 @@ FROM ranked GROUP BY day ORDER BY day
 
 
 class SqliteTraceStore:
-    """A TraceStore over a database that has SCHEMA. What is older than the retention goes as traces come."""
+    """A TraceStore over a database with SCHEMA. Saving a trace removes those past their retention."""
 
     def __init__(
         self,
@@ -74,56 +72,27 @@ class SqliteTraceStore:
         self._clock = clock
 
     async def save(self, trace: TurnTrace) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(_PUT, _row(trace))
-            if self._retention is not None:
-                oldest = timestamp(self._clock() - self._retention)
-                connection.execute(_DROP, (trace.organization_id, oldest))
-
-        await self._database.write(work)
+        item = {"started_at": timestamp(trace.started_at), "item": trace.model_dump_json()}
+        row = {**stored_fields(trace), **item}
+        names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
+        statements: list[Statement] = [
+            (f"INSERT OR IGNORE INTO turn_traces ({names}) VALUES ({values})", row)
+        ]
+        if self._retention is not None:
+            oldest = timestamp(self._clock() - self._retention)
+            statements.append((_DROP, (trace.organization_id, oldest)))
+        await self._database.execute(*statements)
 
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None
     ) -> tuple[list[TurnTrace], str | None]:
         place = before(wanted.until, read_cursor(cursor))
         query = _PAGE.format(filters=" ".join(f"AND {name} = ?" for name in wanted.fields))
-        first = earliest(wanted.since)
-        parameters = (organization_id, first, *place, *wanted.fields.values(), limit + 1)
-        traces = await self._items(query, parameters)
-        page = traces[:limit]
-        return page, write_cursor(place_of(page[-1])) if len(traces) > limit else None
+        parameters = (organization_id, earliest(wanted.since), *place, *wanted.fields.values(), limit + 1)
+        rows = await self._database.rows(query, parameters)
+        traces = [TurnTrace.model_validate_json(row["item"]) for row in rows]
+        return first_page(traces, limit, place_of)
 
     async def daily(self, organization_id: str, since: date, until: date) -> list[DayTotals]:
-        def work(connection: sqlite3.Connection) -> list[DayTotals]:
-            rows = connection.execute(_DAILY, (organization_id, since.isoformat(), until.isoformat()))
-            return [DayTotals.model_validate(dict(row)) for row in rows]
-
-        return await self._database.read(work)
-
-    async def _items(self, query: str, parameters: tuple[object, ...]) -> list[TurnTrace]:
-        def work(connection: sqlite3.Connection) -> list[TurnTrace]:
-            return [
-                TurnTrace.model_validate_json(row["item"]) for row in connection.execute(query, parameters)
-            ]
-
-        return await self._database.read(work)
-
-
-def _row(trace: TurnTrace) -> tuple[object, ...]:
-    return (
-        trace.organization_id,
-        trace.attempt,
-        trace.trace_id,
-        timestamp(trace.started_at),
-        trace.day,
-        trace.user_id,
-        trace.conversation_id,
-        trace.status,
-        trace.intent,
-        trace.model,
-        trace.usage.input_tokens,
-        trace.usage.output_tokens,
-        trace.cost_usd,
-        trace.duration_ms,
-        trace.model_dump_json(),
-    )
+        days = (organization_id, since.isoformat(), until.isoformat())
+        return [DayTotals.model_validate(dict(row)) for row in await self._database.rows(_DAILY, days)]

@@ -70,12 +70,12 @@ class CosmosCatalog:
 
     async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
         ids = [_document_key(document_id) for document_id in document_ids]
-        found = await read_some(self._container, _partition(owner), ids)
+        found = await read_some(self._container, owner.key, ids)
         by_id = {document.document_id: document for document in map(Document.model_validate, found)}
         return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
 
     async def list_in(self, owner: Owner) -> list[Document]:
-        found = await self._documents(_LISTING, {}, _partition(owner))
+        found = await self._documents(_LISTING, {}, owner.key)
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
     async def save(self, document: Document) -> None:
@@ -85,7 +85,7 @@ class CosmosCatalog:
         item = _document_item(document)
 
         async def attempt() -> bool:
-            stored = await self._container.read(item["id"], _partition(document.owner))
+            stored = await self._container.read(item["id"], document.owner.key)
             if stored is None:
                 return False
             present = Document.model_validate(stored)
@@ -112,10 +112,10 @@ class CosmosCatalog:
         ids = [_document_key(path.document_id), _file_key(path.document_id)]
 
         async def attempt() -> None:
-            present = await read_some(self._container, _partition(path.owner), ids)
+            present = await read_some(self._container, path.owner.key, ids)
             if present:
                 removals = [delete(item["id"]) for item in present]
-                await self._container.batch(removals, _partition(path.owner))
+                await self._container.batch(removals, path.owner.key)
 
         await unraced(attempt)
 
@@ -158,7 +158,7 @@ class CosmosCatalog:
         await unraced(attempt)
 
     async def _file(self, owner: Owner, document_id: str) -> StoredFile | None:
-        item = await self._container.read(_file_key(document_id), _partition(owner))
+        item = await self._container.read(_file_key(document_id), owner.key)
         return None if item is None else StoredFile.model_validate(item)
 
     async def _documents(
@@ -174,10 +174,6 @@ def _document_if_valid(item: Item) -> Document | None:
     except ValidationError:
         log.error("a record cannot be read id=%s", item["id"])
         return None
-
-
-def _partition(owner: Owner) -> tuple[str, str, str]:
-    return owner.organization_id, owner.user_id, owner.conversation_id
 
 
 def _file_partition(file: StoredFile) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from core.infra.sqlite import Database, statement
+from core.infra.sqlite import IN_LIST, Database
 from core.models import Document, StoredFile
 from core.names import BlobPath, Owner
 
@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS stored_files (
 log = logging.getLogger(__name__)
 
 _OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
+_OF_DOCUMENT = "organization_id = ? AND document_id = ?"
 
 
 class SqliteCatalog:
@@ -49,35 +50,27 @@ class SqliteCatalog:
         self._clock = clock
 
     async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
-        query = (
-            f"SELECT body FROM documents WHERE {_OWNED} AND document_id IN (SELECT value FROM json_each(?))"
-        )
-        found = await self._documents(query, (*_key(owner), json.dumps(list(document_ids))))
+        query = f"SELECT body FROM documents WHERE {_OWNED} AND document_id {IN_LIST}"
+        found = await self._documents(query, (*owner.key, json.dumps(list(document_ids))))
         by_id = {document.document_id: document for document in found}
         return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
 
     async def list_in(self, owner: Owner) -> list[Document]:
-        found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", _key(owner))
+        found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", owner.key)
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
     async def save(self, document: Document) -> None:
-        row = (*_key(document.owner), document.document_id, document.model_dump_json())
-        await self._database.write(statement("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
+        row = (*document.owner.key, document.document_id, document.model_dump_json())
+        await self._database.execute(("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
 
     async def advance(self, document: Document) -> bool:
         query = (
             f"UPDATE documents SET body = ? WHERE {_OWNED} AND document_id = ?"
             " AND body ->> 'etag' = ? AND coalesce(body ->> 'generation', '') = ?"
         )
-        parameters = (
-            document.model_dump_json(), *_key(document.owner), document.document_id, document.etag,
-            document.generation,
-        )  # fmt: skip
-
-        def work(connection: sqlite3.Connection) -> int:
-            return connection.execute(query, parameters).rowcount
-
-        return await self._database.write(work) > 0
+        version = (document.document_id, document.etag, document.generation)
+        parameters = (document.model_dump_json(), *document.owner.key, *version)
+        return await self._database.execute((query, parameters)) > 0
 
     async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
         query = "SELECT body FROM documents WHERE organization_id = ? AND body ->> 'sha256' = ?"
@@ -89,28 +82,19 @@ class SqliteCatalog:
             "SELECT document_id, body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
             " ORDER BY body ->> 'created_at'"
         )
-        rows = await self._database.read(lambda connection: connection.execute(query).fetchall())
+        rows = await self._database.rows(query)
         return [document for row in rows if (document := _document_if_valid(row)) is not None]
 
     async def delete(self, path: BlobPath) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                f"DELETE FROM documents WHERE {_OWNED} AND document_id = ?",
-                (*_key(path.owner), path.document_id),
-            )
-            connection.execute(
-                "DELETE FROM stored_files WHERE organization_id = ? AND document_id = ?",
-                (path.owner.organization_id, path.document_id),
-            )
-
-        await self._database.write(work)
+        document, files = (*path.owner.key, path.document_id), (path.owner.organization_id, path.document_id)
+        await self._database.execute(
+            (f"DELETE FROM documents WHERE {_OWNED} AND document_id = ?", document),
+            (f"DELETE FROM stored_files WHERE {_OF_DOCUMENT}", files),
+        )
 
     async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
         now = self._clock().timestamp()
-        query = (
-            "SELECT body FROM stored_files"
-            " WHERE organization_id = ? AND document_id = ? AND etag = ? AND expires_at > ?"
-        )
+        query = f"SELECT body FROM stored_files WHERE {_OF_DOCUMENT} AND etag = ? AND expires_at > ?"
 
         def work(connection: sqlite3.Connection) -> list[str]:
             keys = [(d.organization_id, d.document_id, d.etag, now) for d in documents]
@@ -119,39 +103,28 @@ class SqliteCatalog:
         return [StoredFile.model_validate_json(body) for body in await self._database.read(work)]
 
     async def save_files(self, files: Sequence[StoredFile]) -> None:
-        rows = [
+        query = "REPLACE INTO stored_files VALUES (?, ?, ?, ?, ?)"
+        rows = (
             (f.organization_id, f.document_id, f.etag, f.expires_at.timestamp(), f.model_dump_json())
             for f in files
-        ]
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany("REPLACE INTO stored_files VALUES (?, ?, ?, ?, ?)", rows)
-
-        await self._database.write(work)
+        )
+        await self._database.execute(*((query, row) for row in rows))
 
     async def files_of(self, path: BlobPath) -> list[StoredFile]:
-        query = "SELECT body FROM stored_files WHERE organization_id = ? AND document_id = ?"
-        key = (path.owner.organization_id, path.document_id)
-        rows = await self._database.read(lambda connection: connection.execute(query, key).fetchall())
+        query = f"SELECT body FROM stored_files WHERE {_OF_DOCUMENT}"
+        rows = await self._database.rows(query, (path.owner.organization_id, path.document_id))
         return [StoredFile.model_validate_json(row["body"]) for row in rows]
 
     async def drop_files(self, files: Sequence[StoredFile]) -> None:
-        query = (
-            "DELETE FROM stored_files"
-            " WHERE organization_id = ? AND document_id = ? AND body ->> 'file_id' = ?"
-        )
-        keys = [(file.organization_id, file.document_id, file.file_id) for file in files]
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(query, keys)
-
-        await self._database.write(work)
+        query = f"DELETE FROM stored_files WHERE {_OF_DOCUMENT} AND body ->> 'file_id' = ?"
+        keys = ((file.organization_id, file.document_id, file.file_id) for file in files)
+        await self._database.execute(*((query, key) for key in keys))
 
     async def ping(self) -> None:
         await self._database.ping()
 
     async def _documents(self, query: str, parameters: Sequence[str]) -> list[Document]:
-        rows = await self._database.read(lambda connection: connection.execute(query, parameters).fetchall())
+        rows = await self._database.rows(query, parameters)
         return [Document.model_validate_json(row["body"]) for row in rows]
 
 
@@ -161,7 +134,3 @@ def _document_if_valid(row: sqlite3.Row) -> Document | None:
     except ValidationError:
         log.error("a record cannot be read document_id=%s", row["document_id"])
         return None
-
-
-def _key(owner: Owner) -> tuple[str, str, str]:
-    return owner.organization_id, owner.user_id, owner.conversation_id

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from core.infra.sqlite import Database
+from core.infra.sqlite import IN_LIST, Database
 from core.models import Hit, Passage
 from core.search.postings import DocumentIndex, InMemoryIndex, Layout, TermPostings, index_passages, integers
 from core.search.query import Period, parse_question
@@ -52,13 +52,14 @@ _COPIED_COLUMNS = {
     "search_terms": "term, positions, headings",
     "search_passages": "ordinal, page, start, end, text, heading",
 }
+_KEY_OF_DOCUMENT = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
 _LAST_CHARACTER = "\U0010ffff"
 
 
 class SqlitePassageIndex:
-    """Ranks passages by page over exactly the documents of a query; implements the PassageIndex port.
+    """A PassageIndex that ranks passages by page. `vocabularies` defaults to those of the product.
 
-    `vocabularies` defaults to those of the product.
+    The distinct pages in the order of the hits are a ranking of the pages.
     """
 
     def __init__(
@@ -72,35 +73,29 @@ class SqlitePassageIndex:
         self._weights = weights
 
     async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
-        """Replace all passages of a document at once."""
         index = await asyncio.to_thread(index_passages, name, passages)
         await self._database.write(lambda connection: _replace(connection, document_id, passages, index))
 
     async def copy(self, source_id: str, target_id: str, name: str) -> None:
-        """Replace all passages of the target by those of a document with the same bytes."""
         await self._database.write(lambda connection: _copy(connection, source_id, target_id, name))
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
-        """A document's passages at these places in its reading order, from 0 (all: None), in order."""
-        return await self._database.read(lambda connection: _get(connection, document_id, ordinals))
+        chosen = "" if ordinals is None else f" AND ordinal {IN_LIST}"
+        rows = await self._database.rows(
+            "SELECT page, start, end, text, heading FROM search_passages"
+            f" WHERE document_key = {_KEY_OF_DOCUMENT}{chosen} ORDER BY ordinal",
+            (document_id,) if ordinals is None else (document_id, json.dumps(list(ordinals))),
+        )
+        return [Passage(document_id=document_id, **dict(row)) for row in rows]
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
-        """Those of the documents that are indexed, with passages or without."""
-        query = (
-            "SELECT document_id FROM search_documents WHERE document_id IN (SELECT value FROM json_each(?))"
-        )
-        scope = json.dumps(list(document_ids))
-        return await self._database.read(
-            lambda connection: {row["document_id"] for row in connection.execute(query, (scope,))}
-        )
+        query = f"SELECT document_id FROM search_documents WHERE document_id {IN_LIST}"
+        rows = await self._database.rows(query, (json.dumps(list(document_ids)),))
+        return {row["document_id"] for row in rows}
 
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:
-        """The best passages of these documents that match the query, best first.
-
-        The distinct pages in the order of the hits are a ranking of the pages.
-        """
         if not document_ids or top_k < 1:
             return []
         vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies
@@ -115,7 +110,6 @@ class SqlitePassageIndex:
         return await self._database.read(rank)
 
     async def delete(self, document_id: str) -> None:
-        """Remove all passages of a document."""
         await self._database.write(lambda connection: _delete(connection, document_id))
 
 
@@ -162,25 +156,14 @@ def _copy(connection: sqlite3.Connection, source_id: str, target_id: str, name: 
     for table, columns in _COPIED_COLUMNS.items():
         connection.execute(
             f"INSERT INTO {table} (document_key, {columns}) SELECT ?, {columns} FROM {table}"
-            " WHERE document_key = (SELECT document_key FROM search_documents WHERE document_id = ?)",
+            f" WHERE document_key = {_KEY_OF_DOCUMENT}",
             (row["document_key"], source_id),
         )
 
 
 def _delete(connection: sqlite3.Connection, document_id: str) -> None:
-    key = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
     for table in ("search_terms", "search_passages", "search_documents"):
-        connection.execute(f"DELETE FROM {table} WHERE document_key = {key}", (document_id,))
-
-
-def _get(connection: sqlite3.Connection, document_id: str, ordinals: Sequence[int] | None) -> list[Passage]:
-    chosen = "" if ordinals is None else " AND ordinal IN (SELECT value FROM json_each(?))"
-    rows = connection.execute(
-        "SELECT page, start, end, text, heading FROM search_passages WHERE document_key ="
-        f" (SELECT document_key FROM search_documents WHERE document_id = ?){chosen} ORDER BY ordinal",
-        (document_id,) if ordinals is None else (document_id, json.dumps(list(ordinals))),
-    ).fetchall()
-    return [Passage(document_id=document_id, **dict(row)) for row in rows]
+        connection.execute(f"DELETE FROM {table} WHERE document_key = {_KEY_OF_DOCUMENT}", (document_id,))
 
 
 @dataclass(frozen=True)
@@ -193,8 +176,7 @@ class _StoredIndex(DocumentIndex):
 
     def find(self, terms: Collection[str]) -> Iterator[tuple[str, TermPostings]]:
         rows = self.connection.execute(
-            "SELECT term, positions, headings FROM search_terms"
-            " WHERE document_key = ? AND term IN (SELECT value FROM json_each(?))",
+            f"SELECT term, positions, headings FROM search_terms WHERE document_key = ? AND term {IN_LIST}",
             (self.key, json.dumps(list(terms))),
         )
         for term, positions, headings in rows:
@@ -210,8 +192,7 @@ class _StoredIndex(DocumentIndex):
 
 def _open_indexes(connection: sqlite3.Connection, document_ids: Sequence[str]) -> list[_StoredIndex]:
     rows = connection.execute(
-        "SELECT * FROM search_documents WHERE document_id IN (SELECT value FROM json_each(?))"
-        " ORDER BY document_id",
+        f"SELECT * FROM search_documents WHERE document_id {IN_LIST} ORDER BY document_id",
         (json.dumps(list(document_ids)),),
     )
     return [

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 
 from core.errors import LeaseLost
-from core.infra.sqlite import Database, statement
+from core.infra.sqlite import Database
 from core.models import Document, Job, JobKind, JobProgress
 from core.names import BlobPath, Owner
 
@@ -53,21 +53,20 @@ _HELD = "WHERE document_id = ? AND kind = ? AND lease = ?"
 
 
 class SqliteJobQueue:
-    """A lease is a random word and a time; `clock` gives seconds since the epoch."""
+    """A lease is a random token and a time; `clock` returns seconds since the epoch."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     async def enqueue(self, document: Document, kind: JobKind) -> None:
-        now = self._clock()
-        await self._database.write(statement(_QUEUE, _row(document, kind, now)))
+        await self._database.execute((_QUEUE, _row(document, kind, self._clock())))
 
     async def lease(self, seconds: float) -> Job | None:
         now = self._clock()
-        # A look first: workers ask often, and a transaction that writes would hold up the others.
+        # Read first: workers ask often, and a writing transaction would block the others.
         look = {"now": now}
-        if await self._database.read(lambda connection: connection.execute(_NEXT, look).fetchone()) is None:
+        if not await self._database.rows(_NEXT, look):
             return None
 
         def work(connection: sqlite3.Connection) -> Job | None:
@@ -86,55 +85,38 @@ class SqliteJobQueue:
         return await self._database.write(work)
 
     async def renew(self, job: Job, seconds: float) -> None:
-        until = self._clock() + seconds
-
-        def work(connection: sqlite3.Connection) -> int:
-            renewed = connection.execute(f"UPDATE jobs SET leased_until = ? {_HELD}", (until, *_held(job)))
-            return renewed.rowcount
-
-        if not await self._database.write(work):
+        parameters = (self._clock() + seconds, *_held(job))
+        if not await self._database.execute((f"UPDATE jobs SET leased_until = ? {_HELD}", parameters)):
             raise LeaseLost(f"The work on {job.path.file} was taken over.")
 
     async def finish(self, job: Job) -> None:
-        await self._database.write(statement(f"DELETE FROM jobs {_HELD}", _held(job)))
+        await self._database.execute((f"DELETE FROM jobs {_HELD}", _held(job)))
 
     async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
         parameters = (self._clock() + delay_seconds, *_held(job))
         query = f"UPDATE jobs SET lease = '', leased_until = 0, due_at = ?, leases = leases - 1 {_HELD}"
-        await self._database.write(statement(query, parameters))
+        await self._database.execute((query, parameters))
 
     async def report(self, job: Job, progress: JobProgress) -> None:
         parameters = (progress.model_dump_json(), *_held(job))
-        await self._database.write(statement(f"UPDATE jobs SET progress = ? {_HELD}", parameters))
+        await self._database.execute((f"UPDATE jobs SET progress = ? {_HELD}", parameters))
 
     async def progress(self, document_id: str) -> dict[JobKind, JobProgress]:
         query = "SELECT kind, progress FROM jobs WHERE document_id = ?"
-        rows = await self._database.read(
-            lambda connection: connection.execute(query, (document_id,)).fetchall()
-        )
+        rows = await self._database.rows(query, (document_id,))
         return {JobKind(row["kind"]): JobProgress(**json.loads(row["progress"])) for row in rows}
 
     async def sweep(self) -> None:
-        """Every row comes up."""
+        """No row can be lost."""
 
     async def delete(self, document_id: str) -> None:
         query = "DELETE FROM jobs WHERE document_id = ? AND leased_until <= ?"
-        await self._database.write(statement(query, (document_id, self._clock())))
+        await self._database.execute((query, (document_id, self._clock())))
 
 
 def _row(document: Document, kind: JobKind, now: float) -> tuple[object, ...]:
-    owner = document.owner
-    whose = (owner.organization_id, owner.user_id, owner.conversation_id)
-    return (
-        document.document_id,
-        kind,
-        *whose,
-        document.blob_name,
-        document.etag,
-        document.sha256,
-        now,
-        now,
-    )
+    version = (document.blob_name, document.etag, document.sha256)
+    return (document.document_id, kind, *document.owner.key, *version, now, now)
 
 
 def _take(

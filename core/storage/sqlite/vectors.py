@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from core.documents.ports import Neighbour
-from core.infra.sqlite import Database, statement
+from core.infra.sqlite import IN_LIST, Database
 
 # numpy is imported on first use, so that a process without an embedder does not load it.
 if TYPE_CHECKING:
@@ -27,16 +27,21 @@ CREATE TABLE IF NOT EXISTS passage_vectors (
 )
 """
 _STORED = "<f4"
-_IN_SCOPE = " FROM passage_vectors WHERE document_id IN (SELECT value FROM json_each(?))"
+_IN_SCOPE = f" FROM passage_vectors WHERE document_id {IN_LIST}"
+_DELETE = "DELETE FROM passage_vectors WHERE document_id = ?"
+_COPY = (
+    "INSERT INTO passage_vectors SELECT ?, embedder, dimension, vectors"
+    " FROM passage_vectors WHERE document_id = ?"
+)
 
 log = logging.getLogger(__name__)
 
 
 class SqliteVectorIndex:
-    """Vectors by document; implements the VectorIndex port.
+    """A VectorIndex with one row per document; equal similarities come in reading order.
 
-    `embedder` is the name of the embedder. Vectors of another embedder or dimension are kept, but never
-    compared: their documents count as having none.
+    Vectors of another embedder or dimension are kept, but never compared: their documents count as
+    having none.
     """
 
     def __init__(self, database: Database, embedder: str = "") -> None:
@@ -46,30 +51,19 @@ class SqliteVectorIndex:
     async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
         """Replace a document's vectors; raises ValueError if they differ in length or are not finite."""
         if not vectors:
-            return await self.delete(document_id)
+            await self.delete(document_id)
+            return
         matrix = await asyncio.to_thread(_unit_rows, vectors)
         row = (document_id, self._embedder, matrix.shape[1], matrix.astype(_STORED).tobytes())
-        return await self._database.write(statement("REPLACE INTO passage_vectors VALUES (?, ?, ?, ?)", row))
+        await self._database.execute(("REPLACE INTO passage_vectors VALUES (?, ?, ?, ?)", row))
 
     async def copy(self, source_id: str, target_id: str) -> None:
-        """Replace the target's vectors by the source's, if any."""
-        if source_id == target_id:
-            return
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM passage_vectors WHERE document_id = ?", (target_id,))
-            connection.execute(
-                "INSERT INTO passage_vectors SELECT ?, embedder, dimension, vectors"
-                " FROM passage_vectors WHERE document_id = ?",
-                (target_id, source_id),
-            )
-
-        await self._database.write(work)
+        if source_id != target_id:
+            await self._database.execute((_DELETE, (target_id,)), (_COPY, (target_id, source_id)))
 
     async def nearest(
         self, vector: Sequence[float], document_ids: Sequence[str], top_k: int
     ) -> list[Neighbour]:
-        """The passages with the highest cosine similarity, best first; equal ones in reading order."""
         if not document_ids or top_k < 1:
             return []
         scope = json.dumps(list(document_ids))
@@ -78,10 +72,7 @@ class SqliteVectorIndex:
         )
 
     async def delete(self, document_id: str) -> None:
-        """Remove a document's vectors; an absent one is no error."""
-        await self._database.write(
-            statement("DELETE FROM passage_vectors WHERE document_id = ?", (document_id,))
-        )
+        await self._database.execute((_DELETE, (document_id,)))
 
 
 def _nearest(
@@ -112,9 +103,7 @@ def _nearest(
 def _log_incomparable(connection: sqlite3.Connection, scope: str, compared: int) -> None:
     (stored,) = connection.execute(f"SELECT count(*){_IN_SCOPE}", (scope,)).fetchone()
     if stored > compared:
-        log.warning(
-            "vectors of another embedder or dimension are passed over documents=%d", stored - compared
-        )
+        log.warning("vectors of another embedder or dimension are ignored documents=%d", stored - compared)
 
 
 def _read(stored: bytes, dimension: int) -> "Matrix":

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DependencyDown
-from core.infra.sqlite import Database, statement
+from core.infra.sqlite import Database
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_a_commit_that_fails_does_not_block_the_next_write(database: Datab
         "CREATE TABLE parts (item TEXT REFERENCES items (name) DEFERRABLE INITIALLY DEFERRED)"
     )
     with pytest.raises(sqlite3.IntegrityError):
-        await database.write(statement("INSERT INTO parts VALUES ('none')"))
+        await database.execute(("INSERT INTO parts VALUES ('none')", ()))
     await database.write(insert)
     assert await names(database) == ["a"]
 
@@ -188,7 +188,7 @@ async def test_a_folder_that_cannot_be_made_is_an_outage(tmp_path: Path) -> None
 OPEN_ALL_AT_ONCE = """
 import asyncio, sys, time
 from pathlib import Path
-from core.infra.sqlite import Database, statement
+from core.infra.sqlite import Database
 
 async def main() -> None:
     database = Database(Path(sys.argv[1]))
@@ -249,6 +249,14 @@ async def test_a_cursor_may_not_leave_its_thread_and_nothing_is_written(database
     assert await names(database) == []
 
 
-async def test_a_statement_gives_nothing_back(database: Database) -> None:
-    await database.write(statement("INSERT INTO items VALUES (?)", ("a",)))
-    assert await names(database) == ["a"]
+async def test_execute_runs_all_statements_and_counts_the_changes_of_the_last(database: Database) -> None:
+    insert = "INSERT INTO items VALUES (?)"
+    assert await database.execute((insert, ("a",)), (insert, ("b",)), ("DELETE FROM items", ())) == 2
+    assert await names(database) == []
+
+
+async def test_execute_keeps_nothing_if_one_statement_fails(database: Database) -> None:
+    insert = "INSERT INTO items VALUES (?)"
+    with pytest.raises(sqlite3.IntegrityError):
+        await database.execute((insert, ("a",)), (insert, ("a",)))
+    assert await names(database) == []

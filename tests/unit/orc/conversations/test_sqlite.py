@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from core.errors import DependencyDown
-from core.infra.sqlite import Database, statement
+from core.infra.sqlite import Database
 from core.names import Owner
 from orc.conversations import sqlite as adapter
 from orc.conversations.models import NewTurn, Started, Turn, TurnOutcome, TurnStatus
@@ -114,7 +114,7 @@ async def ask(log: SqliteTurnLog, key: str) -> None:
 async def test_a_head_that_cannot_be_read_is_an_error_and_stays_as_it_is(database: Database) -> None:
     log = SqliteTurnLog(database)
     await ask(log, "k1")
-    await database.write(statement("UPDATE conversation_heads SET item = '{'"))
+    await database.execute(("UPDATE conversation_heads SET item = '{'", ()))
     for call in (log.head(OWNER), log.ensure_conversation(OWNER), ask(log, "k2")):
         with pytest.raises(ValidationError):
             await call
@@ -124,7 +124,7 @@ async def test_a_head_that_cannot_be_read_is_an_error_and_stays_as_it_is(databas
 async def test_a_turn_that_cannot_be_read_is_never_left_out(database: Database) -> None:
     log = SqliteTurnLog(database)
     await ask(log, "k1")
-    await database.write(statement("UPDATE conversation_turns SET item = '{'"))
+    await database.execute(("UPDATE conversation_turns SET item = '{'", ()))
     for call in (log.turns(OWNER), log.turn(OWNER, "k1"), ask(log, "k2")):
         with pytest.raises(ValidationError):
             await call

@@ -85,7 +85,7 @@ async def test_memory_does_not_wait_for_the_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [DependencyDown("It is down.", dependency="store"), RuntimeError("a bug")])
-async def test_a_trace_that_cannot_be_kept_is_told_in_the_log_alone(
+async def test_a_trace_that_cannot_be_stored_is_only_logged(
     tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     sink = Reluctant(error)
@@ -94,7 +94,7 @@ async def test_a_trace_that_cannot_be_kept_is_told_in_the_log_alone(
             assert (await client.post("/orc", json=QUESTION)).status_code == 200
             await asyncio.wait_for(sink.asked.wait(), 5)
     [record] = [each.getMessage() for each in caplog.records if each.name == "orc.turns.runner"]
-    assert record.endswith(f"was not kept: {type(error).__name__}")
+    assert record.endswith(f"was not stored: {type(error).__name__}")
 
 
 async def test_a_turn_that_is_stopped_leaves_its_trace(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.infra.sqlite import Database, statement
+from core.infra.sqlite import Database
 from core.models import Page
 from core.storage.sqlite.pages import SCHEMA, SqlitePageStore
 
@@ -12,7 +12,7 @@ BOXED = [Page(number=1, text="one two", boxes=b"\0\1\2\3\0\1\2\3"), Page(number=
 async def test_a_database_from_before_there_were_boxes_goes_on_to_be_used(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
     await database.migrate(SCHEMA.split(";")[0])
-    await database.write(statement("INSERT INTO pages VALUES ('d1', 1, '', 1, 'old')"))
+    await database.execute(("INSERT INTO pages VALUES ('d1', 1, '', 1, 'old')", ()))
     await database.migrate(SCHEMA)
     store = SqlitePageStore(database)
     assert [page.text for page in await store.get("d1")] == ["old"]
