@@ -156,7 +156,7 @@ PERMUTATIONS = {
         Talk([plan("web_search")]),
         variant="web down",
         tools=[SEARCHED, "web_search failed"],
-        says="semantic_search found 1 result.",
+        says="web_search failed",
     ),
     "the tools server is down": Permutation(
         ["text"],
