@@ -58,12 +58,12 @@ def _answer(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
 
 def _read(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
     file_format = sniff(source, file_name, memory_bytes)
-    reading = open_file(file_format, source, memory_bytes)
+    stream = open_file(file_format, source, memory_bytes)
     limits.forbid_files()
     empty = True
-    for unit in reading.units:
+    for unit in stream.units:
         empty = False
-        yield from page_lines(clean(unit.text), clean(unit.label), reading.total, unit.boxes)
+        yield from page_lines(clean(unit.text), clean(unit.label), stream.total, unit.boxes)
     if empty:
         yield from page_lines("", "", 0)
     yield done_line(file_format.value)

@@ -7,7 +7,7 @@ from lxml.etree import _Element
 
 from core.extraction.errors import unreadable
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import BREAK, SOFT_BREAK, Block, Reading, has_break, paged_units, render_rows
+from core.extraction.pages import BREAK, SOFT_BREAK, Block, UnitStream, has_break, paged_units, render_rows
 
 _BODY_LEVEL = 9
 
@@ -69,7 +69,7 @@ MAX_HEADING = 200
 MAX_COLUMNS = 63
 
 
-def read(source: Path, memory_bytes: int) -> Reading:
+def read(source: Path, memory_bytes: int) -> UnitStream:
     """Body text with tables, text boxes and notes in place; running headers once at the end."""
     package = Package(source, memory_bytes)
     main = package.main_part("word/document.xml")
@@ -78,7 +78,7 @@ def read(source: Path, memory_bytes: int) -> Reading:
     if body is None:
         raise unreadable("corrupt")
     document = _Document(package, main)
-    return Reading(paged_units(list(document.blocks(body)), document.running_lines()))
+    return UnitStream(paged_units(list(document.blocks(body)), document.running_lines()))
 
 
 class _Document:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from core.errors import UnsupportedDocument
 from core.extraction.errors import unreadable
 from core.extraction.html import to_text
-from core.extraction.pages import Reading, Unit, fit
+from core.extraction.pages import Unit, UnitStream, fit
 from core.extraction.text import decode
 
 # The libraries that only MSG needs are imported when one is read.
@@ -65,13 +65,13 @@ def units(mail: Mail) -> Iterator[Unit]:
     return fit(Unit("\n\n".join(filter(None, parts)), " ".join(mail.subject.split())))
 
 
-def read_eml(source: Path) -> Reading:
+def read_eml(source: Path) -> UnitStream:
     """Headers and body; of alternative bodies the plain one, unless it is empty."""
     # The newer policy parses headers on access, and raises many kinds of errors for malformed ones.
     message = message_from_bytes(source.read_bytes(), policy=compat32)
     attachments = [_name(part) for part in _attachments(message)]
     body = "\n\n".join(text for text in _texts(message) if text.strip())
-    return Reading(
+    return UnitStream(
         units(
             Mail(
                 subject=_header(message, "subject"),
@@ -177,7 +177,7 @@ def _decoded(value: str) -> str:
     )
 
 
-def read_msg(source: Path) -> Reading:
+def read_msg(source: Path) -> UnitStream:
     """Headers and body, the plain one if there is one."""
     from olefile import OleFileIO
 
@@ -194,7 +194,7 @@ def read_msg(source: Path) -> Reading:
             body=_msg_body(message),
             attachments=[_first(folder, _FILE_NAMES) for folder in message.attachments()],
         )
-    return Reading(units(mail))
+    return UnitStream(units(mail))
 
 
 class _Properties:

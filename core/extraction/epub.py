@@ -11,7 +11,7 @@ from core.errors import UnsupportedDocument
 from core.extraction.errors import unreadable
 from core.extraction.html import parse
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import Reading, Unit, fit
+from core.extraction.pages import Unit, UnitStream, fit
 from core.extraction.text import decode
 
 _CONTAINER = "META-INF/container.xml"
@@ -21,10 +21,10 @@ _CONTENTS = "application/x-dtbncx+xml"
 _LONGEST_TITLE = 200
 
 
-def read(source: Path, memory_bytes: int) -> Reading:
+def read(source: Path, memory_bytes: int) -> UnitStream:
     """The chapters, labelled by the table of contents or their own headings."""
     book = _Book(Package(source, memory_bytes))
-    return Reading(part for chapter in book.chapters for part in fit(book.unit(chapter)))
+    return UnitStream(part for chapter in book.chapters for part in fit(book.unit(chapter)))
 
 
 class _Book:

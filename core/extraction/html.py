@@ -7,7 +7,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
 
-from core.extraction.pages import Block, Reading, by_heading, render_rows
+from core.extraction.pages import Block, UnitStream, by_heading, render_rows
 from core.extraction.text import load
 
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "title"]
@@ -19,9 +19,9 @@ _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 _SPACE = re.compile(r"\s+")
 
 
-def read(source: Path) -> Reading:
+def read(source: Path) -> UnitStream:
     """One unit for each heading; text before the first is labelled with the page's title."""
-    return Reading(by_heading(*parse(load(source))))
+    return UnitStream(by_heading(*parse(load(source))))
 
 
 def to_text(markup: str) -> str:

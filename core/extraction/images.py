@@ -4,17 +4,17 @@ from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 
-from core.extraction.pages import Reading, Unit
+from core.extraction.pages import Unit, UnitStream
 
 MAX_FRAMES = 10_000
 
 
-def read(_: Path) -> Reading:
+def read(_: Path) -> UnitStream:
     """One page."""
-    return Reading(iter([Unit("")]), 1)
+    return UnitStream(iter([Unit("")]), 1)
 
 
-def read_tiff(source: Path) -> Reading:
+def read_tiff(source: Path) -> UnitStream:
     """One page for each frame, up to MAX_FRAMES. No pixel is decoded."""
     from PIL import Image
 
@@ -24,4 +24,4 @@ def read_tiff(source: Path) -> Reading:
         while frames < MAX_FRAMES:
             image.seek(frames)  # EOFError after the last frame; the others if its header is cut off
             frames += 1
-    return Reading(repeat(Unit(""), frames), frames)
+    return UnitStream(repeat(Unit(""), frames), frames)

@@ -11,8 +11,8 @@ from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import (
     SOFT_BREAK,
     Block,
-    Reading,
     Unit,
+    UnitStream,
     has_break,
     paged_units,
     render_rows,
@@ -156,13 +156,13 @@ def repeated(element: _Element, name: str) -> int:
     return max(int(value), 1) if value.isdecimal() and len(value) < 10 else 1
 
 
-def read_odt(source: Path, memory_bytes: int) -> Reading:
+def read_odt(source: Path, memory_bytes: int) -> UnitStream:
     """Body text with tables, text boxes and notes in place; running headers once, at the end."""
     package = open_package(source, memory_bytes)
     body = read_body(package, "text")
     styles = package.root(STYLES)
     edges = Edges(package.root(CONTENT), styles)
-    return Reading(paged_units(list(blocks(body, edges)), _running_lines(styles)))
+    return UnitStream(paged_units(list(blocks(body, edges)), _running_lines(styles)))
 
 
 def _running_lines(styles: _Element | None) -> list[str]:
@@ -173,13 +173,13 @@ def _running_lines(styles: _Element | None) -> list[str]:
     return [line for line in lines if any(character.isalpha() for character in line)]
 
 
-def read_odp(source: Path, memory_bytes: int) -> Reading:
+def read_odp(source: Path, memory_bytes: int) -> UnitStream:
     """The slides in order, each with its tables and speaker notes."""
     body = read_body(open_package(source, memory_bytes), "presentation")
     slides = list(body.iterfind("{*}page"))
     if not slides:
         raise unreadable("empty")
-    return Reading((_slide(slide) for slide in slides), len(slides))
+    return UnitStream((_slide(slide) for slide in slides), len(slides))
 
 
 def _slide(slide: _Element) -> Unit:
@@ -201,13 +201,13 @@ def _title(slide: _Element) -> str:
     return " ".join(next(titles, "").split())
 
 
-def read_ods(source: Path, memory_bytes: int) -> Reading:
+def read_ods(source: Path, memory_bytes: int) -> UnitStream:
     """The values that the file last showed: results, not formulas."""
     body = read_body(open_package(source, memory_bytes), "spreadsheet")
     sheets = list(body.iterfind("{*}table"))
     if not sheets:
         raise unreadable("empty")
-    return Reading(
+    return UnitStream(
         chain.from_iterable(
             sheet_units(_sheet_rows(sheet), attribute(sheet, "name") or "") for sheet in sheets
         )

@@ -54,7 +54,7 @@ class Block(NamedTuple):
     heading: str = ""
 
 
-class Reading(NamedTuple):
+class UnitStream(NamedTuple):
     """The result of a reader: the units, and their number (0 if unknown)."""
 
     units: Iterator[Unit]

@@ -9,7 +9,7 @@ import pypdfium2
 from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
 from core.extraction.errors import unreadable
-from core.extraction.pages import Reading, Unit, clean
+from core.extraction.pages import Unit, UnitStream, clean
 from core.extraction.pdf_word_boxes import word_boxes
 
 ABSENT_PAGES = 100
@@ -47,7 +47,7 @@ class LineEndHyphens:
         return left + right
 
 
-def read(source: Path) -> Reading:
+def read(source: Path) -> UnitStream:
     """The visible pages: text outside the page box is left out."""
     try:
         document = pypdfium2.PdfDocument(source)
@@ -56,7 +56,7 @@ def read(source: Path) -> Reading:
         raise unreadable("encrypted" if locked else "corrupt") from error
     if len(document) == 0:
         raise unreadable("empty")
-    return Reading(_pages(document), len(document))
+    return UnitStream(_pages(document), len(document))
 
 
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[Unit]:

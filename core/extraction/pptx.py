@@ -7,20 +7,20 @@ from lxml.etree import _Element
 
 from core.extraction.errors import unreadable
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import Reading, Unit, render_rows
+from core.extraction.pages import Unit, UnitStream, render_rows
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 
 
-def read(source: Path, memory_bytes: int) -> Reading:
+def read(source: Path, memory_bytes: int) -> UnitStream:
     """The slides in order, each with its tables, diagrams and speaker notes."""
     package = Package(source, memory_bytes)
     main = package.main_part("ppt/presentation.xml")
     parts = _slide_parts(package, main)
     if not parts:
         raise unreadable("empty")
-    return Reading((_slide(package, part) for part in parts), len(parts))
+    return UnitStream((_slide(package, part) for part in parts), len(parts))
 
 
 def _slide_parts(package: Package, main: str) -> list[str]:

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from core.extraction.pages import Reading
+from core.extraction.pages import UnitStream
 from core.extraction.sniffing import Format
 
 
@@ -45,11 +45,11 @@ _READERS = {
 }
 
 
-def open_file(file_format: Format, source: Path, memory_bytes: int) -> Reading:
+def open_file(file_format: Format, source: Path, memory_bytes: int) -> UnitStream:
     """Start reading a file of this format. Exceptions of the reader are not translated."""
     reader = _READERS[file_format]
     function = getattr(import_module(f"core.extraction.{reader.module}"), reader.function)
-    read: Callable[[Path], Reading] = (
+    read: Callable[[Path], UnitStream] = (
         partial(function, memory_bytes=memory_bytes) if reader.takes_memory else function
     )
     return read(source)

@@ -7,7 +7,7 @@ from pathlib import Path
 from striprtf.striprtf import rtf_to_text
 
 from core.extraction.errors import unreadable
-from core.extraction.pages import Reading, Unit, count_letters, fit, render_rows
+from core.extraction.pages import Unit, UnitStream, count_letters, fit, render_rows
 
 _strip: Callable[..., str] = rtf_to_text
 _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": "1e"}
@@ -17,13 +17,13 @@ _PICTURE = re.compile(r"(?:[0-9a-f]{64,}[\r\n]*)+", re.IGNORECASE)
 _HIGH = re.compile("[\x80-\xff]")
 
 
-def read(source: Path) -> Reading:
+def read(source: Path) -> UnitStream:
     """Pages if the file has page breaks, otherwise parts of a citable size."""
     data = source.read_bytes()
     text = to_text(data)
     if not count_letters(text) and b"\\pict" not in data:
         raise unreadable("empty")
-    return Reading(part for page in text.split("\f") for part in fit(Unit(page)))
+    return UnitStream(part for page in text.split("\f") for part in fit(Unit(page)))
 
 
 def to_text(data: bytes) -> str:

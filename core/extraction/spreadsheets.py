@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.extraction.errors import unreadable
-from core.extraction.pages import Reading, Unit, sheet_units
+from core.extraction.pages import Unit, UnitStream, sheet_units
 
 # Each library is imported by its own reader only: openpyxl alone takes a third of a second.
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MAX_COLUMNS = 16_384
 """The limit of Excel itself."""
 
 
-def read_xlsx(source: Path) -> Reading:
+def read_xlsx(source: Path) -> UnitStream:
     """The values that the file last showed: results, not formulas."""
     # openpyxl would import numpy without using it, and numpy ends the process if memory is short.
     sys.modules["numpy"] = None  # type: ignore[assignment]
@@ -33,10 +33,10 @@ def read_xlsx(source: Path) -> Reading:
     sheets = load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets
     if not sheets:
         raise unreadable("empty")
-    return Reading(chain.from_iterable(_xlsx_units(sheet) for sheet in sheets))
+    return UnitStream(chain.from_iterable(_xlsx_units(sheet) for sheet in sheets))
 
 
-def read_xls(source: Path) -> Reading:
+def read_xls(source: Path) -> UnitStream:
     """The values that the file last showed: results, not formulas."""
     import xlrd
     from xlrd.biffh import XLRDError
@@ -47,7 +47,7 @@ def read_xls(source: Path) -> Reading:
         raise unreadable("encrypted" if "encrypted" in str(error) else "corrupt") from error
     if not book.nsheets:
         raise unreadable("empty")
-    return Reading(chain.from_iterable(_xls_units(book, index) for index in range(book.nsheets)))
+    return UnitStream(chain.from_iterable(_xls_units(book, index) for index in range(book.nsheets)))
 
 
 def show_number(value: float, *, is_share: bool = False) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.errors import UnsupportedDocument
 from core.extraction.errors import unreadable
-from core.extraction.pages import Block, Reading, Unit, by_heading, count_letters, fit, pack, render_rows
+from core.extraction.pages import Block, Unit, UnitStream, by_heading, count_letters, fit, pack, render_rows
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")
@@ -33,15 +33,15 @@ _LATIN_WORD = re.compile(r"[^\W\d_]*[a-z][^\W\d_]*")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
-def read_text(source: Path) -> Reading:
+def read_text(source: Path) -> UnitStream:
     """Pages if the file has form feeds, otherwise parts of a citable size."""
     text = load(source)
-    return Reading(part for page in text.split("\f") for part in fit(Unit(page)))
+    return UnitStream(part for page in text.split("\f") for part in fit(Unit(page)))
 
 
-def read_markdown(source: Path) -> Reading:
+def read_markdown(source: Path) -> UnitStream:
     """One unit for each heading; the text stays as written."""
-    return Reading(by_heading(_blocks(load(source).replace("\f", "\n").splitlines())))
+    return UnitStream(by_heading(_blocks(load(source).replace("\f", "\n").splitlines())))
 
 
 def load(source: Path) -> str:
@@ -71,12 +71,12 @@ def _heading(previous: str, line: str, following: str) -> str:
     return line.strip() if underlined else ""
 
 
-def read_csv(source: Path) -> Reading:
+def read_csv(source: Path) -> UnitStream:
     """The rows, in parts of a citable size."""
     csv.field_size_limit(_MAX_FIELD)
     lines = load(source).split("\n")
     rows = csv.reader(_with_ends(lines), delimiter=_delimiter(lines[:_SAMPLE_ROWS]))
-    return Reading(pack(filter(None, render_rows(rows))))
+    return UnitStream(pack(filter(None, render_rows(rows))))
 
 
 def _with_ends(lines: list[str]) -> Iterator[str]:
