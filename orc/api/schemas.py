@@ -26,7 +26,7 @@ SessionId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SESSIO
 
 
 def without_nul(text: str) -> str:
-    """The text; ValueError if it holds a NUL character, which no store takes everywhere."""
+    """The text; ValueError if it holds a NUL character, which not every store accepts."""
     if "\x00" in text:
         raise ValueError("must not contain NUL characters")
     return text
@@ -48,10 +48,10 @@ class ContextRef(BaseModel):
 
 
 class Choices(BaseModel):
-    """What may go with a question: the documents to ask, the tools to leave out, the model to use."""
+    """Options of a question: the documents to ask about, the tools to switch off, the model to use."""
 
     blob_names: list[str | BlobName] = Field(
-        default=[], max_length=MAX_NAMES, description="documents to ask; duplicates collapse"
+        default=[], max_length=MAX_NAMES, description="documents to ask about; duplicates count once"
     )
     contexts: list[ContextRef] = Field(default=[], max_length=20)
     tools: dict[str, StrictBool] = Field(
@@ -73,7 +73,7 @@ class Choices(BaseModel):
 
 
 class AskRequest(Choices):
-    """A question, with the documents to ask."""
+    """A question, with the documents to ask about."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -88,7 +88,9 @@ class AskRequest(Choices):
         },
     )
     question: Question
-    conversation_id: uuid.UUID | None = Field(default=None, description="absent: a new conversation")
+    conversation_id: uuid.UUID | None = Field(
+        default=None, description="without it, a new conversation begins"
+    )
 
     @field_validator("question")
     @classmethod
@@ -101,7 +103,7 @@ class SaidMessage(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     role: Literal["user", "assistant", "system", "developer", "tool", "function"] = Field(
-        description="only what user and assistant said counts: instructions are not taken from outside"
+        description="only messages of user and assistant count; system messages of the client are ignored"
     )
     content: str = Field(max_length=MAX_MESSAGE_CHARACTERS)
 
@@ -131,8 +133,8 @@ class ChatRequest(Choices):
     )
     session_id: SessionId | None = Field(
         default=None,
-        description="which chat this is: a name of the caller's own, or a conversation's id; absent: told"
-        " by the first message and the client",
+        description="identifies the chat: a name that the caller chooses, or a conversation's id; without"
+        " it, the first message and the client identify the chat",
     )
 
     @field_validator("messages")
@@ -162,7 +164,7 @@ class DocumentView(BaseModel):
     document_id: str
     blob_name: str = Field(examples=["handbook.pdf"])
     status: DocumentStatus
-    readable: bool = Field(description="it can be asked: its text is there, indexed or not")
+    readable: bool = Field(description="you can ask about it: its text is extracted, indexed or not")
     reason_code: str | None = None
     reason: str | None = Field(default=None, description="why it failed, and what to do")
     media_type: str = ""
@@ -171,7 +173,7 @@ class DocumentView(BaseModel):
     pages_without_text: int
     pages_by_ocr: int
     tokens: int
-    summary_available: bool = Field(default=False, description="its pages have been analysed")
+    summary_available: bool = Field(default=False, description="its pages are analysed")
     created_at: datetime
     updated_at: datetime
 
@@ -182,7 +184,7 @@ class DocumentView(BaseModel):
 
 
 class UploadResponse(BaseModel):
-    """What was stored, and what was not. A refused file leaves nothing behind."""
+    """The stored documents and the refused files. Nothing of a refused file is stored."""
 
     conversation_id: str
     documents: list[DocumentView]
@@ -190,7 +192,7 @@ class UploadResponse(BaseModel):
 
 
 class TicketRequest(BaseModel):
-    """A file that is to be stored without passing through here."""
+    """A file to be uploaded directly to the storage service."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"file_name": "handbook.pdf", "size": 52_428_800}]}
@@ -240,7 +242,7 @@ class ConversationsResponse(BaseModel):
 
 
 class TurnView(BaseModel):
-    """One question and what became of it."""
+    """One question and its result."""
 
     turn_id: str
     seq: int
@@ -248,7 +250,7 @@ class TurnView(BaseModel):
     question: str
     blob_names: list[str]
     answer: str | None = None
-    result: dict[str, JsonValue] | None = Field(default=None, description="as /api/orc answered")
+    result: dict[str, JsonValue] | None = Field(default=None, description="the response of /api/orc")
     failure: Failure | None = None
     created_at: datetime
     finished_at: datetime | None = None
@@ -295,7 +297,7 @@ class Readiness(BaseModel):
 
 
 class TurnSummary(BaseModel):
-    """A turn in a list, as its trace tells it; see there for the rest."""
+    """A turn in a list: a summary of its trace."""
 
     trace_id: str = Field(examples=["0af7651916cd43dd8448eb211c80319c"])
     turn_id: str
@@ -311,7 +313,7 @@ class TurnSummary(BaseModel):
     model: str | None
     retriever: Retriever | None
     usage: Usage
-    cost_usd: float | None = Field(description="an estimate in US dollars; null where it is not known")
+    cost_usd: float | None = Field(description="an estimate in US dollars; null if it is not known")
 
     @classmethod
     def of(cls, trace: TurnTrace) -> "TurnSummary":
@@ -333,7 +335,7 @@ class TraceResponse(BaseModel):
 
 
 class DaysResponse(BaseModel):
-    """An organization's days in order; one without a turn is left out."""
+    """An organization's days in order; days without turns are left out."""
 
     days: list[DayTotals] = Field(
         examples=[

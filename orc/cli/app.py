@@ -59,7 +59,7 @@ def ask(
         list[str], typer.Argument(metavar="FILE... QUESTION", help="documents, then the question")
     ],
 ) -> None:
-    """Ask documents one question and print the answer with its citations. Nothing is kept."""
+    """Ask one question about documents and print the answer with its citations. Nothing is stored."""
     files, question = [Path(word) for word in words[:-1]], words[-1]
     if missing := [str(path) for path in files if not _is_file(path)]:
         _fail(
@@ -74,7 +74,7 @@ def ask(
 
 @app.command()
 def doctor() -> None:
-    """Say what is in use, whether it answers, and what to do where it does not."""
+    """List the services in use, whether each answers, and what to do if it does not."""
     from orc.cli.doctor import examine
 
     if not _run(lambda settings: examine(settings, out)):
@@ -83,7 +83,7 @@ def doctor() -> None:
 
 @app.command()
 def provision() -> None:
-    """Make what Azure's templates cannot: containers, queues and the search index. Safe to repeat."""
+    """Create missing containers, queues and the search index on Azure. Safe to repeat."""
     from core.storage.provisioning import provision as make
 
     _run(lambda settings: make(settings, out.print))

@@ -102,7 +102,7 @@ def port_of(address: SplitResult) -> int:
 async def tools_server(settings: Settings) -> AsyncIterator[UntilUp]:
     """The tools server at `settings.mcp_server_url`, for as long as the context is open.
 
-    It starts while the caller goes on; what the context gives waits until it answers.
+    It starts in the background; the yielded function waits until it answers.
     """
     supervisor = asyncio.create_task(_keep_running(settings))
     try:

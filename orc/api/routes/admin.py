@@ -1,4 +1,4 @@
-"""What admins see of their organization's turns: never what was asked or answered."""
+"""Telemetry of an organization's turns for admins, without questions and answers."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -116,7 +116,7 @@ async def total_days(
     },
 )
 async def show_page() -> HTMLResponse:
-    """The same to look at in a browser, which has to carry the caller's identity, as EasyAuth's does."""
+    """The telemetry page for a browser, which must send the caller's identity, as with EasyAuth."""
     shown = page("telemetry")
     return HTMLResponse(shown.html, headers=shown.headers)
 

@@ -32,7 +32,7 @@ ClientId = Annotated[
     Header(
         alias="x-client-id",
         max_length=CLIENT_CHARACTERS,
-        description="tells this client from others where no session is named; default: the user agent",
+        description="distinguishes clients of chats without a `session_id`; default: the user agent",
     ),
 ]
 
@@ -48,8 +48,8 @@ async def chat_turn(
 ) -> TurnRequest:
     """The turn that the messages ask for, in the conversation of their session.
 
-    What was said before counts as it was sent. Only a named session that sends its question alone goes
-    on from what is stored, and only a named one is told what is remembered of it.
+    Earlier messages count as they were sent. Only a named session that sends just its question continues
+    from the stored turns, and only a named session uses the memory of the conversation.
     """
     question, earlier = question_and_history(body.said)
     goes_on = body.session_id is not None and not earlier

@@ -52,7 +52,7 @@ async def get_conversation(
 
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
 async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
-    """Remove a conversation with its turns, its documents and what is remembered of it."""
+    """Delete a conversation with its turns, its documents and its memory."""
     documents = await app.library.list_documents(owner)
     await app.library.delete_all(owner)
     await app.memory.forget(owner)

@@ -44,7 +44,7 @@ async def upload(
     app: AppDep,
     trace: TraceIdDep,
 ) -> UploadResponse | Response:
-    """Store documents and make them searchable. A file that is refused leaves nothing behind.
+    """Store documents and make them searchable. Nothing of a refused file is stored.
 
     201 as soon as one file was stored; `errors` says which were not, and why. If none was, the
     response is the problem document of the first, with every file's reason in `errors`.
@@ -77,11 +77,10 @@ async def ticket(
 ) -> UploadTicketView | Response:
     """Create a presigned URL for uploading one large file directly.
 
-    PUT the bytes to `url` before `expires_at`.
-
-    `url` permits writing this one file and nothing else. Anyone who has it can write: keep it secret.
-    Send `headers` with the PUT. The document appears in the list, or can be asked by `blob_name`, once the
-    PUT has ended; it replaces one of that name. 409 where the documents are kept on the server's own disk.
+    PUT the bytes to `url` before `expires_at`, with `headers`. `url` permits writing this one file and
+    nothing else; anyone who has it can write, so keep it secret. After the PUT the document appears in the
+    list, and questions can name it by `blob_name`; it replaces a document of that name. 409 if documents
+    are stored on the server's disk.
     """
     name = name_for_upload(request.file_name)
     _check_size(request.size, app)

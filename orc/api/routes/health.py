@@ -12,13 +12,13 @@ router = APIRouter(tags=["health"])
 
 @router.get("/health", response_model=Health)
 async def health() -> Health:
-    """The process is alive; nothing else is asked."""
+    """The process is alive; no dependency is checked."""
     return Health()
 
 
 @router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
 async def ready(app: AppDep, response: Response) -> Readiness:
-    """Each dependency with what is in use, whether it answers, and how fast."""
+    """Each dependency: the service in use, whether it answers, and how fast."""
     states = await asyncio.gather(*(check() for check in app.checks))
     all_ok = all(state.allows_turns for state in states)
     if not all_ok:

@@ -12,7 +12,7 @@ from orc.turns.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])
 
-_FOLLOWED = {"description": "The events that are left, as they come.", "content": EVENTS}
+_FOLLOWED = {"description": "The remaining events, as they happen.", "content": EVENTS}
 
 
 @router.post("/orc", response_model=TurnResult, responses=TURN_RESPONSES)
@@ -24,7 +24,7 @@ async def ask(
     trace: TraceIdDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Ask a question, of documents or just so."""
+    """Ask a question, about documents or in general."""
     streaming = prefers_stream(request.headers.get("accept", ""))
     log = await app.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
     return await reply(log, streaming=streaming)
@@ -38,7 +38,7 @@ async def ask_streaming(
     trace: TraceIdDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Ask a question and always get the stream."""
+    """Ask a question; the response is always a stream of events."""
     log = await app.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
     return await reply(log, streaming=True)
 
