@@ -13,6 +13,7 @@ from mcp_types import CallToolResult, TextContent, Tool
 
 from core.documents.scope import Scope
 from core.errors import NotAuthenticated
+from core.mcp_contract import TOOLS
 from devkit.doubles.web_search_double import Failure, WebSearchDouble, WebSearchTarget, serving
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
@@ -105,8 +106,7 @@ def test_the_engine_is_the_one_with_a_key(settings: dict[str, Any], engine: str 
 
 async def test_it_is_offered_only_where_there_is_an_engine(tmp_path: Path) -> None:
     tools = await offered(Settings(data_dir=tmp_path))
-    assert len(tools) == 10
-    assert "web_search" not in tools
+    assert tools.keys() == TOOLS - {"web_search"}
     tools = await offered(Settings.model_validate({"data_dir": tmp_path, **BRAVE}))
     annotations = tools["web_search"].annotations
     assert annotations is not None
