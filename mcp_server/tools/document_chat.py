@@ -28,6 +28,7 @@ from core.mcp_contract import (
     MODEL_META_KEY,
     DocumentChatMetadata,
     DocumentChatResult,
+    FileStatus,
 )
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
@@ -162,22 +163,12 @@ class DocumentChat:
             question, plan, attached, reporter, stream, model, writer_options.max_tokens, revision, budget
         )
         reading, writer = await self._answer(work)
+        sent = work.attached + searched
         return DocumentChatResult(
             answer=work.shown,
-            files=refs_in_order(readable, work.attached + searched),
+            files=refs_in_order(readable, sent),
             citations=await with_rectangles(writer.citations, reading.sources, self._read_boxes),
-            metadata=DocumentChatMetadata(
-                mode=reading.mode,
-                reason=" ".join([reading.reason, *how_sent(work.attached)]),
-                pages_read=reading.pages,
-                passages=len(reading.sources),
-                left_out=reading.left_out,
-                retrieval=reading.steps,
-                prompt=work.sizes,
-                usage=work.budget.usage,
-                files=file_statuses(ready, work.attached + searched, cached),
-                grounding=await asyncio.to_thread(work.grounding, writer),
-            ),
+            metadata=await _metadata(work, reading, writer, file_statuses(ready, sent, cached)),
         )
 
     async def _ready(self, document: Document, reporter: Reporter) -> Document:
@@ -230,6 +221,23 @@ class DocumentChat:
             return [SystemMessage(self._prompt), asked]
         system = SystemMessage(f"{self._prompt}\n{self._revise}")
         return [system, HumanMessage(withdrawn(work.revision)), asked]
+
+
+async def _metadata(
+    work: _ChatCall, reading: PromptSources, writer: CitationWriter, files: list[FileStatus]
+) -> DocumentChatMetadata:
+    return DocumentChatMetadata(
+        mode=reading.mode,
+        reason=" ".join([reading.reason, *how_sent(work.attached)]),
+        pages_read=reading.pages,
+        passages=len(reading.sources),
+        left_out=reading.left_out,
+        retrieval=reading.steps,
+        prompt=work.sizes,
+        usage=work.budget.usage,
+        files=files,
+        grounding=await asyncio.to_thread(work.grounding, writer),
+    )
 
 
 async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _ChatCall) -> None:
