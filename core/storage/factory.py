@@ -30,12 +30,6 @@ from core.storage.sqlite import pages as sqlite_pages
 from core.storage.sqlite import passages as sqlite_passages
 from core.storage.sqlite import queue as sqlite_queue
 from core.storage.sqlite import vectors as sqlite_vectors
-from core.storage.sqlite.analyses import SqliteAnalysisStore
-from core.storage.sqlite.catalog import SqliteCatalog
-from core.storage.sqlite.pages import SqlitePageStore
-from core.storage.sqlite.passages import SqlitePassageIndex
-from core.storage.sqlite.queue import SqliteJobQueue
-from core.storage.sqlite.vectors import SqliteVectorIndex
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -132,7 +126,7 @@ SCHEMAS = (
 def build_catalog(clients: StorageClients) -> Catalog:
     """Records of documents."""
     if clients.cosmos is None:
-        return SqliteCatalog(clients.file)
+        return sqlite_catalog.SqliteCatalog(clients.file)
     from core.storage.cosmos.catalog import CosmosCatalog
 
     return CosmosCatalog(clients.cosmos.container("documents"))
@@ -141,7 +135,7 @@ def build_catalog(clients: StorageClients) -> Catalog:
 def build_analyses(clients: StorageClients) -> AnalysisStore:
     """What page analysis has found."""
     if clients.cosmos is None:
-        return SqliteAnalysisStore(clients.file)
+        return sqlite_analyses.SqliteAnalysisStore(clients.file)
     from core.storage.cosmos.analyses import CosmosAnalysisStore
 
     return CosmosAnalysisStore(clients.cosmos.container("analyses"))
@@ -159,7 +153,7 @@ def build_blobs(settings: CoreSettings, clients: StorageClients) -> BlobStore:
 def build_pages(settings: CoreSettings, clients: StorageClients) -> PageStore:
     """The text of pages."""
     if clients.storage is None:
-        return SqlitePageStore(clients.file)
+        return sqlite_pages.SqlitePageStore(clients.file)
     from core.storage.blob.pages import BlobPageStore
 
     return BlobPageStore(clients.storage, settings.azure_storage_derived)
@@ -168,7 +162,7 @@ def build_pages(settings: CoreSettings, clients: StorageClients) -> PageStore:
 def build_queue(settings: CoreSettings, clients: StorageClients) -> JobQueue:
     """Work on documents."""
     if clients.storage is None:
-        return SqliteJobQueue(clients.file)
+        return sqlite_queue.SqliteJobQueue(clients.file)
     from core.storage.queue import StorageJobQueue
 
     return StorageJobQueue(clients.storage, settings.azure_storage_derived)
@@ -184,7 +178,10 @@ def build_search(
     vectors: VectorIndex
     retriever: Retriever
     if clients.search is None:
-        index, vectors = SqlitePassageIndex(clients.file), SqliteVectorIndex(clients.file, name)
+        index, vectors = (
+            sqlite_passages.SqlitePassageIndex(clients.file),
+            sqlite_vectors.SqliteVectorIndex(clients.file, name),
+        )
         retriever = HybridRetriever(index, vectors if embedder else None, embedder)
     else:
         from core.storage.ai_search.passages import AzurePassageIndex

@@ -91,21 +91,19 @@ def define_index(name: str, embeddings: Sequence[Embedding] = ()) -> SearchIndex
         name=name,
         fields=[
             SearchField(name=KEY, type="Edm.String", key=True, filterable=True, searchable=False),
-            *(_exact(field) for field in ("document_id", "part", "version", "vector_version")),
-            _kept("vector_field", "Edm.String"),
-            _kept("language", "Edm.String"),
-            _kept("count", "Edm.Int32"),
-            SearchField(
-                name="ordinal",
-                type="Edm.Int32",
-                searchable=False,
-                filterable=True,
-                sortable=True,
-                facetable=False,
+            *(_field(name, filterable=True) for name in ("document_id", "part", "version", "vector_version")),
+            *(_field(name) for name in ("vector_field", "language")),
+            _field("count", "Edm.Int32"),
+            _field("ordinal", "Edm.Int32", filterable=True, sortable=True),
+            *(_field(name, "Edm.Int32") for name in ("page", "start", "end")),
+            *(
+                _field(name, searchable=True, analyzer_name=_READ_BY_THE_RERANKER)
+                for name in ("text", "heading", "name")
             ),
-            *(_kept(field, "Edm.Int32") for field in ("page", "start", "end")),
-            *(_searched(field, _READ_BY_THE_RERANKER) for field in ("text", "heading", "name")),
-            *(_searched(field, _TERMS) for field in (*LEXICAL_FIELDS, "name_terms")),
+            *(
+                _field(name, searchable=True, analyzer_name=_TERMS)
+                for name in (*LEXICAL_FIELDS, "name_terms")
+            ),
             *map(_vectors, embeddings),
         ],
         similarity=BM25SimilarityAlgorithm(),
@@ -141,28 +139,10 @@ async def _vector_fields(client: SearchIndexClient, name: str) -> list[SearchFie
     return [field for field in index.fields if field.name.startswith(VECTOR_PREFIX)]
 
 
-def _exact(name: str) -> SearchField:
-    return SearchField(
-        name=name, type="Edm.String", searchable=False, filterable=True, sortable=False, facetable=False
-    )
-
-
-def _kept(name: str, kind: str) -> SearchField:
-    return SearchField(
-        name=name, type=kind, searchable=False, filterable=False, sortable=False, facetable=False
-    )
-
-
-def _searched(name: str, analyzer: str) -> SearchField:
-    return SearchField(
-        name=name,
-        type="Edm.String",
-        searchable=True,
-        filterable=False,
-        sortable=False,
-        facetable=False,
-        analyzer_name=analyzer,
-    )
+def _field(name: str, kind: str = "Edm.String", **options: bool | str) -> SearchField:
+    """A field that is returned, and nothing else unless `options` say so."""
+    off = dict.fromkeys(("searchable", "filterable", "sortable", "facetable"), False)
+    return SearchField(name=name, type=kind, **{**off, **options})
 
 
 def _vectors(embedding: Embedding) -> SearchField:

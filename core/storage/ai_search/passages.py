@@ -40,23 +40,13 @@ from core.text.terms import detect_language, has_digit, stems, words
 READINGS = 4
 READING_PAUSE_SECONDS = 0.1
 """How often, and how far apart, a document is read that is being replaced meanwhile."""
-
-
 LONGEST_TERM = 100
 """The service refuses an item with a term of more than 32 KB, such as an encoded picture."""
-
-
 MOST_TERMS = 64
 """Of a question; a query may have 1,024 clauses, and a term makes up to five."""
-
-
 HEADING_WEIGHT, NAME_WEIGHT, SIMILAR_WEIGHT = 0.3, 0.2, 0.5
 DATE_WEIGHT = 3
-
-
 SHORTEST_SIMILAR = 4
-
-
 _FIRST_UNSPACED = "\u0e00"
 
 
@@ -142,7 +132,6 @@ class AzurePassageIndex:
         await set_mark(self._search, document_id, PASSAGES, mark)
 
     async def copy(self, source_id: str, target_id: str, name: str) -> None:
-        """Replace all passages of the target by those of a document with the same bytes."""
         if source_id == target_id:
             return
         if not await self.indexed([source_id]):
@@ -171,13 +160,11 @@ class AzurePassageIndex:
         )
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
-        """Those of the documents that can be searched, be it for nothing."""
         return set((await read_marks(self._search, document_ids)).passages)
 
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:
-        """The best passages of these documents, best first; only those that have something of the query."""
         if not document_ids or top_k < 1:
             return []
         marks = (await read_marks(self._search, document_ids)).passages

@@ -278,6 +278,7 @@ def _give_up(_: RetryCallState) -> None:
 
 
 def _wire(operation: Operation) -> tuple[str, tuple[Any, ...], dict[str, str]]:
+    # A new dict for each attempt: the SDK takes the condition out of it.
     condition = {"if_match_etag": operation.etag} if operation.etag else {}
     match operation.kind:
         case "create" | "upsert":
