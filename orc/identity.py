@@ -36,9 +36,9 @@ _CONVERSATION_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I
 class SessionIds:
     """Finds conversations by what callers know of their sessions, under a key that no caller knows.
 
-    The same caller gets the same conversation for the same words, on every machine with this key. Whoever
-    knows all of it but the key cannot tell which conversation that is; and a conversation lies with its
-    owner, so that naming somebody else's leads to one's own.
+    The same caller gets the same conversation for the same words, on every machine with this key. Without
+    the key no one can compute the conversation. The caller is part of the hash, so that the name of another
+    caller's session leads to a conversation of the caller.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -53,8 +53,8 @@ class SessionIds:
     def begun_with(self, caller: Principal, words: str, client: str) -> str:
         """The conversation that began with these words of the user's in this client.
 
-        A list of messages that only grows keeps it. So do two chats that begin alike: whoever wants
-        them apart names them.
+        A list of messages that only grows keeps it. Two chats that begin alike share it, unless they are
+        named.
         """
         return self._conversation("begun", caller, words, client)
 

@@ -52,7 +52,7 @@ def place_of(trace: TurnTrace) -> tuple[str, str]:
 
 
 def stored_fields(trace: TurnTrace) -> dict[str, object]:
-    """The fields of a trace that stores filter and add up, kept beside the whole trace."""
+    """The fields of a trace that stores filter and add up, stored next to the whole trace."""
     return {
         **trace.model_dump(include=_FIELDS),
         "day": trace.day,
