@@ -164,7 +164,9 @@ async def test_a_record_of_another_owner_does_not_advance(catalog: Catalog) -> N
     assert await catalog.list_in(OWNER) == [document()]
 
 
-async def test_twins_are_readable_documents_of_the_organization_with_the_same_bytes(catalog: Catalog) -> None:
+async def test_duplicates_are_readable_documents_of_the_organization_with_the_same_bytes(
+    catalog: Catalog,
+) -> None:
     same = {"sha256": "same", "readable": True}
     mine = document().model_copy(update=same)
     theirs = document(owner=Owner("acme", "bob", "c9")).model_copy(update=same)

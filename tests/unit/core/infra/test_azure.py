@@ -1,4 +1,4 @@
-"""What Azure's failures amount to: passing ones are repeated, others are for whoever set things up."""
+"""How Azure's failures are translated: transient ones are retried, others name the setting to change."""
 
 from types import SimpleNamespace
 

@@ -85,8 +85,8 @@ async def test_a_cancellation_from_outside_counts_for_more_than_a_lease_that_is_
         await task
 
 
-async def test_a_lease_that_is_lost_while_a_cancelled_task_cleans_up_is_told() -> None:
-    told: list[Exception] = []
+async def test_a_lease_that_is_lost_while_a_cancelled_task_cleans_up_is_reported() -> None:
+    errors: list[Exception] = []
 
     async def work() -> None:
         try:
@@ -96,17 +96,17 @@ async def test_a_lease_that_is_lost_while_a_cancelled_task_cleans_up_is_told() -
                 async with hold(Renewals(TurnInFlight("taken over"))):
                     await asyncio.sleep(30)
             except TurnInFlight as exc:
-                told.append(exc)
+                errors.append(exc)
 
     task = asyncio.create_task(work())
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert len(told) == 1
+    assert len(errors) == 1
 
 
-async def test_an_error_that_nobody_foresaw_is_logged_and_renewing_goes_on(
+async def test_an_unexpected_error_is_logged_and_renewing_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     log = Renewals(ValueError("unforeseen"))

@@ -34,24 +34,24 @@ def fail_over(content: str) -> None:
         raise RuntimeError(content) from exc
 
 
-def test_an_exception_is_told_by_its_kinds_and_places(written: io.StringIO) -> None:
+def test_an_exception_is_logged_by_its_kinds_and_places(written: io.StringIO) -> None:
     try:
         fail_over("quokka")
     except RuntimeError:
         logging.getLogger("orc.turns.service").exception("turn %s failed", 7)
-    told = written.getvalue()
-    assert "quokka" not in told.replace('fail_over("quokka")', "")
+    text = written.getvalue()
+    assert "quokka" not in text.replace('fail_over("quokka")', "")
     for expected in ("turn 7 failed", "builtins.ValueError\nand from that:", "RuntimeError", "in fail_over"):
-        assert expected in told
+        assert expected in text
 
 
-def test_the_parts_of_a_group_are_told(written: io.StringIO) -> None:
+def test_the_parts_of_a_group_are_logged(written: io.StringIO) -> None:
     error = ExceptionGroup("quokka", [ValueError("quokka"), AttributeError("no attribute 'x'")])
     logging.getLogger("orc").error("failed", exc_info=error)
-    told = written.getvalue()
-    assert "quokka" not in told
-    assert "builtins.ValueError" in told
-    assert "builtins.AttributeError: no attribute 'x'" in told
+    text = written.getvalue()
+    assert "quokka" not in text
+    assert "builtins.ValueError" in text
+    assert "builtins.AttributeError: no attribute 'x'" in text
 
 
 @pytest.mark.parametrize("name", ["openai._base_client", "httpx", "httpcore.http11", "azure.core.pipeline"])

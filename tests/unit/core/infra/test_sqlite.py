@@ -216,7 +216,7 @@ def test_processes_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> No
         assert errors == [""] * 4
 
 
-def test_a_new_file_waits_while_somebody_else_holds_it(tmp_path: Path) -> None:
+def test_a_new_file_waits_while_another_process_locks_it(tmp_path: Path) -> None:
     """The same race made certain: SQLite does not wait for this lock by itself."""
     holder = sqlite3.connect(tmp_path / "orc.db", isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN IMMEDIATE")

@@ -28,6 +28,6 @@ async def analyses(cosmos_target: Target, database: str) -> AsyncIterator[Way]:
 
 @pytest.fixture
 async def nowhere(cosmos_target: Target, database: str) -> AsyncIterator[Way]:
-    """A container that nobody has made."""
+    """A container that does not exist."""
     async with opened(cosmos_target, database, "forgotten") as way:
         yield way

@@ -20,7 +20,7 @@ Hook = Callable[[], Awaitable[object]]
 
 @asynccontextmanager
 async def fresh_database(target: Target) -> AsyncIterator[str]:
-    """The name of a database of its own with all containers, removed afterwards."""
+    """The name of a new database with all containers, removed afterwards."""
     if target.key is None:
         pytest.skip("ORC_TEST_COSMOS_KEY is not set: an identity may not make the containers of a test")
     name = f"orc-test-{uuid.uuid4().hex}"
@@ -32,7 +32,7 @@ async def fresh_database(target: Target) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def opened(target: Target, database: str, container: str) -> AsyncIterator["Way"]:
-    """The way to a container, over a client of its own, as each process has one."""
+    """A container over a separate client, as each process has one."""
     assert target.key is not None
     async with open_client(target.url, target.key) as client:
         yield Way(client.get_database_client(database).get_container_client(container))

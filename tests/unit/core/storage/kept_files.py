@@ -1,4 +1,4 @@
-"""Documents with bytes and records, for tests of how they are handed to a provider."""
+"""Documents with bytes and records, for tests of how they are sent to a provider."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ class KeptFiles:
         self.catalog = SqliteCatalog(self.database, clock=self.clock)
 
     def openai_files(self, provider: Provider) -> OpenAIFiles:
-        """The files at a provider, as a process of its own would keep them."""
+        """The files at a provider, as a separate process would keep them."""
         client = AsyncOpenAI(
             api_key=provider.key,
             base_url=provider.endpoint.url,

@@ -72,18 +72,18 @@ async def test_where_text_is_asked_for_nothing_is_sent(
     kept: KeptFiles, provider: Provider, make_settings: MakeSettings, double: OpenAIDouble
 ) -> None:
     files = files_by("text", kept, provider, make_settings)
-    [handed] = await files.attach([await kept.put("a.pdf")])
-    assert (handed.sent_as, handed.reason, double.files.uploads) == ("text", "", 0)
+    [attached] = await files.attach([await kept.put("a.pdf")])
+    assert (attached.sent_as, attached.reason, double.files.uploads) == ("text", "", 0)
     assert isinstance(files_by("auto", kept, provider, make_settings), LocalProviderFiles)
 
 
 async def test_pdfs_go_as_files_and_everything_else_as_text(
     files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
-    handed = await files.attach([await kept.put("a.pdf"), await kept.put("b.txt"), await kept.put("c.pdf")])
-    assert [each.sent_as for each in handed] == ["file", "text", "file"]
-    assert {each.ref.file_id for each in handed if each.sent_as == "file"} == set(double.files.files)
-    assert [each.reason for each in handed] == ["", "", ""]
+    attached = await files.attach([await kept.put("a.pdf"), await kept.put("b.txt"), await kept.put("c.pdf")])
+    assert [each.sent_as for each in attached] == ["file", "text", "file"]
+    assert {each.ref.file_id for each in attached if each.sent_as == "file"} == set(double.files.files)
+    assert [each.reason for each in attached] == ["", "", ""]
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
@@ -93,14 +93,14 @@ async def test_without_a_files_api_small_ones_go_along_and_it_is_not_tried_again
     double.files.refuse = status
     large = (await kept.put("large.pdf")).model_copy(update={"size": MOST_BYTES["base64"]})
     documents = [await kept.put("a.pdf"), large]
-    handed = await files.attach(documents)
-    assert [(each.sent_as, each.reason) for each in handed] == [
+    attached = await files.attach(documents)
+    assert [(each.sent_as, each.reason) for each in attached] == [
         ("base64", "The model provider stores no files."),
         ("text", "The model provider stores no files."),
     ]
-    assert handed[0].content.startswith(b"%PDF")
+    assert attached[0].content.startswith(b"%PDF")
     double.files.refuse = None
-    assert [each.ref for each in await files.attach(documents)] == [each.ref for each in handed]
+    assert [each.ref for each in await files.attach(documents)] == [each.ref for each in attached]
     assert double.files.uploads == 0
 
 
@@ -109,11 +109,11 @@ async def test_a_files_api_that_is_down_costs_this_turn_its_files_and_no_more(
 ) -> None:
     document = await kept.put("a.pdf")
     double.files.refuse = 500
-    [handed] = await files.attach([document])
-    assert (handed.sent_as, bool(handed.reason)) == ("text", True)
+    [attached] = await files.attach([document])
+    assert (attached.sent_as, bool(attached.reason)) == ("text", True)
     double.files.refuse = None
-    [handed] = await files.attach([document])
-    assert handed.sent_as == "file"
+    [attached] = await files.attach([document])
+    assert attached.sent_as == "file"
 
 
 @pytest.mark.parametrize("change", [{"size": MOST_BYTES["file"] // 2}, {"pages": MOST_PAGES // 2}])
@@ -122,30 +122,30 @@ async def test_what_does_not_fit_into_one_request_goes_as_text(
 ) -> None:
     documents = [(await kept.put(f"{name}.pdf")).model_copy(update=change) for name in "abc"]
     documents.append(await kept.put("d.pdf", pages=0))
-    handed = await files.attach(documents)
-    assert [each.sent_as for each in handed][:3] == ["file", "file", "text"]
-    assert "too large" in handed[2].reason
+    attached = await files.attach(documents)
+    assert [each.sent_as for each in attached][:3] == ["file", "file", "text"]
+    assert "too large" in attached[2].reason
 
 
 async def test_lost_files_are_sent_again_and_no_others(
     files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
-    handed = await files.attach([await kept.put("a.pdf"), await kept.put("b.pdf")])
-    del double.files.files[handed[0].ref.file_id]
-    again = await files.reattach(handed, REFUSED)
+    attached = await files.attach([await kept.put("a.pdf"), await kept.put("b.pdf")])
+    del double.files.files[attached[0].ref.file_id]
+    again = await files.reattach(attached, REFUSED)
     assert again is not None
     assert [each.sent_as for each in again] == ["file", "file"]
-    assert [new.ref == old.ref for new, old in zip(again, handed, strict=True)] == [False, True]
+    assert [new.ref == old.ref for new, old in zip(again, attached, strict=True)] == [False, True]
     assert double.files.uploads == 3
 
 
-async def test_files_that_somebody_else_sent_again_meanwhile_are_used(
+async def test_files_that_another_process_sent_again_meanwhile_are_used(
     files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
-    handed = await files.attach([await kept.put("a.pdf")])
-    del double.files.files[handed[0].ref.file_id]
-    first = await files.reattach(handed, REFUSED)
-    second = await files.reattach(handed, REFUSED)
+    attached = await files.attach([await kept.put("a.pdf")])
+    del double.files.files[attached[0].ref.file_id]
+    first = await files.reattach(attached, REFUSED)
+    second = await files.reattach(attached, REFUSED)
     assert first == second
     assert double.files.uploads == 2
 
@@ -155,19 +155,19 @@ async def test_files_that_are_there_and_refused_go_as_text_this_once(
 ) -> None:
     document = await kept.put("a.pdf")
     for refusal in (REFUSED, ContextTooLong()):
-        handed = await files.attach([document])
-        assert handed[0].sent_as == "file"
-        again = await files.reattach(handed, refusal)
+        attached = await files.attach([document])
+        assert attached[0].sent_as == "file"
+        again = await files.reattach(attached, refusal)
         assert again is not None
         assert (again[0].sent_as, again[0].reason) == ("text", refusal.message)
-        assert again[0].ref == handed[0].ref
+        assert again[0].ref == attached[0].ref
 
 
 async def test_a_model_that_reads_no_files_gets_none_any_more(files: ProviderFiles, kept: KeptFiles) -> None:
     document = await kept.put("a.pdf")
     await files.reattach(await files.attach([document]), FilesNotRead())
-    [handed] = await files.attach([document])
-    assert (handed.sent_as, handed.reason) == ("text", FilesNotRead().message)
+    [attached] = await files.attach([document])
+    assert (attached.sent_as, attached.reason) == ("text", FilesNotRead().message)
 
 
 @pytest.mark.parametrize("refusal", [ContentFiltered(), ModelMisconfigured("No.", code="model_auth")])

@@ -1,4 +1,4 @@
-"""Small JSON blobs: nobody overwrites what they have not read, and everybody knows their own writes."""
+"""Small JSON blobs: no process overwrites what it has not read, and each recognizes its own writes."""
 
 from collections.abc import AsyncIterator
 

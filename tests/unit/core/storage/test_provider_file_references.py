@@ -53,7 +53,7 @@ async def provider(base_url: str, tmp_path: Path) -> AsyncIterator[Provider]:
 
 @pytest.fixture
 def make(adapter: str, kept: KeptFiles, provider: Provider) -> Make:
-    """Makes the adapter anew, as the next process would."""
+    """Builds a new adapter, as the next process would."""
 
     def make() -> ProviderFiles:
         match adapter:
@@ -78,71 +78,71 @@ def life(adapter: str) -> timedelta:
     return timedelta(seconds=TTL) - (MARGIN if adapter == "openai" else timedelta())
 
 
-async def handed_id(files: ProviderFiles, kept: KeptFiles, name: str = "a.pdf") -> str:
-    [handed] = await files.attach([await kept.document(name)])
-    return handed.ref.file_id
+async def attached_id(files: ProviderFiles, kept: KeptFiles, name: str = "a.pdf") -> str:
+    [attached] = await files.attach([await kept.document(name)])
+    return attached.ref.file_id
 
 
 async def test_a_reference_names_the_file_and_tells_nothing_else(
     files: ProviderFiles, kept: KeptFiles
 ) -> None:
     document = await kept.put("a.pdf")
-    [handed] = await files.attach([document])
-    assert handed.document == document
-    assert handed.ref.blob_name == "a.pdf"
-    assert handed.ref.file_id.startswith("file-")
-    assert document.document_id not in handed.ref.file_id
+    [attached] = await files.attach([document])
+    assert attached.document == document
+    assert attached.ref.blob_name == "a.pdf"
+    assert attached.ref.file_id.startswith("file-")
+    assert document.document_id not in attached.ref.file_id
 
 
 async def test_a_live_reference_is_reused_by_this_process_and_the_next(
     files: ProviderFiles, make: Make, kept: KeptFiles, life: timedelta
 ) -> None:
     await kept.put("a.pdf")
-    made = await handed_id(files, kept)
+    made = await attached_id(files, kept)
     kept.clock.now += life - timedelta(seconds=1)
-    assert await handed_id(files, kept) == made
-    assert await handed_id(make(), kept) == made
+    assert await attached_id(files, kept) == made
+    assert await attached_id(make(), kept) == made
     assert (await files.ensure(await kept.document("a.pdf"))).file_id == made
 
 
-async def test_an_expired_reference_is_made_anew(
+async def test_an_expired_reference_is_replaced(
     files: ProviderFiles, kept: KeptFiles, life: timedelta
 ) -> None:
     await kept.put("a.pdf")
-    made = await handed_id(files, kept)
+    made = await attached_id(files, kept)
     kept.clock.now += life
-    remade = await handed_id(files, kept)
+    remade = await attached_id(files, kept)
     assert remade != made
-    assert await handed_id(files, kept) == remade
+    assert await attached_id(files, kept) == remade
 
 
 async def test_other_bytes_get_another_reference(files: ProviderFiles, kept: KeptFiles) -> None:
     await kept.put("a.pdf", b"%PDF-1.4 one")
-    made = await handed_id(files, kept)
+    made = await attached_id(files, kept)
     await kept.put("a.pdf", b"%PDF-1.4 two")
-    assert await handed_id(files, kept) != made
+    assert await attached_id(files, kept) != made
 
 
 async def test_documents_do_not_share_references(files: ProviderFiles, kept: KeptFiles) -> None:
     documents = [await kept.put("a.pdf"), await kept.put("b.pdf")]
     documents.append(await kept.put("a.pdf", conversation="c2"))
-    handed = await files.attach(documents)
-    assert [each.document for each in handed] == documents
-    assert len({each.ref.file_id for each in handed}) == 3
+    attached = await files.attach(documents)
+    assert [each.document for each in attached] == documents
+    assert len({each.ref.file_id for each in attached}) == 3
 
 
 async def test_calls_at_the_same_time_make_one_reference(files: ProviderFiles, kept: KeptFiles) -> None:
     await kept.put("a.pdf")
-    made = await asyncio.gather(*(handed_id(files, kept) for _ in range(20)))
+    made = await asyncio.gather(*(attached_id(files, kept) for _ in range(20)))
     assert len(set(made)) == 1
 
 
 async def test_what_was_refused_goes_as_text_if_at_all(
     files: ProviderFiles, kept: KeptFiles, adapter: str
 ) -> None:
-    handed = await files.attach([await kept.put("a.pdf"), await kept.put("b.txt")])
-    assert {each.sent_as for each in handed[1:]} == {"text"}
-    again = await files.reattach(handed, ContextTooLong())
+    attached = await files.attach([await kept.put("a.pdf"), await kept.put("b.txt")])
+    assert {each.sent_as for each in attached[1:]} == {"text"}
+    again = await files.reattach(attached, ContextTooLong())
     if adapter == "local":
         assert again is None
     else:

@@ -166,7 +166,7 @@ async def test_a_provider_that_is_down_has_lost_nothing(
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-async def test_a_provider_that_stores_no_files_is_told_from_one_that_is_down(
+async def test_a_provider_that_stores_no_files_differs_from_one_that_is_down(
     status: int, files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
     document = await kept.put("a.pdf")

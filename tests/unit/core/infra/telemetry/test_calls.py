@@ -46,11 +46,11 @@ def budget() -> CallBudget:
     return CallBudget(max_calls=1)
 
 
-async def test_a_call_is_told_in_the_terms_of_the_conventions(recorded: Recorded) -> None:
+async def test_a_call_is_recorded_by_the_conventions(recorded: Recorded) -> None:
     with span("turn"):
         await chat_model(REPLY).complete(ASKED, budget=budget(), max_tokens=50)
-    told = recorded.attributes("chat gpt-4o")
-    assert told == {
+    attributes = recorded.attributes("chat gpt-4o")
+    assert attributes == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-4o",
@@ -63,11 +63,11 @@ async def test_a_call_is_told_in_the_terms_of_the_conventions(recorded: Recorded
         "orc.usage.estimated": False,
     }
     known = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
-    assert {name for name in told if not name.startswith("orc.")} <= known
+    assert {name for name in attributes if not name.startswith("orc.")} <= known
     assert recorded.span("chat gpt-4o").kind is trace.SpanKind.CLIENT
 
 
-async def test_a_streams_span_ends_with_the_stream_and_is_nobody_elses_parent(recorded: Recorded) -> None:
+async def test_a_streams_span_ends_with_the_stream_and_has_no_child_spans(recorded: Recorded) -> None:
     with span("turn"):
         async with aclosing(chat_model(REPLY).stream(ASKED, budget=budget())) as deltas:
             async for _ in deltas:
@@ -79,21 +79,21 @@ async def test_a_streams_span_ends_with_the_stream_and_is_nobody_elses_parent(re
     assert (reader.name, chat.name, turn.name) == ("reader", "chat gpt-4o", "turn")
     assert reader.parent == chat.parent == turn.context
     assert chat.status.is_ok
-    told = recorded.attributes("chat gpt-4o")
-    assert told["gen_ai.usage.output_tokens"]
-    assert told["gen_ai.response.time_to_first_chunk"]
+    attributes = recorded.attributes("chat gpt-4o")
+    assert attributes["gen_ai.usage.output_tokens"]
+    assert attributes["gen_ai.response.time_to_first_chunk"]
 
 
 @pytest.mark.parametrize("records_content", [False, True])
-async def test_what_was_said_is_told_only_where_the_settings_say_so(
+async def test_content_is_recorded_only_if_the_settings_say_so(
     recorded: Recorded, records_content: bool
 ) -> None:
     model = chat_model(REPLY, records_content=records_content)
     with span("turn"):
         await collect(model.stream(ASKED, budget=budget()))
-    told = recorded.span("chat gpt-4o").to_json()
-    assert ("Where is the quokka?" in told) is records_content
-    assert ("The quokka sleeps." in told) is records_content
+    recorded_json = recorded.span("chat gpt-4o").to_json()
+    assert ("Where is the quokka?" in recorded_json) is records_content
+    assert ("The quokka sleeps." in recorded_json) is records_content
 
 
 async def test_content_is_bounded(recorded: Recorded) -> None:

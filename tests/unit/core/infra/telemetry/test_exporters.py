@@ -68,8 +68,8 @@ def test_the_console_is_standard_error_and_has_all_when_the_process_ends(tmp_pat
     ran = run(RECORDING, tmp_path, ORC_TELEMETRY_EXPORTERS="console")
     assert ran.stdout == ""
     [span] = [json.loads(line) for line in ran.stderr.splitlines() if '"name": "turn"' in line]
-    told = span["resource"]["attributes"]
-    assert (told["service.name"], told["service.version"]) == ("orc-tools", core.__version__)
+    attributes = span["resource"]["attributes"]
+    assert (attributes["service.name"], attributes["service.version"]) == ("orc-tools", core.__version__)
 
 
 def test_the_version_is_one() -> None:
@@ -81,7 +81,7 @@ def test_azure_receives_what_the_process_ends_with(tmp_path: Path) -> None:
         settings = {
             "ORC_TELEMETRY_EXPORTERS": "azure",
             "APPLICATIONINSIGHTS_CONNECTION_STRING": f"{KEY};IngestionEndpoint={address}",
-            # Microsoft's statistics of its own library, which go elsewhere.
+            # Microsoft's usage statistics of its library, which have another destination.
             "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL": "true",
             "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED": "true",
         }
@@ -121,7 +121,7 @@ def ingesting() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         serving.join()
 
 
-def test_azure_needs_to_be_told_where() -> None:
+def test_azure_needs_a_connection_string() -> None:
     with pytest.raises(InvalidInput, match="APPLICATIONINSIGHTS_CONNECTION_STRING"):
         build_providers(CoreSettings(telemetry_exporters=["azure"]), "orc-api", (), ())
     unusable = CoreSettings(telemetry_exporters=["azure"], applicationinsights_connection_string="nonsense")

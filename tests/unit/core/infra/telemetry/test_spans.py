@@ -29,7 +29,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = "00f067aa0ba902b7"
 
 
-async def test_a_failure_is_told_by_its_kind_alone(recorded: Recorded) -> None:
+async def test_a_failure_is_recorded_by_its_kind_alone(recorded: Recorded) -> None:
     breaker = CircuitBreaker("store", lambda _exc: DependencyDown("quokka", dependency="other"))
 
     async def ask() -> None:
@@ -77,7 +77,7 @@ def test_a_traceparent_that_cannot_be_read_is_none(recorded: Recorded, given: st
     assert recorded.span("POST").parent is None
 
 
-def test_what_takes_no_time_is_told_of_only_where_it_fails(recorded: Recorded) -> None:
+def test_a_short_step_is_recorded_only_if_it_fails(recorded: Recorded) -> None:
     with pytest.raises(ValueError, match="quokka"), span("turn"):
         with long_step("quick", seconds=60):
             pass

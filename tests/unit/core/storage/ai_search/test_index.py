@@ -56,7 +56,7 @@ async def test_an_index_of_another_kind_is_not_touched(double: SearchDouble, tar
     assert "price" in double.indexes["passages"].fields
 
 
-async def test_whoever_may_not_make_indexes_is_told(target: Target) -> None:
+async def test_an_identity_that_may_not_create_indexes_gets_an_error(target: Target) -> None:
     with pytest.raises(DependencyMisconfigured, match="role"):
         await create_index(target.url, "another key", "passages")
 

@@ -22,7 +22,11 @@ from devkit.doubles.search_double import Failure, SearchDouble, serving
 
 INDEX = "passages"
 TOPICS = Embedding("topics", 3)
-PLAN = ["Introduction to the plan.", "The deductible is 500 dollars a year.", "Emergency rooms are covered."]
+PLAN = [
+    "Introduction to the plan.",
+    "The deductible is 500 dollars a year.",
+    "Emergency care is covered.",
+]
 REGISTER = [f"Entry {number} of the register." for number in range(BATCH_ACTIONS + 20)]
 
 
@@ -205,15 +209,15 @@ async def test_an_id_that_cannot_be_a_key_is_refused_before_anything_is_written(
     assert [operation for operation, _ in double.asked if operation == "index"] == []
 
 
-async def test_the_documents_in_reach_are_part_of_every_query(
+async def test_the_accessible_documents_are_part_of_every_query(
     double: SearchDouble, index: AzurePassageIndex
 ) -> None:
     await save(index, "plan", PLAN)
-    await index.copy("plan", "twin", "twin.pdf")
+    await index.copy("plan", "duplicate", "duplicate.pdf")
     for widened in (False, True):
-        await index.search("deductible", ["plan", "twin"], 5, widened=widened)
+        await index.search("deductible", ["plan", "duplicate"], 5, widened=widened)
     await index.get("plan")
-    await index.delete("twin")
+    await index.delete("duplicate")
     for body in double.searches():
         assert "document_id" in body["filter"] or body["filter"].startswith("key eq "), body
 

@@ -1,4 +1,4 @@
-"""One query for words, vectors and the reranker; what is tried where it finds little, and that it is told."""
+"""One query for words, vectors and the reranker; what is tried if it finds little, and how it is reported."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -26,9 +26,9 @@ INDEX = "passages"
 HIGH, LOW = 2.0, 1.0
 HARBOUR = "The harbour is closed to all ships in winter."
 ANCHOR = "Vessels lie at anchor until spring."
-LUNCH = "Lunch is served at noon in the garden."
+LUNCH = "Lunch is served at noon in the park."
 TEXTS = [LUNCH, HARBOUR, ANCHOR]
-TOPICS = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "garden"), ("tax", "fee"))
+TOPICS = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "park"), ("tax", "fee"))
 
 
 class TopicEmbedder:

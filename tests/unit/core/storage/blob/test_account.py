@@ -31,7 +31,7 @@ from devkit.azure.storage import fresh_container, opened
 from devkit.azure.targets import Target
 from devkit.doubles.azurite import KEY, running
 
-NOBODY = "http://127.0.0.1:9/devstoreaccount1"
+UNREACHABLE = "http://127.0.0.1:9/devstoreaccount1"
 ANY = "documents"
 TENANT, IDENTITY = "a-tenant", "an-identity"
 
@@ -90,7 +90,7 @@ async def test_pings_pass_where_everything_is_there(storage_target: Target, name
 
 
 async def test_pings_name_what_does_not_answer() -> None:
-    async with opened(Target(NOBODY, KEY, NOBODY)) as storage:
+    async with opened(Target(UNREACHABLE, KEY, UNREACHABLE)) as storage:
         with pytest.raises(DependencyDown) as blobs:
             await storage.ping([ANY], [])
         with pytest.raises(DependencyDown) as queues:
@@ -99,7 +99,7 @@ async def test_pings_name_what_does_not_answer() -> None:
     assert blobs.value.retryable
 
 
-async def test_a_wrong_key_is_told_apart_from_an_outage_and_never_repeated(storage_target: Target) -> None:
+async def test_a_wrong_key_is_no_outage_and_is_never_retried(storage_target: Target) -> None:
     wrong = base64.b64encode(b"not the key").decode()
     async with opened(Target(storage_target.url, wrong, storage_target.queue_url)) as storage:
         with pytest.raises(DependencyMisconfigured) as refused:
@@ -109,7 +109,7 @@ async def test_a_wrong_key_is_told_apart_from_an_outage_and_never_repeated(stora
 
 
 async def test_opening_connects_to_nothing() -> None:
-    storage = open_storage(NOBODY, NOBODY, KEY)
+    storage = open_storage(UNREACHABLE, UNREACHABLE, KEY)
     storage.container("documents")
     storage.queue("jobs")
     await storage.close()
@@ -159,7 +159,7 @@ def secure_target(certificate: Certificate) -> Iterator[Target]:
 
 
 class Identity:
-    """A credential with tokens such as Entra's, which Azurite takes whoever signed them."""
+    """A credential with tokens such as Entra's, which Azurite accepts with any signature."""
 
     async def get_token(self, *_scopes: str, **_options: Any) -> AccessToken:
         now = int(time.time())
@@ -173,7 +173,7 @@ class Identity:
             "tid": TENANT,
             "ver": "1.0",
         }
-        return AccessToken(jwt.encode(claims, "nobody checks this, but it must be long"), now + 3600)
+        return AccessToken(jwt.encode(claims, "not checked, but it must be long"), now + 3600)
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -129,7 +129,7 @@ async def test_a_container_that_is_missing_is_no_empty_one(container: Container)
         await missing.delete(PATH)
 
 
-@pytest.mark.parametrize("rules", [STORAGE, AMBIGUOUS_ONLY], ids=["any fault", "done but not told"])
+@pytest.mark.parametrize("rules", [STORAGE, AMBIGUOUS_ONLY], ids=["any fault", "done but not confirmed"])
 @pytest.mark.parametrize("size", [10, LARGE], ids=["small", "large"])
 async def test_what_was_acknowledged_is_there_however_often_it_took(
     storage_target: Target, container: Container, write: Callable[[bytes], Path], rules: Rules, size: int
@@ -221,7 +221,7 @@ async def test_a_stored_document_is_never_shown_as_a_page(
         assert stored.content_settings.content_type == "application/octet-stream"
 
 
-async def test_a_delete_takes_snapshots_and_what_somebody_holds(
+async def test_a_delete_removes_snapshots_and_leased_blobs(
     container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
 ) -> None:
     await store.put(PATH, write(b"hello"))

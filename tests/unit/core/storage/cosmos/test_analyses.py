@@ -45,7 +45,7 @@ async def test_every_answer_may_be_lost(analyses: Way, store: CosmosAnalysisStor
     assert list(await store.get(["d2", "d3"])) == ["d2", "d3"]
 
 
-async def test_somebody_elses_write_of_the_same_is_not_taken_for_ones_own(
+async def test_an_equal_write_of_another_process_is_not_taken_for_our_own(
     analyses: Way, store: CosmosAnalysisStore
 ) -> None:
     await store.save(FIRST)

@@ -124,7 +124,7 @@ READING: dict[str, Read] = {
     "get many": lambda catalog: catalog.get(OWNER, [SEEN.document_id, *map(str, range(20))]),
     "list_in": lambda catalog: catalog.list_in(OWNER),
     "advance": lambda catalog: catalog.advance(READ),
-    "twins": lambda catalog: catalog.duplicates("acme", "5"),
+    "duplicates": lambda catalog: catalog.duplicates("acme", "5"),
     "unfinished": lambda catalog: catalog.unfinished(),
     "live_files": lambda catalog: catalog.live_files([SEEN]),
     "files_of": lambda catalog: catalog.files_of(SEEN.path),

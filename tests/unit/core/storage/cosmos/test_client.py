@@ -250,7 +250,7 @@ async def test_what_is_too_large_is_refused_and_is_no_outage(container: Containe
     assert await container.read("a", ADA) is None
 
 
-async def test_work_that_raced_is_done_anew_until_nobody_comes_in_between(container: Container) -> None:
+async def test_work_that_raced_is_repeated_until_no_other_write_interferes(container: Container) -> None:
     await container.create(item("a", n=0))
 
     async def count_up() -> None:

@@ -41,7 +41,7 @@ async def silent(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SilentServer]
         server.close()
 
 
-async def test_all_who_wait_for_a_service_that_hangs_are_told_together_and_soon(silent: SilentServer) -> None:
+async def test_all_calls_to_a_service_that_hangs_fail_together_and_soon(silent: SilentServer) -> None:
     cosmos = open_cosmos(silent.url, "aGVsbG8=", "orc")
     container = cosmos.container("conversations")
     started = time.monotonic()
@@ -52,7 +52,7 @@ async def test_all_who_wait_for_a_service_that_hangs_are_told_together_and_soon(
     await cosmos.close()
 
 
-async def test_the_next_call_tries_anew(silent: SilentServer) -> None:
+async def test_the_next_call_tries_again(silent: SilentServer) -> None:
     breaker = CosmosBreaker(open_client(silent.url, "aGVsbG8="))
     for connections in (1, 2):
         with pytest.raises(DependencyDown):
@@ -62,7 +62,7 @@ async def test_the_next_call_tries_anew(silent: SilentServer) -> None:
     await breaker.close()
 
 
-async def test_whoever_stops_waiting_leaves_the_others_waiting(silent: SilentServer) -> None:
+async def test_a_cancelled_call_leaves_the_others_waiting(silent: SilentServer) -> None:
     breaker = CosmosBreaker(open_client(silent.url, "aGVsbG8="))
 
     async def wait() -> None:

@@ -18,7 +18,7 @@ async def containers_of(target: Target, name: str) -> dict[str, dict[str, Any]]:
         return {each["id"]: each async for each in listed}
 
 
-def test_what_belongs_to_somebody_lies_by_owner_analyses_by_document_and_traces_by_day() -> None:
+def test_user_data_is_partitioned_by_owner_analyses_by_document_and_traces_by_day() -> None:
     keys = {each.name: each.partition_key for each in CONTAINERS}
     by_owner = dict.fromkeys(["conversations", "documents", "memory"], OWNER_KEY)
     assert keys == by_owner | {"analyses": ("/document_id",), "traces": ("/organization_id", "/day")}
