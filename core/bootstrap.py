@@ -23,7 +23,7 @@ from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TiktokenCounter, TokenCounter
 from core.ocr.ports import Ocr
 from core.ocr.service import build_ocr
-from core.search.embedding import PassageEmbedder
+from core.search.hybrid import PassageEmbedder
 from core.storage.attachments import build_provider_files
 from core.storage.factory import (
     SCHEMAS,

@@ -12,7 +12,7 @@ from core.names import Owner
 from devkit.fakes import WordCounter
 from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.ports import TurnLog
-from orc.memory.ports import MemoryStore
+from orc.memory.models import MemoryStore
 from orc.memory.recall import Selection
 from orc.memory.service import READ_SECONDS, MemoryService
 from orc.memory.sqlite import SqliteMemoryStore

@@ -11,7 +11,7 @@ import httpx
 
 from devkit.fakes import FakeTools, Script, models_of, scripted
 from orc.api.app import create_app
-from orc.memory.ports import ConversationMemory
+from orc.memory.models import ConversationMemory
 from orc.settings import Settings
 from orc.traces.models import TurnTrace
 from orc.traces.ports import TraceSink

@@ -21,15 +21,7 @@ from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import App
 from mcp_server.settings import Settings
-from mcp_server.tools import (
-    document_chat,
-    documents,
-    documents_analyze,
-    pages,
-    relations,
-    search,
-    web_search,
-)
+from mcp_server.tools import document_chat, documents, documents_analyze, pages, relations, search, web_search
 from mcp_server.tools.registration import CallScope, failure
 
 

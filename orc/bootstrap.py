@@ -28,7 +28,7 @@ from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.memory import sqlite as memory_sqlite
-from orc.memory.ports import ConversationMemory, MemoryStore
+from orc.memory.models import ConversationMemory, MemoryStore
 from orc.memory.recall import Selection
 from orc.memory.service import MemoryService, NoMemory
 from orc.memory.sqlite import SqliteMemoryStore
@@ -165,7 +165,7 @@ async def _open_memory(
     counter, engines = documents.counter, documents
     nearness = None
     if engines.embedder is not None:
-        from orc.memory.vectors import TextVectors
+        from orc.memory.recall import TextVectors
 
         nearness = TextVectors(engines.embedder)
         stack.push_async_callback(nearness.close)

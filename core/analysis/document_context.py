@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.analysis.anchors import Target, find_targets
-from core.analysis.page_text import LONGEST_READ, find_running, printed_number
-from core.analysis.word_forms import language_of, spelled, terms
+from core.analysis.page_text import LONGEST_READ, find_running, language_of, printed_number, spelled, terms
 from core.models import Page
 from core.search.bm25 import idf
 from core.text.terms import detect_language

@@ -18,10 +18,9 @@ from core.analysis.models import (
     PageAnalysis,
     Relation,
 )
-from core.analysis.page_text import PageText, masked
+from core.analysis.page_text import Lexicon, PageText, language_of, masked, spelled
 from core.analysis.summaries import WEAK_FACTOR, Candidate, central, is_fit, opens_weakly
 from core.analysis.topics import find_topics
-from core.analysis.word_forms import Lexicon, language_of, spelled
 from core.models import Page
 from core.text.sentences import Piece
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from core.analysis.document_context import DocumentContext
 from core.analysis.models import PageAnalysis
-from core.analysis.word_forms import spelled, terms
+from core.analysis.page_text import spelled, terms
 from core.text.sentences import sentences
 
 SHORTEST, LONGEST = 30, 420

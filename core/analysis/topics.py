@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.word_forms import WORD, Lexicon, is_unspaced
+from core.analysis.page_text import WORD, Lexicon, is_unspaced
 
 NOUNS_ARE_CAPITALISED = frozenset({"de"})
 """Languages that write every noun with a capital."""

@@ -13,12 +13,12 @@ from core.documents.ports import DocumentAnalyser
 from core.documents.stores import Stores
 from core.documents.text_extraction import UNREAD, ExtractedText, TextExtraction, failure
 from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
-from core.infra.lease import held
+from core.infra.resilience import held
 from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage, Progress
 from core.names import BlobPath, missing_document
 
 if TYPE_CHECKING:
-    from core.search.embedding import PassageEmbedder
+    from core.search.hybrid import PassageEmbedder
 
 LEASE_SECONDS = 6.0
 SHORTEST_WAIT, LONGEST_WAIT = 0.1, 1.0

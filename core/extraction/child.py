@@ -11,8 +11,7 @@ from typing import BinaryIO
 
 from core.errors import DocumentRejected
 from core.extraction import limits
-from core.extraction.errors import unreadable
-from core.extraction.pages import clean
+from core.extraction.pages import clean, unreadable
 from core.extraction.protocol import done_line, error_line, page_lines
 from core.extraction.readers import open_file
 from core.extraction.sniffing import sniff

@@ -5,9 +5,17 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
-from core.extraction.errors import unreadable
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import BREAK, SOFT_BREAK, Block, UnitStream, has_break, paged_units, render_rows
+from core.extraction.pages import (
+    BREAK,
+    SOFT_BREAK,
+    Block,
+    UnitStream,
+    has_break,
+    paged_units,
+    render_rows,
+    unreadable,
+)
 
 _BODY_LEVEL = 9
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from core.errors import UnsupportedDocument
-from core.extraction.errors import unreadable
 from core.extraction.html import to_text
-from core.extraction.pages import Unit, UnitStream, fit
+from core.extraction.pages import Unit, UnitStream, fit, unreadable
 from core.extraction.text import decode
 
 # The libraries that only MSG needs are imported when one is read.

@@ -8,10 +8,9 @@ from urllib.parse import unquote
 from lxml.etree import XMLSyntaxError, _Element
 
 from core.errors import UnsupportedDocument
-from core.extraction.errors import unreadable
 from core.extraction.html import parse
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import Unit, UnitStream, fit
+from core.extraction.pages import Unit, UnitStream, fit, unreadable
 from core.extraction.text import decode
 
 _CONTAINER = "META-INF/container.xml"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
-from core.extraction.errors import unreadable
 from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import (
     SOFT_BREAK,
@@ -17,6 +16,7 @@ from core.extraction.pages import (
     paged_units,
     render_rows,
     sheet_units,
+    unreadable,
 )
 from core.extraction.spreadsheets import MAX_COLUMNS as MAX_SHEET_COLUMNS
 from core.extraction.spreadsheets import show_number

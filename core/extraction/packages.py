@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lxml.etree import XMLParser, _Element, fromstring
 
-from core.extraction.errors import unreadable
+from core.extraction.pages import unreadable
 
 TREE_FACTOR = 20
 """Memory per byte of XML: 11 to 14 bytes measured for the tree, the rest for its text."""

@@ -8,8 +8,7 @@ from pathlib import Path
 import pypdfium2
 from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
-from core.extraction.errors import unreadable
-from core.extraction.pages import Unit, UnitStream, clean
+from core.extraction.pages import Unit, UnitStream, clean, unreadable
 from core.extraction.pdf_word_boxes import word_boxes
 
 ABSENT_PAGES = 100

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
-from core.extraction.errors import unreadable
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import Unit, UnitStream, render_rows
+from core.extraction.pages import Unit, UnitStream, render_rows, unreadable
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
 
-from core.extraction.errors import unreadable
-from core.extraction.pages import Unit, UnitStream, count_letters, fit, render_rows
+from core.extraction.pages import Unit, UnitStream, count_letters, fit, render_rows, unreadable
 
 _strip: Callable[..., str] = rtf_to_text
 _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": "1e"}

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.errors import DocumentRejected
-from core.extraction.errors import unreadable
-from core.extraction.pages import count_letters
+from core.extraction.pages import count_letters, unreadable
 from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
 from core.extraction.subprocesses import MODULE, Children, send
 from core.extraction.word_boxes import BOX_BYTES

@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from core.errors import DocumentRejected
-from core.extraction.errors import unreadable, unsupported
+from core.extraction.pages import unreadable, unsupported
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."

@@ -7,8 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.extraction.errors import unreadable
-from core.extraction.pages import Unit, UnitStream, sheet_units
+from core.extraction.pages import Unit, UnitStream, sheet_units, unreadable
 
 # Each library is imported by its own reader only: openpyxl alone takes a third of a second.
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from core.errors import OrcError, Unavailable
-from core.extraction.errors import unreadable
+from core.extraction.pages import unreadable
 from core.extraction.protocol import MAX_LINE_BYTES
 
 MODULE = (sys.executable, "-P", "-X", "utf8", "-m")

@@ -8,8 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import UnsupportedDocument
-from core.extraction.errors import unreadable
-from core.extraction.pages import Block, Unit, UnitStream, by_heading, count_letters, fit, pack, render_rows
+from core.extraction.pages import (
+    Block,
+    Unit,
+    UnitStream,
+    by_heading,
+    count_letters,
+    fit,
+    pack,
+    render_rows,
+    unreadable,
+)
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")

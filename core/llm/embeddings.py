@@ -11,8 +11,7 @@ from core.infra.settings import CoreSettings
 from core.infra.telemetry.calls import Model
 from core.llm.errors import ModelOutputInvalid
 from core.llm.provider import Provider, open_provider
-from core.llm.token_budget import truncate
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, truncate
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings

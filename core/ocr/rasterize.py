@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
-from core.extraction.errors import unreadable
+from core.extraction.pages import unreadable
 from core.extraction.protocol import GarbageOutput, rejection
 from core.extraction.subprocesses import MODULE, Children, send
 from core.ocr.rasterize_child import Picture

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from core.errors import DocumentRejected
 from core.extraction import limits
-from core.extraction.errors import unreadable
+from core.extraction.pages import unreadable
 from core.extraction.protocol import error_line
 
 # Only one of the two is needed, and importing it takes longer than drawing a page.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.search.text_ranking import Candidate, QuestionTerms, TextRanking
+from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.text.question_type import (
     RECALL_COVERAGE,
     asks_for_listing,

@@ -9,7 +9,7 @@ from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
-from core.search.text_ranking import Candidate, CandidateScore, TextRanking
+from core.search.bm25 import Candidate, CandidateScore, TextRanking
 from core.text.question_type import asks_for_overview
 from core.text.sentences import Kind, Piece, sentences, split_pieces
 from core.text.terms import has_digit

@@ -1,8 +1,14 @@
 """BM25 (Robertson and Spärck Jones) over numbered units: passages, pages, documents or single sentences."""
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePath
+
+from core.text.terms import detect_language, has_digit, question_words, stems, words
 
 K1 = 1.2
 B = 0.75
@@ -57,3 +63,143 @@ def normalized(scores: Scores, whole: Scores | None = None) -> Scores:
     """Scores as shares of the best one, or of the best of `whole`, of which they are a part."""
     best = max((scores if whole is None else whole).values(), default=0) or 1
     return {unit: score / best for unit, score in scores.items()}
+
+
+LENGTH_B = 0.6
+"""BM25's `b` for sentences, whose lengths differ less than those of pages."""
+PAIR_WEIGHT = 0.5
+HEADING_WEIGHT = 0.6
+DOCUMENT_WEIGHT = 0.25
+FIRST_SOURCE_BONUS = 0.2
+DEFINITION_BONUS = 0.4
+NUMBER_BONUS = 0.2
+FRAGMENT_FACTOR = 0.7
+"""For what was cut out of a sentence."""
+
+_ASKS_NUMBER = re.compile(
+    r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I
+)
+_ASKS_DEFINITION = re.compile(r"\s*(?:what|who) (?:is|are|was|were)\s+(?:an? |the )?([^?,]+)", re.I)
+_ONLY_KANA = re.compile("[\u3040-\u309f]+$")
+_GENERIC_WORDS = frozenset(
+    "also find get given go happen help just know let list make many me mean mention most much must my need "
+    "only other page part please provide regarding same say see show some such take tell too use used using "
+    "various want".split()
+)
+
+Terms = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A piece of text to rank. `source` counts its source from 0, best first; `document` is a file name."""
+
+    text: str
+    heading: str = ""
+    document: str = ""
+    source: int = 0
+    is_fragment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateScore:
+    """How well a candidate matches. `covered` are the question's terms in it or its heading.
+
+    `terms` are all of the candidate's; `has_pair`: two neighbouring terms of the question are neighbours in
+    the candidate or in its heading.
+    """
+
+    score: float
+    has_pair: bool
+    terms: Terms
+    covered: Terms
+    document_terms: Terms
+
+
+class QuestionTerms:
+    """The terms of a question. `is_specific`: it has words that say what it is about."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.language = detect_language(words(text))
+        asked = question_words(text)
+        specific = [word for word in asked if word not in _GENERIC_WORDS and not _ONLY_KANA.match(word)]
+        in_order = self._stems(specific) or self._stems(asked)
+        self.terms = tuple(dict.fromkeys(in_order))
+        self.is_specific = bool(self._stems(specific))
+        self.pairs = frozenset(pairwise(in_order))
+        self.asks_number = _ASKS_NUMBER.search(text) is not None
+        defined = _ASKS_DEFINITION.match(text)
+        self.defined = self.terms_of(defined[1]) if defined else []
+
+    def terms_of(self, text: str) -> list[str]:
+        """The terms of a text, stemmed as the question's are, in order and with repetitions."""
+        return self._stems(words(text))
+
+    def _stems(self, spelled: list[str]) -> list[str]:
+        return [stem for stem in stems(spelled, self.language) if stem]
+
+
+class TextRanking:
+    """The scores of candidates, in their order; all statistics are those of the candidates."""
+
+    def __init__(self, question: QuestionTerms | str, candidates: Sequence[Candidate]) -> None:
+        self.question = QuestionTerms(question) if isinstance(question, str) else question
+        terms_of = self.question.terms_of
+        bodies = [terms_of(candidate.text) for candidate in candidates]
+        headings = {text: terms_of(text) for text in {candidate.heading for candidate in candidates}}
+        names = {name: frozenset(terms_of(_name_text(name))) for name in {c.document for c in candidates}}
+        above = [headings[candidate.heading] for candidate in candidates]
+        texts = [{*heading, *body} for heading, body in zip(above, bodies, strict=True)]
+        self._idf = idf_of_terms(self.question.terms, texts)
+        self._weights = floored(self._idf)
+        self._average = average_length([len(body) for body in bodies])
+        self.scores = [
+            self._score(candidate, body, heading, names[candidate.document])
+            for candidate, body, heading in zip(candidates, bodies, above, strict=True)
+        ]
+
+    def best_first(self) -> list[int]:
+        """The indexes of all candidates, best first."""
+        return sorted(range(len(self.scores)), key=lambda index: -self.scores[index].score)
+
+    def matching(self) -> list[int]:
+        """The indexes of the candidates that share a term with the question, best first."""
+        return [index for index in self.best_first() if self.scores[index].covered]
+
+    def coverage(self, terms: Iterable[str]) -> float:
+        """The share of the question that these terms make up; rare terms count more."""
+        covered = sum(self._weights.get(term, 0.0) for term in set(terms))
+        return covered / (sum(self._weights.values()) or 1.0)
+
+    def _score(self, candidate: Candidate, body: list[str], above: list[str], name: Terms) -> CandidateScore:
+        counts, heading = Counter(body), frozenset(above)
+        relative_length = len(body) / self._average
+        score = 0.0
+        for term, weight in self._idf.items():
+            own = saturation(counts[term], relative_length, LENGTH_B)
+            around = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
+            score += weight * max(own, own / 2 + around)
+        pairs = self.question.pairs.intersection(pairwise(body))
+        score += PAIR_WEIGHT * sum(self._idf[one] + self._idf[other] for one, other in pairs)
+        own_terms, asked = frozenset(body), frozenset(self._idf)
+        return CandidateScore(
+            score=score * self._factor(candidate, body),
+            has_pair=bool(pairs or self.question.pairs.intersection(pairwise(above))),
+            terms=own_terms,
+            covered=asked & (own_terms | heading),
+            document_terms=asked & name,
+        )
+
+    def _factor(self, candidate: Candidate, body: list[str]) -> float:
+        factor = 1 + FIRST_SOURCE_BONUS / (1 + candidate.source)
+        defined = self.question.defined
+        if self.question.asks_number and has_digit(candidate.text):
+            factor += NUMBER_BONUS
+        if defined and body[: len(defined)] == defined:
+            factor += DEFINITION_BONUS
+        return factor * FRAGMENT_FACTOR if candidate.is_fragment else factor
+
+
+def _name_text(file_name: str) -> str:
+    return PurePath(file_name).stem.replace("_", " ")

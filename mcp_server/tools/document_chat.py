@@ -16,7 +16,13 @@ from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
-from core.grounding.citations import CitationWriter, ReadBoxes, mark_truncated, with_rectangles
+from core.grounding.citations import (
+    CitationWriter,
+    ReadBoxes,
+    StreamStripper,
+    mark_truncated,
+    with_rectangles,
+)
 from core.grounding.models import Grounding, Revision
 from core.grounding.sources import withdrawn
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
@@ -32,11 +38,9 @@ from core.mcp_contract import (
 )
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
-from core.text.strip_stream import StreamStripper
-from mcp_server.progress import CallProgress
 from mcp_server.tools.attachments import file_statuses, how_sent, message_content, refs_in_order
 from mcp_server.tools.document_context import Plan, PromptSources, Reader, fit_to_window
-from mcp_server.tools.registration import CallScope, Question, offer, success
+from mcp_server.tools.registration import CallProgress, CallScope, Question, offer, success
 
 MAX_DOCUMENTS = 50
 

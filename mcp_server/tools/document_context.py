@@ -8,8 +8,7 @@ from core.documents.ports import Retriever
 from core.documents.service import DocumentService
 from core.grounding.sources import AttachedFile, Source
 from core.llm.model_catalog import REPLY
-from core.llm.token_budget import take_first_fitting, truncate
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, take_first_fitting, truncate
 from core.models import Document, DocumentStatus, Hit, Page, Record, RetrievalStep
 
 INSTRUCTIONS = 800

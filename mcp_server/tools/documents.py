@@ -11,15 +11,9 @@ from pydantic import Field
 from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis
 from core.documents.scope import Scope
 from core.errors import NoReadableDocument, NotFound, ToolFailed, Unavailable
-from core.mcp_contract import (
-    ContentResult,
-    DocumentsListResult,
-    ListedDocument,
-    SummaryResult,
-)
+from core.mcp_contract import ContentResult, DocumentsListResult, ListedDocument, SummaryResult
 from core.models import Document, DocumentStatus, Page, Progress
-from mcp_server.progress import CallProgress
-from mcp_server.tools.registration import CallScope, DocumentId, offer, success
+from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, offer, success
 from mcp_server.tools.scope_filter import (
     Library,
     current_analyses,

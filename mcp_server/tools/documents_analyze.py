@@ -21,14 +21,9 @@ from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter
-from core.mcp_contract import (
-    DocumentsAnalyzeMetadata,
-    DocumentsAnalyzeResult,
-    QuotedPassage,
-)
+from core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
 from core.models import Document, Hit, Page, Progress, Record
 from core.names import page_id
-from mcp_server.progress import CallProgress
 from mcp_server.tools.parts import (
     PageBlock,
     Part,
@@ -42,7 +37,7 @@ from mcp_server.tools.parts import (
     thin_out,
     total,
 )
-from mcp_server.tools.registration import CallScope, DocumentId, Question, offer, success
+from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, Question, offer, success
 from mcp_server.tools.scope_filter import Library, document_in_scope, read_document, unreadable
 
 AT_ONCE = 3

@@ -10,14 +10,10 @@ from pydantic import Field
 from core.analysis.models import AnalysisStore
 from core.documents.scope import Scope
 from core.errors import InvalidInput, NoReadableDocument, NotFound
-from core.mcp_contract import (
-    GetPageResult,
-    ReadPage,
-)
+from core.mcp_contract import GetPageResult, ReadPage
 from core.models import Document, Page, Progress
 from core.names import page_id
-from mcp_server.progress import CallProgress
-from mcp_server.tools.registration import CallScope, DocumentId, PageId, offer, success
+from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, PageId, offer, success
 from mcp_server.tools.scope_filter import (
     Library,
     current_analyses,

@@ -13,7 +13,7 @@ from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, fe
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.models import Document, Hit, Page
-from core.search.text_ranking import Candidate, TextRanking
+from core.search.bm25 import Candidate, TextRanking
 
 BLOCKS_PER_PART = 4
 """A block is at most this fraction of a part, so that packed parts are nearly full."""

@@ -3,12 +3,15 @@
 A failure is `{code, message, retryable, dependency}`, without a stack or a cause.
 """
 
+import asyncio
 import functools
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, ParamSpec
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from opentelemetry.trace import get_current_span
 from pydantic import BaseModel, Field
@@ -16,7 +19,58 @@ from pydantic import BaseModel, Field
 from core.documents.scope import Scope
 from core.errors import INTERNAL, OrcError
 from core.infra.telemetry.spans import fail
-from core.mcp_contract import MAX_QUERY_CHARACTERS, MAX_QUESTION_CHARACTERS, ToolFailure
+from core.mcp_contract import (
+    MAX_QUERY_CHARACTERS,
+    MAX_QUESTION_CHARACTERS,
+    STREAM_META_KEY,
+    StatusLine,
+    TextDelta,
+    ToolFailure,
+    tool_progress,
+)
+
+logger = logging.getLogger(__name__)
+
+MIN_SECONDS_BETWEEN_STATUS = 0.25
+
+
+class CallProgress:
+    """Sends the progress notifications of one call, if the caller asked for them."""
+
+    def __init__(self, context: Context[None]) -> None:
+        self._context = context
+        self._sent = 0
+        self._last_status = 0.0
+        self._pending: set[asyncio.Task[None]] = set()
+        self.streaming = bool((context.request_context.meta or {}).get(STREAM_META_KEY))
+
+    def working(self, done: int, total: int, message: str) -> None:
+        """Report a step without waiting; at most four a second are sent."""
+        now = time.monotonic()
+        if now - self._last_status < MIN_SECONDS_BETWEEN_STATUS:
+            return
+        self._last_status = now
+        line = f"{message} ({done} of {total})" if total else message
+        task = asyncio.ensure_future(self._send(StatusLine(message=line), line))
+        self._pending.add(task)
+        task.add_done_callback(self._settle)
+
+    def _settle(self, task: asyncio.Task[None]) -> None:
+        """Forget a notification; the call does not fail if the notification could not be sent."""
+        self._pending.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            logger.info("a progress notification was not sent: %s", type(error).__name__)
+
+    async def text(self, delta: str) -> None:
+        """Send text of the answer to a caller that streams."""
+        if self.streaming:
+            await self._send(TextDelta(text=delta), delta)
+
+    async def _send(self, typed: StatusLine | TextDelta, plain: str) -> None:
+        self._sent += 1
+        message = tool_progress.dump_json(typed).decode() if self.streaming else plain
+        await self._context.report_progress(self._sent, message=message)
+
 
 ERRORS_META_KEY = "orc/errors"
 """Key in a tool's `_meta`: the error codes of this tool, besides those of every tool."""
@@ -57,9 +111,6 @@ Query = Annotated[
     str,
     Field(min_length=1, max_length=MAX_QUERY_CHARACTERS, description="a question or words to look for"),
 ]
-
-
-logger = logging.getLogger(__name__)
 
 
 def failure(error: OrcError) -> CallToolResult:

@@ -14,12 +14,7 @@ from core.documents.scope import Scope
 from core.grounding.evidence import page_sentences
 from core.grounding.quotes import Span, locate
 from core.llm.errors import ModelMisconfigured
-from core.mcp_contract import (
-    ConnectedPage,
-    FollowRelationResult,
-    GetOntologyResult,
-    PageText,
-)
+from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult, PageText
 from core.models import Document, Page
 from mcp_server.tools.registration import CallScope, offer, success
 from mcp_server.tools.scope_filter import Library, current_analyses, documents_in_scope, whole_page

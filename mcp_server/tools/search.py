@@ -22,9 +22,8 @@ from core.mcp_contract import (
 )
 from core.models import Document, Hit, Progress, Retrieval
 from core.names import page_id
-from core.search.text_ranking import Candidate, TextRanking
-from mcp_server.progress import CallProgress
-from mcp_server.tools.registration import CallScope, Query, offer, success
+from core.search.bm25 import Candidate, TextRanking
+from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, success
 from mcp_server.tools.scope_filter import (
     Library,
     current_analyses,

@@ -7,10 +7,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from core.errors import InvalidInput
-from core.mcp_contract import (
-    FoundWebPage,
-    WebSearchResult,
-)
+from core.mcp_contract import FoundWebPage, WebSearchResult
 from mcp_server.tools.registration import CallScope, Query, offer, success
 from mcp_server.web.http import AUTH, BUSY, NOT_IN_PLAN, QUOTA, REFUSED
 from mcp_server.web.ports import (

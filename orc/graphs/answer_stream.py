@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from core.grounding.citations import CitationWriter, mark_truncated
+from core.grounding.citations import CitationWriter, StreamStripper, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
 from core.llm.errors import ReplyCut
 from core.text.question_type import asks_for_listing, is_statement
-from core.text.strip_stream import StreamStripper
 from orc.events import Event, Token
 from orc.graphs.models import ConversationState, ToolResult
 from orc.tools.ports import LISTING

@@ -15,8 +15,7 @@ from core.grounding.models import Citation
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.messages import QuestionMessage
 from core.llm.model_catalog import REPLY
-from core.llm.token_budget import take_first_fitting
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, take_first_fitting
 from orc.graphs.models import ConversationState, Deps
 
 logger = logging.getLogger(__name__)

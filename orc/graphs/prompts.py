@@ -9,8 +9,7 @@ from langchain_core.messages.tool import tool_call
 from core.grounding.sources import withdrawn
 from core.llm.messages import QuestionMessage, memory_message
 from core.llm.model_catalog import REPLY
-from core.llm.token_budget import take_first_fitting, truncate
-from core.llm.tokens import TokenCounter, message_tokens
+from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps, Lookup, ToolResult
 from orc.graphs.tool_context import with_sources

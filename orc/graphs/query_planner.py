@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field, create_model
 from core.errors import DependencyDown, OrcError
 from core.llm.errors import ModelOutputInvalid
 from core.llm.messages import QuestionMessage, memory_message
-from core.llm.token_budget import take_last_fitting
-from core.llm.tokens import BEFORE_THE_REPLY, TokenCounter, message_tokens, tools_tokens
+from core.llm.tokens import BEFORE_THE_REPLY, TokenCounter, message_tokens, take_last_fitting, tools_tokens
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route

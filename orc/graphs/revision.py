@@ -9,7 +9,7 @@ from langgraph.types import Command
 
 from core.errors import OrcError
 from core.grounding.models import Grounding, Revision
-from core.llm.token_budget import truncate
+from core.llm.tokens import truncate
 from orc.events import Critique, Reset, Token
 from orc.graphs.critic_model import MAX_ISSUE_CHARACTERS
 from orc.graphs.models import Attempt, ConversationState, Deps

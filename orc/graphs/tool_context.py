@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from core.errors import OrcError
 from core.grounding.sources import Source, fence
-from core.llm.token_budget import longest_fitting
+from core.llm.tokens import longest_fitting
 from core.models import RetrievalStep
 from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
 from orc.graphs.sources import QUOTING, SourceRegistry

@@ -12,8 +12,7 @@ from functools import lru_cache
 from itertools import islice
 
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.search.bm25 import idf
-from core.search.text_ranking import QuestionTerms
+from core.search.bm25 import QuestionTerms, idf
 from core.text.numbers import find_dates
 from core.text.question_type import is_small_talk
 from core.text.sentences import sentences

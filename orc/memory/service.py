@@ -12,9 +12,8 @@ from core.llm.tokens import TokenCounter
 from core.names import Owner
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.ports import TurnLog
-from orc.memory.models import Memory, Recalled, SummaryPoint
+from orc.memory.models import Memory, MemoryStore, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
-from orc.memory.ports import MemoryStore
 from orc.memory.recall import Selection
 from orc.memory.summary import Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings

@@ -16,8 +16,7 @@ from core.errors import OrcError
 from core.grounding.sources import without_markers
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION
-from core.llm.token_budget import truncate_words
-from core.llm.tokens import TokenCounter
+from core.llm.tokens import TokenCounter, truncate_words
 from core.text.question_type import is_small_talk
 from core.text.sentences import sentences
 from core.text.terms import has_digit

@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from opentelemetry import metrics
+from opentelemetry.trace import Span, StatusCode
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
-from core.infra.lease import held
+from core.infra.resilience import held
+from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
 from core.llm.chat_model import CallBudget
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import REPLY, ModelCatalogue
@@ -26,8 +30,7 @@ from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
-from orc.memory.models import Memory
-from orc.memory.ports import ConversationMemory
+from orc.memory.models import ConversationMemory, Memory
 from orc.problems import problem_of
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
@@ -37,7 +40,59 @@ from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of, outcome_of, result_of
-from orc.turns.span import observe
+
+INTERRUPTED = "interrupted"
+_METER = metrics.get_meter(SCOPE)
+_DURATION = _METER.create_histogram(
+    "orc.turn.duration",
+    unit="s",
+    description="How long a turn took, from its stored question to its stored answer.",
+    explicit_bucket_boundaries_advisory=[0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160],
+)
+_ERRORS = _METER.create_counter(
+    "orc.turn.errors", unit="{turn}", description="Turns that ended without an answer, by the code of why."
+)
+
+
+async def observe(turn: Turn, answering: Awaitable[Event]) -> Event:
+    """Await the end of the turn inside its span and record it."""
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": "orc",
+        "gen_ai.agent.name": "orc",
+        "gen_ai.conversation.id": turn.conversation_id,
+        "orc.turn.id": turn.turn_id,
+    }
+    began, failure = time.perf_counter(), INTERRUPTED
+    try:
+        with span("invoke_agent orc", attributes=attributes) as begun:
+            ending = await answering
+            _record(begun, ending)
+        failure = ending.problem.code if isinstance(ending, Failed) else ""
+        return ending
+    finally:
+        outcome = {ERROR_TYPE: failure} if failure else {}
+        _DURATION.record(time.perf_counter() - began, outcome)
+        if failure:
+            _ERRORS.add(1, outcome)
+
+
+def _record(begun: Span, ending: Event) -> None:
+    match ending:
+        case Failed(problem=problem):
+            begun.set_attribute(ERROR_TYPE, problem.code)
+            begun.set_status(StatusCode.ERROR)
+        case Done(result=result):
+            usage = result.metadata.usage
+            begun.set_attributes(
+                {
+                    "gen_ai.usage.input_tokens": usage.input_tokens,
+                    "gen_ai.usage.output_tokens": usage.output_tokens,
+                    "orc.model_calls": usage.model_calls,
+                    "orc.retrieval.mode": result.metadata.retrieval_mode,
+                }
+            )
+
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER
 from orc.memory.cosmos import CosmosMemoryStore
-from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, SummaryPoint
-from orc.memory.ports import MemoryStore
+from orc.memory.models import UNKNOWN_FORM, Memory, MemoryStore, Note, NoteKind, SummaryPoint
 from orc.memory.sqlite import SCHEMA, SqliteMemoryStore
 
 pytestmark = pytest.mark.contract("memory store")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import DependencyDown, TurnInFlight
-from core.infra.lease import held
+from core.infra.resilience import held
 
 
 class Renewals:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.llm.token_budget import (
+from core.llm.tokens import (
+    TiktokenCounter,
     longest_fitting,
     take_each_fitting,
     take_first_fitting,
@@ -12,7 +13,6 @@ from core.llm.token_budget import (
     truncate,
     truncate_words,
 )
-from core.llm.tokens import TiktokenCounter
 from devkit.fakes import WordCounter
 
 SIZES = st.lists(st.integers(0, 9), max_size=12)

@@ -8,7 +8,7 @@ import pytest
 from core.errors import DependencyDown
 from core.infra.sqlite import Database
 from core.models import Passage
-from core.search.embedding import GROUP, PassageEmbedder, text_to_embed
+from core.search.hybrid import GROUP, PassageEmbedder, text_to_embed
 from core.storage.sqlite.vectors import SCHEMA, SqliteVectorIndex
 from devkit.doubles.bag_of_words import bag_of_words
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.search.text_ranking import Candidate, QuestionTerms, TextRanking
+from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 
 TEXTS = [
     "The garage opens at seven.",

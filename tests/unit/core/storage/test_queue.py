@@ -34,7 +34,7 @@ HOLDING = """
 import asyncio, os, sys
 from core.storage.blob.account import open_storage
 from core.storage.queue import StorageJobQueue
-from core.infra.lease import held
+from core.infra.resilience import held
 
 async def main(url, queue_url, container, prefix, seconds):
     storage = open_storage(url, queue_url, os.environ["KEY"])

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from core.errors import DependencyDown, OrcError
-from orc.memory.vectors import TextVectors
+from orc.memory.recall import TextVectors
 
 
 class Embedder:
