@@ -1,37 +1,37 @@
-"""Every error that Orc raises on purpose, as one tree.
+"""All errors that Orc raises intentionally, as a tree.
 
 OrcError
-├── InvalidInput            a field has a value that cannot be used
-│   ├── UnsafeName          a document name that could leave its folder
-│   ├── KeyReused           an idempotency key came back with another body
+├── InvalidInput            a field of the request has an invalid value
+│   ├── UnsafeName          a document name that could lead out of its folder
+│   ├── KeyReused           an idempotency key was used with another body
 │   ├── ContextTooLong      question, history and sources do not fit the model
 │   └── ContentFiltered     the provider's filter refused the question or the answer
-├── NotAuthenticated        nobody, or a token that does not verify
-├── Forbidden               somebody, but not in this role
-├── NotFound                not there, or not yours: the two look the same
+├── NotAuthenticated        no credentials, or an invalid token
+├── Forbidden               authenticated, but without the role
+├── NotFound                absent, or of another user: both look the same
 ├── TurnInFlight            the same idempotency key is being answered
 ├── DocumentRejected        a file that cannot become a document
 │   ├── DocumentTooLarge
 │   ├── UnsupportedDocument
 │   ├── UnreadableDocument
 │   └── NoReadableDocument
-├── LeaseLost               somebody else has taken over, or what was worked on is gone
+├── LeaseLost               another process has taken over, or the work is obsolete
 ├── BudgetExceeded          the turn has used its model calls
-├── ToolFailed              a tool said no, for a reason of its own
-└── Unavailable             somebody else's fault; trying again may help
+├── ToolFailed              a tool failed with a code without a class here
+└── Unavailable             not the fault of the request; a retry may help
     ├── DependencyDown      a model, a store or the tools server did not answer
-    │   ├── ModelOutputInvalid    not in the form that was asked for
-    │   ├── ReplyCut              an answer without its end
-    │   └── ModelMisconfigured    no request can work until a setting is changed
+    │   ├── ModelOutputInvalid    not in the requested structure
+    │   ├── ReplyCut              an answer that was cut off
+    │   └── ModelMisconfigured    every request fails until a setting is changed
     └── DeadlineExceeded    the turn ran out of time
 
-The branches about models are in core/llm/errors.py. `message` is written for the person who asked and
-is safe to show; `code` is for programs. Two places translate the tree for the outside:
-orc/problems.py (HTTP) and mcp_server/tools/registration.py (MCP).
+The branches about models are in core/llm/errors.py. `message` is written for the user and safe to show;
+`code` is for programs. Two modules translate the errors for clients: orc/problems.py (HTTP) and
+mcp_server/tools/registration.py (MCP).
 """
 
 INTERNAL = "internal"
-"""The code of a failure that nobody foresaw; what it was is in the log only."""
+"""The code of an unexpected failure; the log contains the cause."""
 
 
 class OrcError(Exception):
@@ -82,7 +82,7 @@ class Forbidden(OrcError):
 
 
 class NotFound(OrcError):
-    """Absent, or somebody else's."""
+    """Absent, or of another user."""
 
     code = "not_found"
 
@@ -125,7 +125,7 @@ class NoReadableDocument(DocumentRejected):
 
 
 class LeaseLost(OrcError):
-    """Somebody else does the work now, or it is not wanted any more."""
+    """Another process does the work now, or it is obsolete."""
 
     code = "lease_lost"
     retryable = True
@@ -163,7 +163,7 @@ class DeadlineExceeded(Unavailable):
 
 
 class ToolFailed(OrcError):
-    """A tool failed in a way that has no class of its own here."""
+    """A tool failed with a code that has no class here."""
 
     code = "tool_failed"
 

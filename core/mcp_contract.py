@@ -124,7 +124,7 @@ tool_progress: TypeAdapter[TextDelta | StatusLine] = TypeAdapter[Any](ToolProgre
 
 
 class QuotedPassage(Record):
-    """A stretch of a document's text: characters `start` to `end` of its page."""
+    """A span of a document's text: characters `start` to `end` of its page."""
 
     document_id: str
     blob_name: str

@@ -23,12 +23,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "line",
     [
-        "# what was told",
-        "def told_by_wording():",
-        "Told = 1",
-        "a file of its own",
-        "of_its_own = 2",
-    ],  # prose: data
+        "# what was told",  # prose: data
+        "def told_by_wording():",  # prose: data
+        "Told = 1",  # prose: data
+        "a file of its own",  # prose: data
+        "of_its_own = 2",  # prose: data
+    ],
 )
 def test_a_banned_word_is_refused_with_its_place_and_its_replacement(
     line: str, root: Path, capsys: pytest.CaptureFixture[str]
