@@ -19,13 +19,9 @@ from core.extraction.sandbox import Extraction
 from core.infra.sqlite import Database
 from core.models import Document, Hit, Page, Passage, Progress
 from core.storage.folder import FolderBlobStore
-from core.storage.sqlite import analyses as sqlite_analyses
-from core.storage.sqlite import catalog as sqlite_catalog
-from core.storage.sqlite import pages as sqlite_pages
+from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import queue as sqlite_queue
-from core.storage.sqlite.analyses import SqliteAnalysisStore
-from core.storage.sqlite.catalog import SqliteCatalog
-from core.storage.sqlite.pages import SqlitePageStore
+from core.storage.sqlite.documents import SqliteAnalysisStore, SqliteCatalog, SqlitePageStore
 from core.storage.sqlite.queue import SqliteJobQueue
 
 LEASE_SECONDS = 6.0
@@ -219,7 +215,10 @@ class DocumentSide:
 async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
     database = Database(folder / "orc.db")
     await database.migrate(
-        sqlite_catalog.SCHEMA, sqlite_pages.SCHEMA, sqlite_queue.SCHEMA, sqlite_analyses.SCHEMA
+        sqlite_documents.CATALOG_SCHEMA,
+        sqlite_documents.PAGES_SCHEMA,
+        sqlite_queue.SCHEMA,
+        sqlite_documents.ANALYSES_SCHEMA,
     )
     yield DocumentSide(folder, database)
     await database.close()

@@ -13,8 +13,7 @@ from devkit.fakes import FakeTools, Script, models_of, scripted
 from orc.api.app import create_app
 from orc.memory.models import ConversationMemory
 from orc.settings import Settings
-from orc.traces.models import TurnTrace
-from orc.traces.ports import TraceSink
+from orc.traces.models import TraceSink, TurnTrace
 from orc.turns.runner import TurnDependencies
 
 

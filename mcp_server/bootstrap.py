@@ -27,8 +27,7 @@ from mcp_server.tools.parts import BestMatches, NoteTaker
 from mcp_server.tools.relations import Relations
 from mcp_server.tools.search import DocumentSearch
 from mcp_server.tools.web_search import WebSearchTool
-from mcp_server.web.brave import BraveSearch
-from mcp_server.web.google import GoogleSearch
+from mcp_server.web.engines import BraveSearch, GoogleSearch
 from mcp_server.web.ports import WebSearch
 
 WEB_SEARCH_SECONDS = 8.0

@@ -20,7 +20,7 @@ from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
 from core.storage.factory import StorageClients
 from orc.conversations import sqlite as turn_log_sqlite
-from orc.conversations.ports import TurnLog
+from orc.conversations.models import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.graphs.graph import compile_graph
 from orc.graphs.models import Prompts
@@ -37,7 +37,7 @@ from orc.readiness import Check, build_checks
 from orc.settings import Settings
 from orc.tools.mcp_client import McpToolGateway
 from orc.traces import sqlite as traces_sqlite
-from orc.traces.ports import NoTraces, TraceStore
+from orc.traces.models import NoTraces, TraceStore
 from orc.traces.sqlite import SqliteTraceStore
 from orc.turns.runner import TurnDependencies
 from orc.turns.service import Orchestrator

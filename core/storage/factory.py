@@ -1,5 +1,6 @@
-"""Opens the services that the settings name, and chooses the adapter behind each port of `core.documents`."""
+"""Opens the clients that the settings name, chooses each port's adapter, and provisions Azure's services."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,12 +22,11 @@ from core.errors import InvalidInput
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
-from core.search.full_scan import WholeScopeRetriever
-from core.search.hybrid import HybridRetriever
+from core.llm.embeddings import build_embedder
+from core.llm.tokens import TiktokenCounter
+from core.search.hybrid import HybridRetriever, WholeScopeRetriever
 from core.storage.folder import FolderBlobStore
-from core.storage.sqlite import analyses as sqlite_analyses
-from core.storage.sqlite import catalog as sqlite_catalog
-from core.storage.sqlite import pages as sqlite_pages
+from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import passages as sqlite_passages
 from core.storage.sqlite import queue as sqlite_queue
 from core.storage.sqlite import vectors as sqlite_vectors
@@ -112,11 +112,11 @@ def credential_for(key: SecretStr | None, credentials: Credentials) -> "str | As
 
 
 SCHEMAS = (
-    sqlite_catalog.SCHEMA,
-    sqlite_pages.SCHEMA,
+    sqlite_documents.CATALOG_SCHEMA,
+    sqlite_documents.PAGES_SCHEMA,
     sqlite_queue.SCHEMA,
     sqlite_vectors.SCHEMA,
-    sqlite_analyses.SCHEMA,
+    sqlite_documents.ANALYSES_SCHEMA,
     sqlite_passages.SCHEMA,
 )
 
@@ -126,7 +126,7 @@ SCHEMAS = (
 def build_catalog(clients: StorageClients) -> Catalog:
     """Records of documents."""
     if clients.cosmos is None:
-        return sqlite_catalog.SqliteCatalog(clients.file)
+        return sqlite_documents.SqliteCatalog(clients.file)
     from core.storage.cosmos.catalog import CosmosCatalog
 
     return CosmosCatalog(clients.cosmos.container("documents"))
@@ -135,7 +135,7 @@ def build_catalog(clients: StorageClients) -> Catalog:
 def build_analyses(clients: StorageClients) -> AnalysisStore:
     """What page analysis has found."""
     if clients.cosmos is None:
-        return sqlite_analyses.SqliteAnalysisStore(clients.file)
+        return sqlite_documents.SqliteAnalysisStore(clients.file)
     from core.storage.cosmos.analyses import CosmosAnalysisStore
 
     return CosmosAnalysisStore(clients.cosmos.container("analyses"))
@@ -153,8 +153,8 @@ def build_blobs(settings: CoreSettings, clients: StorageClients) -> BlobStore:
 def build_pages(settings: CoreSettings, clients: StorageClients) -> PageStore:
     """The text of pages."""
     if clients.storage is None:
-        return sqlite_pages.SqlitePageStore(clients.file)
-    from core.storage.blob.pages import BlobPageStore
+        return sqlite_documents.SqlitePageStore(clients.file)
+    from core.storage.blob.documents import BlobPageStore
 
     return BlobPageStore(clients.storage, settings.azure_storage_derived)
 
@@ -191,3 +191,58 @@ def build_search(
         index, vectors = AzurePassageIndex(clients.search), AzureVectorIndex(clients.search, name)
         retriever = AzureSearchRetriever(clients.search, embedder, semantic=settings.azure_search_semantic)
     return index, vectors, WholeScopeRetriever(retriever, index, pages)
+
+
+Tell = Callable[[str], object]
+
+
+async def provision(settings: CoreSettings, tell: Tell) -> None:
+    """Make containers, queues and the search index where they are missing; `tell` hears of each service."""
+    async with AsyncExitStack() as stack:
+        clients = open_clients(settings, stack)
+        if clients.cosmos is not None:
+            await _provision_cosmos(settings, tell)
+        if clients.storage is not None:
+            await _provision_storage(settings, clients.storage, tell)
+        if clients.search is not None:
+            await _provision_search(settings, clients.credentials, tell)
+        if not (clients.cosmos or clients.storage or clients.search):
+            tell("The settings name no service of Azure: there is nothing to make.")
+
+
+async def _provision_cosmos(settings: CoreSettings, tell: Tell) -> None:
+    assert settings.azure_cosmos_endpoint
+    if settings.azure_cosmos_key is None:
+        # No role that a process should have allows making containers.
+        tell("Cosmos DB: its containers come with the templates.")
+        return
+    from core.storage.cosmos.containers import create_containers
+
+    key = settings.azure_cosmos_key.get_secret_value()
+    await create_containers(settings.azure_cosmos_endpoint, key, settings.azure_cosmos_database)
+    tell(f"Cosmos DB: the containers of {settings.azure_cosmos_database} are there.")
+
+
+async def _provision_storage(settings: CoreSettings, storage: "Storage", tell: Tell) -> None:
+    from core.storage.queue import queue_names
+
+    containers = (settings.azure_storage_container, settings.azure_storage_derived)
+    await storage.create_missing(containers, queue_names().values())
+    tell(f"Storage: {', '.join(containers)} and the job queues are there.")
+
+
+async def _provision_search(settings: CoreSettings, credentials: Credentials, tell: Tell) -> None:
+    from core.storage.ai_search.index import Embedding, create_index
+
+    assert settings.azure_search_endpoint
+    embeddings = []
+    embedder = build_embedder(settings, TiktokenCounter(), credentials=credentials)
+    if embedder is not None:
+        try:
+            # How many numbers a vector has is the model's to say.
+            embeddings = [Embedding(embedder.name, len(await embedder.embed_query("dimension")))]
+        finally:
+            await embedder.aclose()
+    credential = credential_for(settings.azure_search_key, credentials)
+    await create_index(settings.azure_search_endpoint, credential, settings.azure_search_index, embeddings)
+    tell(f"AI Search: the index {settings.azure_search_index} is there.")

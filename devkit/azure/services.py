@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from core.infra.settings import CoreSettings
-from core.storage.provisioning import provision
+from core.storage.factory import provision
 from devkit.doubles import azurite, cosmos_emulator, search_double
 
 Environment = dict[str, str]

@@ -125,7 +125,7 @@ def doctor() -> None:
 @app.command()
 def provision() -> None:
     """Create missing containers, queues and the search index on Azure. Safe to repeat."""
-    from core.storage.provisioning import provision as make
+    from core.storage.factory import provision as make
 
     _run(lambda settings: make(settings, out.print))
 

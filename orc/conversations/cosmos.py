@@ -11,6 +11,7 @@ from core.names import Owner
 from core.storage.cosmos.client import ETAG, Container, Item, Operation, create, delete, replace, unraced
 from orc.conversations import transitions
 from orc.conversations.models import (
+    HISTORY_TURNS,
     Begun,
     Failure,
     Head,
@@ -25,7 +26,6 @@ from orc.conversations.models import (
     read_cursor,
     utc_now,
 )
-from orc.conversations.ports import HISTORY_TURNS
 
 HEAD = "head"
 SAID_TWICE = {"answer": "content", "citations": "citations"}

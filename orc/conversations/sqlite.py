@@ -8,6 +8,7 @@ from core.infra.sqlite import Database
 from core.names import Owner
 from orc.conversations import transitions
 from orc.conversations.models import (
+    HISTORY_TURNS,
     Begun,
     Failure,
     Head,
@@ -22,7 +23,6 @@ from orc.conversations.models import (
     read_cursor,
     utc_now,
 )
-from orc.conversations.ports import HISTORY_TURNS
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation_heads (

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from core.errors import OrcError
 from core.llm.tokens import TokenCounter
 from core.names import Owner
-from orc.conversations.models import Head, Turn, TurnStatus
-from orc.conversations.ports import TurnLog
+from orc.conversations.models import Head, Turn, TurnLog, TurnStatus
 from orc.memory.models import Memory, MemoryStore, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection

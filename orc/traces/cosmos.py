@@ -5,8 +5,17 @@ from datetime import date, timedelta
 
 from core.storage.cosmos.client import Container, Item
 from orc.conversations.models import first_page, read_cursor
-from orc.traces.models import DayTotals, TraceFilter, TurnTrace
-from orc.traces.ports import TurnFigures, before, earliest, place_of, stored_fields, totals_of
+from orc.traces.models import (
+    DayTotals,
+    TraceFilter,
+    TurnFigures,
+    TurnTrace,
+    before,
+    earliest,
+    place_of,
+    stored_fields,
+    totals_of,
+)
 
 DAYS_AT_ONCE = 8
 # The key's beginning is repeated: a query over several partitions is not bound to it by that alone.

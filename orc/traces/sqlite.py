@@ -5,8 +5,7 @@ from datetime import date, datetime, timedelta
 
 from core.infra.sqlite import Database, Statement
 from orc.conversations.models import first_page, read_cursor, timestamp, utc_now
-from orc.traces.models import DayTotals, TraceFilter, TurnTrace
-from orc.traces.ports import before, earliest, place_of, stored_fields
+from orc.traces.models import DayTotals, TraceFilter, TurnTrace, before, earliest, place_of, stored_fields
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS turn_traces (

@@ -22,8 +22,7 @@ from core.llm.model_catalog import REPLY, ModelCatalogue
 from core.llm.tokens import TokenCounter
 from core.models import Document
 from core.names import Owner
-from orc.conversations.models import Started, Turn, TurnOutcome, TurnStatus
-from orc.conversations.ports import TurnLog
+from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome, TurnStatus
 from orc.events import Done, Event, Failed, Telemetry, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
@@ -34,8 +33,7 @@ from orc.memory.models import ConversationMemory, Memory
 from orc.problems import problem_of
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
-from orc.traces.models import TurnIds
-from orc.traces.ports import NoTraces, TraceSink
+from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest

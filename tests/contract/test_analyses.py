@@ -10,7 +10,8 @@ import pytest
 from core.analysis.models import AnalysisStore, Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
 from core.infra.sqlite import Database
 from core.storage.cosmos.analyses import CosmosAnalysisStore
-from core.storage.sqlite.analyses import SCHEMA, SqliteAnalysisStore
+from core.storage.sqlite.documents import ANALYSES_SCHEMA as SCHEMA
+from core.storage.sqlite.documents import SqliteAnalysisStore
 from devkit.azure.targets import Target
 from tests.unit.core.storage.cosmos_containers import fresh_database, opened
 

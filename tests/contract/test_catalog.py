@@ -14,7 +14,8 @@ from core.infra.sqlite import Database
 from core.models import BlobProperties, Document, DocumentStatus, StoredFile
 from core.names import BlobPath, Owner
 from core.storage.cosmos.catalog import CosmosCatalog
-from core.storage.sqlite.catalog import SCHEMA, SqliteCatalog
+from core.storage.sqlite.documents import CATALOG_SCHEMA as SCHEMA
+from core.storage.sqlite.documents import SqliteCatalog
 from devkit.azure.targets import Target
 from tests.unit.core.storage.cosmos_containers import fresh_database, opened
 

@@ -11,8 +11,9 @@ import pytest
 from core.documents.ports import PageStore
 from core.infra.sqlite import Database
 from core.models import Page
-from core.storage.blob.pages import BlobPageStore
-from core.storage.sqlite.pages import SCHEMA, SqlitePageStore
+from core.storage.blob.documents import BlobPageStore
+from core.storage.sqlite.documents import PAGES_SCHEMA as SCHEMA
+from core.storage.sqlite.documents import SqlitePageStore
 from devkit.azure.storage import fresh_container, opened
 from devkit.azure.targets import Target
 

@@ -15,8 +15,7 @@ from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
 from orc.traces.cosmos import CosmosTraceStore
-from orc.traces.models import TraceFilter
-from orc.traces.ports import TraceStore
+from orc.traces.models import TraceFilter, TraceStore
 from orc.traces.sqlite import SCHEMA, SqliteTraceStore
 
 pytestmark = pytest.mark.contract("trace store")

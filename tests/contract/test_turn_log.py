@@ -17,8 +17,7 @@ from core.names import Owner
 from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from orc.conversations.cosmos import CosmosTurnLog
-from orc.conversations.models import Begun, NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
-from orc.conversations.ports import TurnLog
+from orc.conversations.models import Begun, NewTurn, Replayed, Started, Turn, TurnLog, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
 
 pytestmark = pytest.mark.contract("turn log")

@@ -17,7 +17,7 @@ import pytest
 from fastapi import FastAPI
 
 from core.infra.settings import CoreSettings
-from core.storage.provisioning import provision
+from core.storage.factory import provision
 from devkit.azure.targets import Target
 from devkit.doubles.openai_double import OpenAIDouble, Script, serving
 from devkit.shared_data import ROOT

@@ -1,17 +1,28 @@
-"""Documents in Blob Storage: the blob's name is the document's path."""
+"""Documents and their extracted pages in Blob Storage.
+
+A document's blob is named by its path. Its pages are packed into one blob, of which any part can be read.
+"""
 
 import asyncio
+import json
+import struct
 import tempfile
-from collections.abc import AsyncIterator
+import zlib
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from core.errors import UnsafeName
-from core.models import BlobProperties, PresignedUpload
-from core.names import BlobPath, Owner, missing_document
+from core.models import BlobProperties, Page, PresignedUpload
+from core.names import BlobPath, Owner, check_segment, missing_document
 from core.storage.blob.account import Storage
-from core.storage.blob.client import Blobs, Found
+from core.storage.blob.client import ATTEMPTS, Blobs, Changed, Found, busy
 
 
 class AzureBlobStore:
@@ -68,3 +79,216 @@ def _path(owner: Owner, name: str) -> BlobPath | None:
         return BlobPath(owner, name)
     except UnsafeName:
         return None
+
+
+MAGIC = b"ORCP"
+VERSION = 1
+HEAD = struct.Struct(">4sHI")
+
+
+class Span(NamedTuple):
+    """A position, in bytes from the start."""
+
+    start: int
+    end: int
+
+
+class Entry(NamedTuple):
+    """A page in the index, and where its text and its boxes lie."""
+
+    number: int
+    label: str
+    tokens: int
+    text: Span
+    boxes: Span
+
+
+Index = dict[int, Entry]
+"""The pages by number, in order."""
+
+
+def pack(pages: Sequence[Page]) -> bytes:
+    """The pages as bytes."""
+    ordered = sorted(pages, key=lambda page: page.number)
+    texts = [zlib.compress(page.text.encode()) for page in ordered]
+    boxes = [zlib.compress(page.boxes) if page.boxes else b"" for page in ordered]
+    rows = [
+        (page.number, page.label, page.tokens, len(text), len(box))
+        for page, text, box in zip(ordered, texts, boxes, strict=True)
+    ]
+    index = zlib.compress(json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode())
+    return b"".join([HEAD.pack(MAGIC, VERSION, len(index)), index, *texts, *boxes])
+
+
+def index_span(content: bytes) -> Span:
+    """The position of the index, from the first bytes. ValueError for anything that `pack` did not make."""
+    if len(content) < HEAD.size:
+        raise ValueError("the pages of a document are cut off")
+    magic, version, length = HEAD.unpack_from(content)
+    if (magic, version) != (MAGIC, VERSION):
+        raise ValueError("the pages of a document have an unknown form")
+    return Span(HEAD.size, HEAD.size + length)
+
+
+def read_index(deflated: bytes, end: int) -> Index:
+    """The index, which ends at `end`."""
+    rows = json.loads(zlib.decompress(deflated))
+    texts = _lay_out(end, [row[3] for row in rows])
+    boxes = _lay_out(texts[-1].end if texts else end, [row[4] for row in rows])
+    return {
+        number: Entry(number, label, tokens, text, box)
+        for (number, label, tokens, *_), text, box in zip(rows, texts, boxes, strict=True)
+    }
+
+
+def page_of(entry: Entry, deflated: bytes) -> Page:
+    """A page by its entry and the bytes of its text."""
+    text = zlib.decompress(deflated).decode()
+    return Page(number=entry.number, label=entry.label, tokens=entry.tokens, text=text)
+
+
+def boxes_of(deflated: bytes) -> bytes:
+    """A page's boxes, by their bytes here."""
+    return zlib.decompress(deflated)
+
+
+def joined(spans: Sequence[Span], gap: int) -> list[Span]:
+    """Spans that cover these, in order; what is at most `gap` bytes apart is read at once."""
+    found: list[Span] = []
+    for span in sorted(spans):
+        if found and span.start - found[-1].end <= gap:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        else:
+            found.append(span)
+    return found
+
+
+def _lay_out(start: int, lengths: Sequence[int]) -> list[Span]:
+    """Spans of these lengths, one after the other."""
+    places = [start]
+    for length in lengths:
+        places.append(places[-1] + length)
+    return [Span(first, last) for first, last in pairwise(places)]
+
+
+FIRST_BYTES = 64 * 1024
+"""Read at once: the index of some thousand pages, or all of a document of some thirty."""
+GAP_BYTES = 64 * 1024
+"""Reading this many unwanted bytes takes no longer than another request."""
+KNOWN_DOCUMENTS = 64
+
+Wanted = Callable[[Index], list[tuple[Entry, Span]]]
+
+
+class _Opened(NamedTuple):
+    """The index of one version, and the first bytes of it as far as they have just been read."""
+
+    etag: str
+    pages: Index
+    head: bytes
+
+
+class BlobPageStore:
+    """Pages under `pages/{document_id}` of one container.
+
+    Indexes of the documents that were read last are remembered: reading on in one takes one request, which
+    the service refuses if the document has changed since.
+    """
+
+    def __init__(self, storage: Storage, container: str) -> None:
+        self._blobs = Blobs(storage.container(container), storage.blobs)
+        self._known: OrderedDict[str, _Opened] = OrderedDict()
+
+    async def save(self, document_id: str, pages: Sequence[Page]) -> None:
+        content = await asyncio.to_thread(pack, pages)
+        await self._blobs.put(_name(document_id), BytesIO(content))
+
+    async def get(self, document_id: str, numbers: Sequence[int] | None = None) -> list[Page]:
+        def wanted(index: Index) -> list[tuple[Entry, Span]]:
+            chosen = index if numbers is None else sorted(index.keys() & set(numbers))
+            return [(index[number], index[number].text) for number in chosen]
+
+        found = await self._read(_name(document_id), wanted)
+        return await asyncio.to_thread(lambda: [page_of(entry, content) for entry, content in found])
+
+    async def boxes(self, document_id: str, number: int) -> bytes:
+        def wanted(index: Index) -> list[tuple[Entry, Span]]:
+            entry = index.get(number)
+            return [(entry, entry.boxes)] if entry and entry.boxes.start < entry.boxes.end else []
+
+        found = await self._read(_name(document_id), wanted)
+        return boxes_of(found[0][1]) if found else b""
+
+    async def copy(self, source_id: str, target_id: str) -> None:
+        source, target = _name(source_id), _name(target_id)
+        if source == target:
+            return
+        with tempfile.TemporaryFile() as file:
+            if await self._blobs.download(source, file):
+                await self._blobs.put(target, file)
+            else:
+                await self._blobs.delete(target)
+
+    async def delete(self, document_id: str) -> None:
+        await self._blobs.delete(_name(document_id))
+
+    async def _read(self, name: str, wanted: Wanted) -> list[tuple[Entry, bytes]]:
+        """What is wanted of one version; nothing where there are no pages."""
+        for _ in range(ATTEMPTS):
+            known = self._known.pop(name, None)
+            # An index that was remembered may say that a page is absent which has been saved since.
+            opened = known if known and wanted(known.pages) else await self._open(name)
+            if opened is None:
+                return []
+            try:
+                found = await self._fetch(name, opened, wanted(opened.pages))
+            except Changed:
+                continue
+            self._remember(name, opened)
+            return found
+        raise busy()
+
+    def _remember(self, name: str, opened: _Opened) -> None:
+        # Without the bytes: nothing would check with the service that they still belong to the document.
+        self._known[name] = opened._replace(head=b"")
+        if len(self._known) > KNOWN_DOCUMENTS:
+            self._known.popitem(last=False)
+
+    async def _open(self, name: str) -> _Opened | None:
+        for _ in range(ATTEMPTS):
+            if (first := await self._blobs.read(name, FIRST_BYTES)) is None:
+                return None
+            span = index_span(first.content)
+            try:
+                deflated = await self._bytes(name, first.etag, span, first.content)
+            except Changed:
+                continue
+            return _Opened(first.etag, read_index(deflated, span.end), first.content)
+        raise busy()
+
+    async def _fetch(
+        self, name: str, opened: _Opened, wanted: list[tuple[Entry, Span]]
+    ) -> list[tuple[Entry, bytes]]:
+        runs = joined([span for _, span in wanted], GAP_BYTES)
+        contents = [await self._bytes(name, opened.etag, run, opened.head) for run in runs]
+        return [(entry, _cut(span, runs, contents)) for entry, span in wanted]
+
+    async def _bytes(self, name: str, etag: str, span: Span, head: bytes) -> bytes:
+        """The bytes of a span, which starts in the `head` or after it."""
+        if span.end <= len(head):
+            return head[span.start : span.end]
+        start = max(span.start, len(head))
+        rest = [block async for block in self._blobs.read_from(name, etag, start, span.end)]
+        return b"".join([head[span.start :], *rest])
+
+
+def _name(document_id: str) -> str:
+    check_segment(document_id)
+    return f"pages/{document_id}"
+
+
+def _cut(span: Span, runs: Sequence[Span], contents: Sequence[bytes]) -> bytes:
+    """The bytes of a span out of the run that covers it."""
+    place = bisect_right(runs, span.start, key=lambda run: run.start) - 1
+    start = runs[place].start
+    return contents[place][span.start - start : span.end - start]

@@ -14,8 +14,7 @@ from orc.api.pages import page
 from orc.api.responses import responses
 from orc.api.schemas import DaysResponse, TelemetryResponse, TraceResponse, TurnSummary
 from orc.conversations.models import utc_now
-from orc.traces.models import Status, TraceFilter
-from orc.traces.ports import MAX_DAYS
+from orc.traces.models import MAX_DAYS, Status, TraceFilter
 
 USUAL_DAYS = 30
 MOST_TURNS = 200

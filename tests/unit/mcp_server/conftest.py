@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.infra.sqlite import Database
-from core.storage.sqlite import analyses as sqlite_analyses
+from core.storage.sqlite import documents as sqlite_documents
 from tests.unit.mcp_server.stand_ins import Analyses, FakeLibrary
 
 
@@ -18,6 +18,6 @@ def library() -> FakeLibrary:
 @pytest.fixture
 async def analyses(tmp_path: Path) -> AsyncIterator[Analyses]:
     database = Database(tmp_path / "analyses.db")
-    await database.migrate(sqlite_analyses.SCHEMA)
+    await database.migrate(sqlite_documents.ANALYSES_SCHEMA)
     yield Analyses(database)
     await database.close()

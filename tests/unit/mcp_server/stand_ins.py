@@ -7,7 +7,7 @@ from core.documents.passages import split_pages
 from core.documents.scope import Scope
 from core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
 from core.names import BlobPath, Owner
-from core.storage.sqlite.analyses import SqliteAnalysisStore
+from core.storage.sqlite.documents import SqliteAnalysisStore
 
 ANN = Owner("acme", "ann", "c-1")
 BOB = Owner("acme", "bob", "c-2")

@@ -22,9 +22,7 @@ from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatResult
 from core.models import FileRef, Page, Progress
 from core.storage.attachments import build_provider_files
-from core.storage.sqlite import analyses as sqlite_analyses
-from core.storage.sqlite import catalog as catalog_schema
-from core.storage.sqlite import pages as sqlite_pages
+from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import queue as sqlite_queue
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
@@ -80,7 +78,10 @@ def base_url(double: OpenAIDouble) -> Iterator[str]:
 async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
     database = Database(tmp_path / "orc.db")
     await database.migrate(
-        catalog_schema.SCHEMA, sqlite_pages.SCHEMA, sqlite_queue.SCHEMA, sqlite_analyses.SCHEMA
+        sqlite_documents.CATALOG_SCHEMA,
+        sqlite_documents.PAGES_SCHEMA,
+        sqlite_queue.SCHEMA,
+        sqlite_documents.ANALYSES_SCHEMA,
     )
     yield DocumentSide(tmp_path, database, extractor=PdfExtractor())
     await database.close()

@@ -17,7 +17,8 @@ from core.infra.sqlite import Database
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ContentFiltered
 from core.models import Page
-from core.storage.sqlite.analyses import SCHEMA, SqliteAnalysisStore
+from core.storage.sqlite.documents import ANALYSES_SCHEMA as SCHEMA
+from core.storage.sqlite.documents import SqliteAnalysisStore
 from devkit.fakes import scripted
 from tests.unit.core.analysis.analysis_samples import document
 

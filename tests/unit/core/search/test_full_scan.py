@@ -11,12 +11,13 @@ from core.documents.passages import split_pages
 from core.errors import DependencyDown
 from core.infra.sqlite import Database
 from core.models import Page, Retrieval, RetrievalStep
-from core.search.full_scan import WholeScopeRetriever
+from core.search.hybrid import WholeScopeRetriever
 from core.storage.ai_search.client import Search
 from core.storage.ai_search.index import create_index
 from core.storage.ai_search.passages import AzurePassageIndex
 from core.storage.ai_search.retriever import AzureSearchRetriever
-from core.storage.sqlite.pages import SCHEMA, SqlitePageStore
+from core.storage.sqlite.documents import PAGES_SCHEMA as SCHEMA
+from core.storage.sqlite.documents import SqlitePageStore
 from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import ADMIN_KEY, Failure, SearchDouble, serving

@@ -10,7 +10,7 @@ import pytest
 from core.documents.passages import split_pages
 from core.infra.sqlite import Database
 from core.models import Hit, Page, Passage
-from core.search.full_scan import search_in_memory
+from core.search.hybrid import search_in_memory
 from core.search.query import parse_question
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
 

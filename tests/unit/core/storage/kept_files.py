@@ -16,7 +16,8 @@ from core.names import BlobPath, Owner
 from core.storage.attachments import Attachments, LocalProviderFiles, SentAs
 from core.storage.folder import FolderBlobStore
 from core.storage.provider_files import OpenAIFiles
-from core.storage.sqlite.catalog import SCHEMA, SqliteCatalog
+from core.storage.sqlite.documents import CATALOG_SCHEMA as SCHEMA
+from core.storage.sqlite.documents import SqliteCatalog
 
 TTL = 3600
 PDF = b"%PDF-1.4 the quay opens at seven"

@@ -10,8 +10,7 @@ from core.errors import InvalidInput
 from core.infra.settings import CoreSettings
 from core.storage.ai_search.passages import AzurePassageIndex
 from core.storage.ai_search.vectors import AzureVectorIndex
-from core.storage.blob.documents import AzureBlobStore
-from core.storage.blob.pages import BlobPageStore
+from core.storage.blob.documents import AzureBlobStore, BlobPageStore
 from core.storage.cosmos.analyses import CosmosAnalysisStore
 from core.storage.cosmos.catalog import CosmosCatalog
 from core.storage.queue import StorageJobQueue

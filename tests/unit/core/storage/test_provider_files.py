@@ -16,11 +16,9 @@ from core.llm.provider import Provider, open_provider
 from core.names import BlobPath, Owner
 from core.storage.attachments import build_provider_files
 from core.storage.provider_files import MARGIN, OpenAIFiles
-from core.storage.sqlite import analyses as sqlite_analyses
-from core.storage.sqlite import pages as sqlite_pages
+from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import queue as sqlite_queue
-from core.storage.sqlite.analyses import SqliteAnalysisStore
-from core.storage.sqlite.pages import SqlitePageStore
+from core.storage.sqlite.documents import SqliteAnalysisStore, SqlitePageStore
 from core.storage.sqlite.queue import SqliteJobQueue
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.fakes_documents import FakeIndex
@@ -194,7 +192,9 @@ async def test_forgetting_deletes_at_the_provider_and_in_the_catalog(
 async def test_a_deletion_never_fails_for_the_provider(
     status: int, kept: KeptFiles, provider: Provider, double: OpenAIDouble, make_settings: MakeSettings
 ) -> None:
-    await kept.database.migrate(sqlite_pages.SCHEMA, sqlite_queue.SCHEMA, sqlite_analyses.SCHEMA)
+    await kept.database.migrate(
+        sqlite_documents.PAGES_SCHEMA, sqlite_queue.SCHEMA, sqlite_documents.ANALYSES_SCHEMA
+    )
     settings = make_settings(provider_files="files")
     files = build_provider_files(
         settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock, ttl_seconds=TTL

@@ -24,8 +24,7 @@ from devkit.doubles.web_search_double import (
     serving,
 )
 from mcp_server.tools.web_search import WebSearchTool
-from mcp_server.web.brave import BraveSearch
-from mcp_server.web.google import GoogleSearch
+from mcp_server.web.engines import BraveSearch, GoogleSearch
 from mcp_server.web.http import MOST_BYTES
 from mcp_server.web.ports import MOST_CHARACTERS, MOST_PAGES, WebPage, WebSearch
 

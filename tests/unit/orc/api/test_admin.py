@@ -13,7 +13,7 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.api.routes.admin import MOST_TURNS
 from orc.settings import AuthMode, Settings
-from orc.traces.ports import TraceStore
+from orc.traces.models import TraceStore
 
 ADDRESS = "http://127.0.0.1/api/admin"
 ADMIN = principal_headers(ORGANIZATION, "ann", "orc.admin")

@@ -15,8 +15,7 @@ from devkit.graph_turns import says
 from devkit.traced_turns import Kept, api
 from orc.conversations.models import Head
 from orc.memory.service import NoMemory
-from orc.traces.models import TurnTrace
-from orc.traces.ports import TraceSink
+from orc.traces.models import TraceSink, TurnTrace
 
 QUESTION = {"question": "Good morning!"}
 TELEMETRY = "/admin/telemetry"

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import DependencyDown, UnsafeName
 from core.models import Page
-from core.storage.blob.pages import BlobPageStore
+from core.storage.blob.documents import BlobPageStore
 from devkit.azure.storage import Container, behind_proxy, fresh_container, opened
 from devkit.azure.targets import Target
 from devkit.faults.messages import Request

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from core.infra.sqlite import Database
 from core.models import Page
-from core.storage.sqlite.pages import SCHEMA, SqlitePageStore
+from core.storage.sqlite.documents import PAGES_SCHEMA as SCHEMA
+from core.storage.sqlite.documents import SqlitePageStore
 
 BOXED = [Page(number=1, text="one two", boxes=b"\0\1\2\3\0\1\2\3"), Page(number=2, text="no boxes")]
 

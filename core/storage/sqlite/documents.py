@@ -1,0 +1,274 @@
+"""The records, pages and page analyses of documents in SQLite."""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from core.analysis.models import DocumentAnalysis, PageAnalysis
+from core.infra.sqlite import IN_LIST, Database, Statement
+from core.models import Document, Page, StoredFile
+from core.names import BlobPath, Owner
+
+CATALOG_SCHEMA = """
+CREATE TABLE IF NOT EXISTS documents (
+    organization_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (organization_id, user_id, conversation_id, document_id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS documents_by_bytes ON documents (organization_id, body ->> 'sha256');
+CREATE INDEX IF NOT EXISTS documents_unfinished ON documents (body ->> 'created_at')
+    WHERE body ->> 'status' IN ('uploaded', 'processing');
+CREATE TABLE IF NOT EXISTS stored_files (
+    organization_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    etag TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (organization_id, document_id)
+) WITHOUT ROWID
+"""
+
+log = logging.getLogger(__name__)
+
+_OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
+_OF_DOCUMENT = "organization_id = ? AND document_id = ?"
+
+
+class SqliteCatalog:
+    """Records as JSON, keyed by owner and document. `clock` decides which references have expired."""
+
+    def __init__(
+        self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
+        query = f"SELECT body FROM documents WHERE {_OWNED} AND document_id {IN_LIST}"
+        found = await self._documents(query, (*owner.key, json.dumps(list(document_ids))))
+        by_id = {document.document_id: document for document in found}
+        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+
+    async def list_in(self, owner: Owner) -> list[Document]:
+        found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", owner.key)
+        return sorted(found, key=lambda document: (document.created_at, document.blob_name))
+
+    async def save(self, document: Document) -> None:
+        row = (*document.owner.key, document.document_id, document.model_dump_json())
+        await self._database.execute(("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
+
+    async def advance(self, document: Document) -> bool:
+        query = (
+            f"UPDATE documents SET body = ? WHERE {_OWNED} AND document_id = ?"
+            " AND body ->> 'etag' = ? AND coalesce(body ->> 'generation', '') = ?"
+        )
+        version = (document.document_id, document.etag, document.generation)
+        parameters = (document.model_dump_json(), *document.owner.key, *version)
+        return await self._database.execute((query, parameters)) > 0
+
+    async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
+        query = "SELECT body FROM documents WHERE organization_id = ? AND body ->> 'sha256' = ?"
+        found = await self._documents(query, (organization_id, sha256))
+        return [document for document in found if document.readable]
+
+    async def unfinished(self) -> list[Document]:
+        query = (
+            "SELECT document_id, body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
+            " ORDER BY body ->> 'created_at'"
+        )
+        rows = await self._database.rows(query)
+        return [document for row in rows if (document := _document_if_valid(row)) is not None]
+
+    async def delete(self, path: BlobPath) -> None:
+        document, files = (*path.owner.key, path.document_id), (path.owner.organization_id, path.document_id)
+        await self._database.execute(
+            (f"DELETE FROM documents WHERE {_OWNED} AND document_id = ?", document),
+            (f"DELETE FROM stored_files WHERE {_OF_DOCUMENT}", files),
+        )
+
+    async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
+        now = self._clock().timestamp()
+        query = f"SELECT body FROM stored_files WHERE {_OF_DOCUMENT} AND etag = ? AND expires_at > ?"
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            keys = [(d.organization_id, d.document_id, d.etag, now) for d in documents]
+            return [row["body"] for key in keys for row in connection.execute(query, key)]
+
+        return [StoredFile.model_validate_json(body) for body in await self._database.read(work)]
+
+    async def save_files(self, files: Sequence[StoredFile]) -> None:
+        query = "REPLACE INTO stored_files VALUES (?, ?, ?, ?, ?)"
+        rows = (
+            (f.organization_id, f.document_id, f.etag, f.expires_at.timestamp(), f.model_dump_json())
+            for f in files
+        )
+        await self._database.execute(*((query, row) for row in rows))
+
+    async def files_of(self, path: BlobPath) -> list[StoredFile]:
+        query = f"SELECT body FROM stored_files WHERE {_OF_DOCUMENT}"
+        rows = await self._database.rows(query, (path.owner.organization_id, path.document_id))
+        return [StoredFile.model_validate_json(row["body"]) for row in rows]
+
+    async def drop_files(self, files: Sequence[StoredFile]) -> None:
+        query = f"DELETE FROM stored_files WHERE {_OF_DOCUMENT} AND body ->> 'file_id' = ?"
+        keys = ((file.organization_id, file.document_id, file.file_id) for file in files)
+        await self._database.execute(*((query, key) for key in keys))
+
+    async def ping(self) -> None:
+        await self._database.ping()
+
+    async def _documents(self, query: str, parameters: Sequence[str]) -> list[Document]:
+        rows = await self._database.rows(query, parameters)
+        return [Document.model_validate_json(row["body"]) for row in rows]
+
+
+def _document_if_valid(row: sqlite3.Row) -> Document | None:
+    try:
+        return Document.model_validate_json(row["body"])
+    except ValidationError:
+        log.error("a record cannot be read document_id=%s", row["document_id"])
+        return None
+
+
+PAGES_SCHEMA = """
+CREATE TABLE IF NOT EXISTS pages (
+    document_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (document_id, number)
+);
+CREATE TABLE IF NOT EXISTS page_boxes (
+    document_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    boxes BLOB NOT NULL,
+    PRIMARY KEY (document_id, number)
+)
+"""
+
+_SELECT = "SELECT number, label, tokens, text FROM pages WHERE document_id = ?"
+_COPY = "INSERT INTO pages SELECT ?, number, label, tokens, text FROM pages WHERE document_id = ?"
+_COPY_BOXES = "INSERT INTO page_boxes SELECT ?, number, boxes FROM page_boxes WHERE document_id = ?"
+_DELETE_PAGES = "DELETE FROM pages WHERE document_id = ?"
+_DELETE_BOXES = "DELETE FROM page_boxes WHERE document_id = ?"
+
+
+class SqlitePageStore:
+    """Pages by document and number; word boxes apart, because most readers need the text only."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, document_id: str, pages: Sequence[Page]) -> None:
+        rows = [(document_id, page.number, page.label, page.tokens, page.text) for page in pages]
+        boxes = [(document_id, page.number, page.boxes) for page in pages if page.boxes]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(_DELETE_PAGES, (document_id,))
+            connection.execute(_DELETE_BOXES, (document_id,))
+            connection.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO page_boxes VALUES (?, ?, ?)", boxes)
+
+        await self._database.write(work)
+
+    async def get(self, document_id: str, numbers: Sequence[int] | None = None) -> list[Page]:
+        chosen = "" if numbers is None else f" AND number {IN_LIST}"
+        parameters = (document_id,) if numbers is None else (document_id, json.dumps(list(numbers)))
+        rows = await self._database.rows(f"{_SELECT}{chosen} ORDER BY number", parameters)
+        return [Page(**dict(row)) for row in rows]
+
+    async def boxes(self, document_id: str, number: int) -> bytes:
+        query = "SELECT boxes FROM page_boxes WHERE document_id = ? AND number = ?"
+        rows = await self._database.rows(query, (document_id, number))
+        return bytes(rows[0]["boxes"]) if rows else b""
+
+    async def copy(self, source_id: str, target_id: str) -> None:
+        if source_id == target_id:
+            return
+        deleted, copied = (target_id,), (target_id, source_id)
+        await self._database.execute(
+            (_DELETE_PAGES, deleted), (_DELETE_BOXES, deleted), (_COPY, copied), (_COPY_BOXES, copied)
+        )
+
+    async def delete(self, document_id: str) -> None:
+        await self._database.execute((_DELETE_PAGES, (document_id,)), (_DELETE_BOXES, (document_id,)))
+
+
+ANALYSES_SCHEMA = """
+CREATE TABLE IF NOT EXISTS analyses (
+    document_id TEXT PRIMARY KEY,
+    etag TEXT NOT NULL,
+    method TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS page_analyses (
+    document_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (document_id, number)
+)
+"""
+
+_SAVE = "INSERT OR REPLACE INTO analyses VALUES (?, ?, ?, ?)"
+_SAVE_IF_SAME = "UPDATE analyses SET body = ? WHERE document_id = ? AND etag = ? AND method = ?"
+_SAVE_PAGE = "INSERT OR REPLACE INTO page_analyses VALUES (?, ?, ?)"
+_SOME = f"SELECT body FROM analyses WHERE document_id {IN_LIST}"
+_PAGES = "SELECT body FROM page_analyses WHERE document_id = ?"
+_DELETE_ANALYSES = "DELETE FROM analyses WHERE document_id = ?"
+_DELETE_PAGES = "DELETE FROM page_analyses WHERE document_id = ?"
+_COPY_PAGES = "INSERT INTO page_analyses SELECT ?, number, body FROM page_analyses WHERE document_id = ?"
+
+
+class SqliteAnalysisStore:
+    """Analyses by document and page."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, analysis: DocumentAnalysis) -> None:
+        await self._database.execute((_SAVE, _row(analysis)))
+
+    async def save_pages(self, analysis: DocumentAnalysis, analyses: Sequence[PageAnalysis]) -> bool:
+        document_id, etag, method, body = _row(analysis)
+        rows = [(document_id, page.page, page.model_dump_json()) for page in analyses]
+
+        def work(connection: sqlite3.Connection) -> bool:
+            if connection.execute(_SAVE_IF_SAME, (body, document_id, etag, method)).rowcount == 0:
+                return False
+            connection.executemany(_SAVE_PAGE, rows)
+            return True
+
+        return await self._database.write(work)
+
+    async def get(self, document_ids: Sequence[str]) -> dict[str, DocumentAnalysis]:
+        rows = await self._database.rows(_SOME, (json.dumps(list(document_ids)),))
+        found = [DocumentAnalysis.model_validate_json(row["body"]) for row in rows]
+        return {analysis.document_id: analysis for analysis in found}
+
+    async def pages(self, document_id: str, numbers: Sequence[int] | None = None) -> list[PageAnalysis]:
+        chosen = "" if numbers is None else f" AND number {IN_LIST}"
+        parameters = (document_id,) if numbers is None else (document_id, json.dumps(list(numbers)))
+        rows = await self._database.rows(f"{_PAGES}{chosen} ORDER BY number", parameters)
+        return [PageAnalysis.model_validate_json(row["body"]) for row in rows]
+
+    async def copy(self, source_id: str, target: DocumentAnalysis) -> None:
+        statements: list[Statement] = [(_SAVE, _row(target))]
+        if source_id != target.document_id:
+            statements.append((_DELETE_PAGES, (target.document_id,)))
+            statements.append((_COPY_PAGES, (target.document_id, source_id)))
+        await self._database.execute(*statements)
+
+    async def delete(self, document_id: str) -> None:
+        await self._database.execute((_DELETE_ANALYSES, (document_id,)), (_DELETE_PAGES, (document_id,)))
+
+
+def _row(analysis: DocumentAnalysis) -> tuple[str, str, str, str]:
+    return analysis.document_id, analysis.etag, analysis.method, analysis.model_dump_json()
