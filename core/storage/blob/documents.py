@@ -1,6 +1,15 @@
 """Documents and their extracted pages in Blob Storage.
 
-A document's blob is named by its path. Its pages are packed into one blob, of which any part can be read.
+A document's blob is named by its path. The pages of a document are one blob, of which any page can be read
+alone:
+
+    head    10 bytes: "ORCP", the version of the format (2 bytes), the length of the index (4 bytes)
+    index   JSON, deflated: [number, label, tokens, bytes of text, bytes of boxes] for each page, by number
+    texts   the text of each page, UTF-8, each deflated
+    boxes   the word boxes of each page that has any, each deflated; see core/extraction/word_boxes.py
+
+The index comes first, so one read of a fixed length gets it, and often everything. Texts are adjacent, so one
+read gets all of them without the boxes, which few readers need.
 """
 
 import asyncio
