@@ -1,4 +1,4 @@
-"""Pages and small helpers that the tests of page analysis share."""
+"""Pages and small helpers shared by the tests of page analysis."""
 
 from collections.abc import Sequence
 

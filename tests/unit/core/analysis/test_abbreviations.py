@@ -27,7 +27,7 @@ def defined(text: str) -> list[tuple[str, str]]:
         ),
     ],
 )
-def test_the_long_form_of_an_abbreviation_is_found_whole(text: str, expected: tuple[str, str]) -> None:
+def test_the_complete_long_form_of_an_abbreviation_is_found(text: str, expected: tuple[str, str]) -> None:
     assert abbreviations(text) == [expected]
 
 
@@ -41,7 +41,7 @@ def test_the_long_form_of_an_abbreviation_is_found_whole(text: str, expected: tu
         "(NHP)",
     ],
 )
-def test_brackets_that_abbreviate_nothing_before_them_are_left_alone(text: str) -> None:
+def test_brackets_without_an_abbreviation_are_ignored(text: str) -> None:
     assert abbreviations(text) == []
 
 
@@ -55,14 +55,14 @@ def test_brackets_that_abbreviate_nothing_before_them_are_left_alone(text: str) 
         ("“Premium” means the yearly fee.", ("the yearly fee", "Premium")),
     ],
 )
-def test_a_defined_term_stands_for_the_name_before_it(text: str, expected: tuple[str, str]) -> None:
+def test_a_defined_term_abbreviates_the_name_before_it(text: str, expected: tuple[str, str]) -> None:
     assert defined(text) == [expected]
 
 
-def test_a_term_that_is_not_the_name_before_it_is_a_term_all_the_same() -> None:
+def test_a_defined_term_without_a_name_before_it_is_still_found() -> None:
     text = "as filed with the Securities and Exchange Commission (the “Report”)"
     assert defined(text) == [("", "Report")]
 
 
-def test_calls_of_functions_define_nothing() -> None:
+def test_function_calls_define_nothing() -> None:
     assert defined('answer = Question("Where is it?") and Verify("It is there.")') == []

@@ -1,4 +1,4 @@
-"""References, and where what they point to stands."""
+"""References and the places of their targets."""
 
 import pytest
 
@@ -39,11 +39,11 @@ def test_references_are_found(text: str, expected: list[tuple[str, str]]) -> Non
         "Table 3% more",
     ],
 )
-def test_words_that_point_nowhere_are_left_alone(text: str) -> None:
+def test_words_without_a_target_are_no_reference(text: str) -> None:
     assert references(text) == []
 
 
-def test_a_table_stands_where_its_caption_does() -> None:
+def test_a_table_is_on_the_page_of_its_caption() -> None:
     found = targets(
         "Table 1 shows that\nTable 2: Other", "As said,\nTable 1 Gives no title\n", "Table 1: Prices"
     )
@@ -66,6 +66,6 @@ def test_a_single_letter_is_no_appendix() -> None:
     assert resolve(Target("appe", "A"), targets("see Appendix A", "A Guide To Trees\nText.")) is None
 
 
-def test_captions_are_told_from_references() -> None:
+def test_captions_and_references_are_distinguished() -> None:
     assert is_caption("Table 1: Prices by region")
     assert not is_caption("Table 1 shows prices by region.")

@@ -1,4 +1,4 @@
-"""What a model says of pages, and what of it is kept."""
+"""Page analyses written by a model, and which of its statements are kept."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -61,7 +61,7 @@ def saying(*notes: dict[str, Any]) -> Script:
 async def read(
     script: Script, pages: Sequence[Page] = PAGES, calls: int = 9
 ) -> tuple[Outcome, list[BaseMessage]]:
-    """What comes of one call about these pages, and the messages that the model saw."""
+    """The outcome of one call about these pages, and the messages that the model received."""
     chat, model = scripted(script)
     context = DocumentContext.of(pages)
     drafts = {page.number: analyse_page(page, context) for page in pages}
@@ -69,7 +69,7 @@ async def read(
     return outcome, model.calls[0][0]
 
 
-async def test_only_what_stands_on_the_page_is_kept() -> None:
+async def test_only_statements_found_on_the_page_are_kept() -> None:
     outcome, _ = await read(saying(GOOD, {"page": 4, "summary": "Prices."}))
     first, second = outcome.analyses
     assert (first.page, first.method, first.summary) == (3, "scripted", "Contoso owns Fabrikam.")
@@ -93,14 +93,14 @@ async def test_page_text_cannot_leave_its_fence() -> None:
     ]
 
 
-async def test_pages_that_the_model_left_out_are_asked_about_again() -> None:
+async def test_pages_omitted_by_the_model_are_requested_again() -> None:
     outcome, _ = await read(saying(GOOD, {"page": 99, "summary": "made up"}))
     assert [analysis.page for analysis in outcome.analyses] == [3]
     assert outcome.again == [[PAGES[1]]]
 
 
 @pytest.mark.parametrize("error", [ContentFiltered(), ContextTooLong(), None])
-async def test_a_refused_batch_is_asked_about_in_parts(error: Exception | None) -> None:
+async def test_a_refused_batch_is_split(error: Exception | None) -> None:
     def refuse(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         if error is not None:
             raise error
@@ -113,12 +113,12 @@ async def test_a_refused_batch_is_asked_about_in_parts(error: Exception | None) 
     assert alone.again == []
 
 
-async def test_a_page_that_is_never_told_of_is_read_without_the_model() -> None:
+async def test_a_page_that_the_model_never_returns_is_analysed_without_it() -> None:
     outcome, _ = await read(saying(), PAGES[:1])
     assert [analysis.method for analysis in outcome.analyses] == [EXTRACTIVE]
 
 
-async def test_a_model_that_is_down_or_spent_is_not_papered_over() -> None:
+async def test_an_unavailable_model_or_spent_budget_is_an_error() -> None:
     def down(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         raise DependencyDown("The model is away.", dependency="model")
 
@@ -128,14 +128,14 @@ async def test_a_model_that_is_down_or_spent_is_not_papered_over() -> None:
         await read(saying(GOOD), calls=0)
 
 
-def test_small_pages_share_a_call_and_blank_ones_need_none() -> None:
+def test_small_pages_share_a_call_and_blank_pages_need_none() -> None:
     small = [Page(number=n, text="word" if n % 5 else " ", tokens=10) for n in range(1, 21)]
     found = list(batches(small))
     assert [page.number for batch in found for page in batch] == [n for n in range(1, 21) if n % 5]
     assert [len(batch) for batch in found] == [CALL_PAGES, CALL_PAGES]
 
 
-def test_a_call_stays_within_its_tokens_unless_one_page_is_longer() -> None:
+def test_a_call_stays_within_its_token_limit_unless_one_page_is_longer() -> None:
     sizes = [CALL_TOKENS - 10, 20, CALL_TOKENS * 3, 5, 5]
     pages = [Page(number=n, text="word", tokens=size) for n, size in enumerate(sizes, start=1)]
     assert [[page.number for page in batch] for batch in batches(pages)] == [[1], [2], [3], [4, 5]]

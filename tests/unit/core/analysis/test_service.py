@@ -1,4 +1,4 @@
-"""Analyses of whole documents: resumable, with their cost, and honest about what failed."""
+"""Analyses of whole documents: resumable, with their cost, and with every failure reported."""
 
 import asyncio
 from collections import Counter
@@ -41,7 +41,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteAnalysisStore]:
 
 
 class Reader:
-    """A model that notes every page, until it fails: `fails_after` calls, or for the pages in `refuses`."""
+    """A model that counts its pages. It fails after `fails_after` calls and for the pages in `refuses`."""
 
     def __init__(self, *, fails_after: int = 10_000, refuses: frozenset[int] = frozenset()) -> None:
         self.fails_after = fails_after
@@ -81,7 +81,7 @@ def cost(analysis: DocumentAnalysis) -> tuple[int, int, int]:
     return analysis.model_calls, analysis.input_tokens, analysis.output_tokens
 
 
-async def test_without_a_model_the_pages_own_words_are_picked(store: SqliteAnalysisStore) -> None:
+async def test_without_a_model_the_analysis_is_extractive(store: SqliteAnalysisStore) -> None:
     heard: list[tuple[int, int]] = []
     analyser = Analyser(store, None)
     analysis = await analyser.analyse(
@@ -98,7 +98,7 @@ async def test_without_a_model_the_pages_own_words_are_picked(store: SqliteAnaly
     assert [page.page for page in await store.pages("d1")] == list(range(1, 61))
 
 
-async def test_with_a_model_its_notes_are_kept_with_what_they_cost(store: SqliteAnalysisStore) -> None:
+async def test_the_analysis_of_a_model_is_stored_with_its_usage(store: SqliteAnalysisStore) -> None:
     reader = Reader()
     analysis = await Analyser(store, reader.chat).analyse(document(), [*PAGES, BLANK])
     assert (analysis.status, analysis.method, analysis.note) == (AnalysisStatus.DONE, "scripted", "")
@@ -110,7 +110,7 @@ async def test_with_a_model_its_notes_are_kept_with_what_they_cost(store: Sqlite
     assert [page.summary for page in await store.pages("d1", [7, 61])] == ["House 7.", ""]
 
 
-async def test_a_finished_analysis_is_not_made_again(store: SqliteAnalysisStore) -> None:
+async def test_a_finished_analysis_is_not_repeated(store: SqliteAnalysisStore) -> None:
     reader = Reader()
     analyser = Analyser(store, reader.chat)
     first = await analyser.analyse(document(), PAGES)
@@ -119,7 +119,7 @@ async def test_a_finished_analysis_is_not_made_again(store: SqliteAnalysisStore)
     assert reader.calls == calls
 
 
-async def test_an_analysis_goes_on_where_it_stopped(store: SqliteAnalysisStore) -> None:
+async def test_an_analysis_resumes_where_it_stopped(store: SqliteAnalysisStore) -> None:
     reader = Reader(fails_after=7)
     analyser = Analyser(store, reader.chat)
     with pytest.raises(DependencyDown):
@@ -137,7 +137,7 @@ async def test_an_analysis_goes_on_where_it_stopped(store: SqliteAnalysisStore) 
     assert (analysis.model_calls, analysis.input_tokens) == (reader.calls, 1600)
 
 
-async def test_a_store_that_fails_in_the_middle_costs_no_page_twice_without_a_model(
+async def test_no_page_is_analysed_twice_if_the_store_fails_halfway(
     store: SqliteAnalysisStore, tmp_path: Path
 ) -> None:
     failing = FailingStore(Database(tmp_path / "orc.db"), saves=2)
@@ -153,7 +153,7 @@ async def test_a_store_that_fails_in_the_middle_costs_no_page_twice_without_a_mo
 
 
 class FailingStore(SqliteAnalysisStore):
-    """A store that goes away after so many saves of pages."""
+    """A store that fails from save number `saves` on."""
 
     def __init__(self, database: Database, saves: int) -> None:
         super().__init__(database)
@@ -167,7 +167,7 @@ class FailingStore(SqliteAnalysisStore):
         return await super().save_pages(analysis, analyses)
 
 
-async def test_a_budget_that_is_used_up_says_how_to_go_on(store: SqliteAnalysisStore) -> None:
+async def test_a_spent_budget_explains_how_to_continue(store: SqliteAnalysisStore) -> None:
     reader = Reader()
     with pytest.raises(BudgetExceeded):
         await Analyser(store, reader.chat, max_calls=5).analyse(document(), PAGES)
@@ -195,7 +195,7 @@ async def test_new_bytes_or_another_method_start_over(store: SqliteAnalysisStore
     assert {page.method for page in await store.pages("d1")} == {EXTRACTIVE}
 
 
-async def test_a_page_that_the_model_refuses_is_read_without_it_and_that_is_said(
+async def test_a_page_refused_by_the_model_is_analysed_without_it_and_reported(
     store: SqliteAnalysisStore,
 ) -> None:
     reader = Reader(refuses=frozenset({6}))
@@ -208,7 +208,7 @@ async def test_a_page_that_the_model_refuses_is_read_without_it_and_that_is_said
     assert refused.summary.startswith("Contoso Ltd. owns house number 6")
 
 
-async def test_a_document_replaced_meanwhile_is_not_written_over(store: SqliteAnalysisStore) -> None:
+async def test_the_analysis_of_a_replaced_document_is_not_overwritten(store: SqliteAnalysisStore) -> None:
     newer = DocumentAnalysis(document_id="d1", etag="2", method=EXTRACTIVE)
 
     def replace(done: int, total: int, what: str) -> None:
@@ -222,7 +222,7 @@ async def test_a_document_replaced_meanwhile_is_not_written_over(store: SqliteAn
     assert (await store.get(["d1"]))["d1"] == newer
 
 
-async def test_what_nobody_foresaw_is_recorded_and_not_hidden(store: SqliteAnalysisStore) -> None:
+async def test_an_unexpected_error_is_recorded_and_raised(store: SqliteAnalysisStore) -> None:
     def break_down(done: int, total: int, what: str) -> None:
         raise RuntimeError("secret inner workings")
 
@@ -232,7 +232,7 @@ async def test_what_nobody_foresaw_is_recorded_and_not_hidden(store: SqliteAnaly
     assert (failed.status, failed.reason) == (AnalysisStatus.FAILED, UNEXPECTED)
 
 
-async def test_a_cancelled_analysis_can_go_on(store: SqliteAnalysisStore) -> None:
+async def test_a_cancelled_analysis_can_be_resumed(store: SqliteAnalysisStore) -> None:
     begun = asyncio.Event()
     analyser = Analyser(store, None)
     many = [page.model_copy(update={"number": n}) for n, page in enumerate(PAGES * 20, start=1)]
@@ -262,13 +262,13 @@ async def test_many_summaries_are_condensed_in_rounds(store: SqliteAnalysisStore
     assert "Made up" not in analysis.detailed_summary
 
 
-async def test_a_document_without_pages_is_done_at_once(store: SqliteAnalysisStore) -> None:
+async def test_a_document_without_pages_is_finished_immediately(store: SqliteAnalysisStore) -> None:
     for chat in (None, Reader().chat):
         analysis = await Analyser(store, chat).analyse(document(), [])
         assert (analysis.status, analysis.summary) == (AnalysisStatus.DONE, "")
 
 
-async def test_very_long_documents_get_a_line_for_a_few_pages_together(store: SqliteAnalysisStore) -> None:
+async def test_a_very_long_document_has_one_line_per_group_of_pages(store: SqliteAnalysisStore) -> None:
     many = [page.model_copy(update={"number": n}) for n, page in enumerate(PAGES * 14, start=1)]
     analysis = await Analyser(store, None).analyse(document(), many)
     lines = analysis.detailed_summary.splitlines()

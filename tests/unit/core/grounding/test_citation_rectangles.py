@@ -36,7 +36,7 @@ def citation(document_id: str, page: int, *, verified: bool = True) -> Citation:
 
 
 class Boxes:
-    """Boxes of some pages. Every read waits for `readers` to have come."""
+    """Boxes of some pages. Every read waits until there are `readers` concurrent ones."""
 
     def __init__(self, pages: dict[tuple[str, int], bytes], *, readers: int = 1) -> None:
         self._pages = pages

@@ -151,21 +151,21 @@ def test_an_unsupported_list_item_is_uncovered() -> None:
     assert "Sell your house" in " ".join(writer.grounding.issues)
 
 
-HOUSE = "Pets are permitted in all rooms:\n• Tenants may keep cats\n• Guests may bring dogs\nThe fee is 10."
+HOUSE = "Pets are permitted in all flats:\n• Tenants may keep cats\n• Guests may bring dogs\nThe fee is 10."
 
 
 @pytest.mark.parametrize(
     ("answer", "uncited"),
     [
-        ("# Smoking is allowed in every room\nThe fee is 10. [S1]", "Smoking is allowed in every room"),
+        ("# Smoking is allowed in every flat\nThe fee is 10. [S1]", "Smoking is allowed in every flat"),
         (
             "All pets are permitted, and smoking:\n- Tenants may keep cats. [S1]",
             "All pets are permitted, and",
         ),
         ("You may smoke everywhere:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", "You may smoke"),
         (f"{NOT_FOUND_ANSWER} You may smoke everywhere, as everybody knows:", "You may smoke everywhere"),
-        ("# Pets are permitted in all rooms\nThe fee is 10. [S1]", None),
-        ("Pets are permitted in all rooms:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", None),
+        ("# Pets are permitted in all flats\nThe fee is 10. [S1]", None),
+        ("Pets are permitted in all flats:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", None),
         ("## The fee\nYou should know the following:\n- The fee is 10. [S1]", None),
     ],
 )
@@ -173,10 +173,10 @@ def test_a_heading_or_lead_that_states_something_needs_a_source(answer: str, unc
     writer = CitationWriter([source().model_copy(update={"text": HOUSE, "page_text": HOUSE})])
     writer.feed(answer)
     writer.finish()
-    told = " ".join(writer.grounding.issues)
-    assert writer.grounding.grounded is (uncited is None), told
+    issues = " ".join(writer.grounding.issues)
+    assert writer.grounding.grounded is (uncited is None), issues
     assert not writer.grounding.not_found
-    assert uncited is None or f"Nothing is cited for: {uncited}" in told
+    assert uncited is None or f"Nothing is cited for: {uncited}" in issues
 
 
 def test_a_lead_is_supported_by_the_source_of_any_item_below_it() -> None:
@@ -188,7 +188,7 @@ def test_a_lead_is_supported_by_the_source_of_any_item_below_it() -> None:
         ]
     )
     writer.feed(
-        "Pets are permitted in all rooms:\n- Cats must be registered [S1]\n- Guests may bring dogs [S2]"
+        "Pets are permitted in all flats:\n- Cats must be registered [S1]\n- Guests may bring dogs [S2]"
     )
     writer.finish()
     assert writer.grounding.grounded

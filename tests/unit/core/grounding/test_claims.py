@@ -22,7 +22,7 @@ Folgende Regeln gelten:
 旅费
 """
 STATEMENTS = """
-Smoking is allowed in every room
+Smoking is allowed in every flat
 All pets are permitted, including smoking and dogs:
 You may smoke everywhere, as everybody knows:
 You may smoke everywhere:

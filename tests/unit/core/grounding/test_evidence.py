@@ -9,7 +9,7 @@ from core.grounding.quotes import Span
 from core.grounding.sources import Source
 
 
-def is_borne_out(claim: str, page: str) -> bool:
+def is_supported(claim: str, page: str) -> bool:
     return Evidence(page).find(claim, Span(0, len(page))) is not None
 
 
@@ -66,7 +66,7 @@ def is_borne_out(claim: str, page: str) -> bool:
     ],
 )
 def test_a_near_miss_is_not_supported(claim: str, page: str) -> None:
-    assert not is_borne_out(claim, page)
+    assert not is_supported(claim, page)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_near_miss_is_not_supported(claim: str, page: str) -> None:
     ],
 )
 def test_a_paraphrase_that_keeps_names_numbers_and_most_words_is_supported(claim: str, page: str) -> None:
-    assert is_borne_out(claim, page)
+    assert is_supported(claim, page)
 
 
 def long_source(page: str, start: int) -> Source:

@@ -79,7 +79,7 @@ def test_a_wrong_number_is_reported_with_the_number_of_the_source(
         ("3.2 Employees keep receipts", "4.1 Employees keep receipts"),
         ("(2) Employees keep receipts (3) and bills.", "(4) Employees keep receipts (5) and bills."),
         ("See section 4.2 on the leave of employees.", "See section 5.1 on the leave of employees."),
-        ("This stands on page 12 of the handbook.", "This stands on page 3 of the handbook."),
+        ("This stands on page 12 of the handbook.", "This stands on page 3 of the handbook."),  # prose: data
         ("Revenue was about 33 million.", "Revenue was 33.4 million."),
         ("Revenue was 33 million.", "Revenue was 33.4 million."),
         ("Revenue was nearly 30 million.", "Revenue was 28.4 million."),
@@ -129,9 +129,9 @@ def test_only_unsupported_claims_are_contradicted() -> None:
     writer = CitationWriter([source(1, LEAVE), source(2, "Trainees get 20 days of leave.")])
     writer.feed("Employees are entitled to 25 days of annual leave [S1]. Trainees get 22 days of leave [S2].")
     writer.finish()
-    told = "The answer says 22 days; the source has 20 days."
-    assert writer.grounding.contradicted == [told]
-    assert writer.grounding.issues[-1] == told
+    reported = "The answer says 22 days; the source has 20 days."
+    assert writer.grounding.contradicted == [reported]
+    assert writer.grounding.issues[-1] == reported
     assert not writer.grounding.grounded
 
 

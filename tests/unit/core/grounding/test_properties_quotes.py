@@ -51,7 +51,7 @@ def _joined(draw: Draw, word: str) -> str:
 
 
 def typeset(draw: Draw, tokens: list[str], start: int, end: int) -> tuple[str, Span]:
-    """A page of these words, and where those from `start` to `end` stand on it."""
+    """A page of these words, and the place on it of those from `start` to `end`."""
     page, span_start, span_end = "", 0, 0
     for index, token in enumerate(tokens):
         page += draw(JOINTS) if index else ""
@@ -125,7 +125,7 @@ def test_a_quote_with_a_shortened_word_or_number_is_never_found(
 
 
 def read(text: str) -> str:
-    """The words as a reader sees them, whatever they are set in: an independent notion of the same text."""
+    """The words as a reader sees them, without typography: a second definition of the same text."""
     for hyphen in ("-\n", "\u2010\n", "\u00ad\n"):
         text = text.replace(hyphen, "")
     for letters, ligature in LIGATURES.items():

@@ -21,7 +21,7 @@ def found(quote: str, page: str = PAGE) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("quote", "stands"),
+    ("quote", "on_page"),
     [
         (
             "The daily allowance in Oslo is 1,250.50 kroner.",
@@ -33,8 +33,8 @@ def found(quote: str, page: str = PAGE) -> str | None:
         ("six hours. Exceptions are", "six hours.\nEx-\nceptions are"),
     ],
 )
-def test_a_quote_is_found_despite_breaks_hyphens_ligatures_and_case(quote: str, stands: str) -> None:
-    assert found(quote) == stands
+def test_a_quote_is_found_despite_breaks_hyphens_ligatures_and_case(quote: str, on_page: str) -> None:
+    assert found(quote) == on_page
 
 
 @pytest.mark.parametrize(

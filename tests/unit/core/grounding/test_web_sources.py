@@ -29,7 +29,7 @@ def web_page(text: str = TEXT, *, title: str = "Opening times", url: str = URL, 
 
 
 def write(answer: str, source: Source, size: int = 10_000) -> tuple[str, CitationWriter]:
-    """What is shown of an answer that arrives in pieces of this size."""
+    """The text shown for an answer that arrives in pieces of this size."""
     writer = CitationWriter([source])
     pieces = [answer[at : at + size] for at in range(0, len(answer), size)]
     return "".join([writer.feed(piece) for piece in pieces]) + writer.finish(), writer

@@ -31,19 +31,19 @@ LISTING = {
 
 
 class Restated(BaseModel):
-    """A structured output that is registered."""
+    """A registered structured output."""
 
     question: str
 
 
 class RestatedAtLength(Restated):
-    """A subclass of one that is registered."""
+    """A subclass of a registered structured output."""
 
     length: int = 3
 
 
 class Verdict(BaseModel):
-    """A structured output that is not registered."""
+    """An unregistered structured output."""
 
     grounded: bool
 
@@ -142,7 +142,9 @@ async def test_the_listing_tool_is_called_once_and_its_result_described(
     assert answer.text == "There is 1 in this conversation:\n- a.pdf (completed)"
 
 
-async def test_tool_output_beside_the_question_is_described(model: ChatModel, budget: CallBudget) -> None:
+async def test_tool_output_attached_to_the_question_is_described(
+    model: ChatModel, budget: CallBudget
+) -> None:
     output = '[{"tool": "documents_list", "documents": [{"filename": "a.pdf", "status": "failed"}]}]'
     question = QuestionMessage(content="any text", question="Which files are there?", tool_output=output)
     assert "- a.pdf (failed)" in await model.complete([question], budget=budget)

@@ -14,7 +14,7 @@ from devkit.doubles.bag_of_words import bag_of_words
 
 
 class WordEmbedder:
-    """Vectors of words; down from text number `fails_at` on."""
+    """An embedder by words that fails from text number `fails_at` on."""
 
     name = "words"
 
@@ -67,12 +67,12 @@ async def test_a_long_document_is_embedded_in_groups_with_progress(
     vectors: SqliteVectorIndex,
 ) -> None:
     passages = [passage(f"number{i}") for i in range(2 * GROUP + 1)]
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     embedder = WordEmbedder()
     await PassageEmbedder(embedder, vectors).index(
-        "d1", passages, lambda done, total, what: told.append((done, total))
+        "d1", passages, lambda done, total, what: reported.append((done, total))
     )
-    assert told == [(GROUP, len(passages)), (2 * GROUP, len(passages)), (len(passages), len(passages))]
+    assert reported == [(GROUP, len(passages)), (2 * GROUP, len(passages)), (len(passages), len(passages))]
     assert embedder.texts == [p.text for p in passages]
     assert len(await vectors.nearest(bag_of_words("x", 256), ["d1"], 9999)) == len(passages)
 

@@ -25,7 +25,7 @@ from devkit.doubles.search_double import ADMIN_KEY, Failure, SearchDouble, servi
 DOWN = "The search does not answer (dependency_down); the text of the documents was read through instead."
 PLAN = [
     Page(number=1, text="The deductible is 500 dollars a year."),
-    Page(number=2, text="Rooms are covered."),
+    Page(number=2, text="Rooms are covered."),  # prose: data
 ]
 OTHER = [Page(number=1, text="The garage has a deductible gate.")]
 
@@ -129,7 +129,7 @@ async def test_only_documents_in_scope_are_scanned(
 
 
 class DownPages(SqlitePageStore):
-    """Pages that cannot be read either."""
+    """A page store whose pages cannot be read."""
 
     async def get(self, document_id: str, numbers: Sequence[int] | None = None) -> list[Page]:
         raise DependencyDown("The database cannot be used.", dependency="store")

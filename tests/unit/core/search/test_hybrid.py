@@ -24,11 +24,11 @@ STEM = 4
 
 HARBOUR = "The harbour is closed to all ships in winter."
 ANCHOR = "Vessels lie at anchor until spring."
-LUNCH = "Lunch is served at noon in the garden."
+LUNCH = "Lunch is served at noon in the orchard."
 
 
 class WordIndex:
-    """Passages by how many words of the query they have; `widened` compares beginnings of words only."""
+    """Ranks passages by the number of query words in them; `widened` compares beginnings of words."""
 
     def __init__(self) -> None:
         self.passages: dict[str, list[Passage]] = {}
@@ -69,10 +69,10 @@ class WordIndex:
 
 
 class TopicEmbedder:
-    """Knows what means the same: a dimension for each topic. Fails with `failure`, or never answers."""
+    """Embeds text with one dimension per topic. It may fail with `failure` or never answer."""
 
     name = "topics"
-    topics = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "garden"), ("tax", "fee"))
+    topics = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "orchard"), ("tax", "fee"))
 
     def __init__(self, failure: OrcError | None = None, answers: bool = True) -> None:
         self.asked: list[str] = []
@@ -124,7 +124,7 @@ def steps(found: Retrieval) -> list[tuple[str, float | None, int]]:
 async def test_hits_of_both_rankings_come_first_at_the_high_threshold(
     index: WordIndex, vectors: VectorIndex
 ) -> None:
-    await keep(index, vectors, "d1", LUNCH, "The harbour gate is in the garden.", HARBOUR)
+    await keep(index, vectors, "d1", LUNCH, "The harbour gate is in the orchard.", HARBOUR)
     found = await HybridRetriever(index, vectors, TopicEmbedder()).search("Is the harbour closed?", ["d1"], 5)
     assert texts(found)[0] == HARBOUR
     assert steps(found) == [("hybrid", HIGH, 3)]

@@ -14,7 +14,11 @@ from core.search.hybrid import search_in_memory
 from core.search.query import parse_question
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
 
-PLAN = ["Introduction to the plan.", "The deductible is 500 dollars a year.", "Emergency rooms are covered."]
+PLAN = [
+    "Introduction to the plan.",
+    "The deductible is 500 dollars a year.",
+    "Emergency rooms are covered.",  # prose: data
+]
 OTHER = ["Employees park in the garage.", "The garage has a deductible gate.", "Lunch is at noon."]
 
 

@@ -82,7 +82,7 @@ async def save(database: Database, name: str, texts: list[str]) -> None:
 
 
 async def scores_of(database: Database, question: str, page: int) -> dict[str, float]:
-    """What this page of each document scores, as far as it is found."""
+    """The score of this page in each document in which it is found."""
     documents = [row["document_id"] for row in await database.read(_documents)]
     hits = await SqlitePassageIndex(database).search(question, documents, 100)
     return {hit.passage.document_id: hit.score for hit in reversed(hits) if hit.passage.page == page}
