@@ -1,4 +1,4 @@
-"""Sessions find the caller's own conversation, always the same, and nobody else's."""
+"""A session always finds the same conversation of its caller and never one of another user."""
 
 import uuid
 
@@ -10,7 +10,7 @@ from orc.identity import Principal, SessionIds
 
 SESSIONS = SessionIds(ScopeTokens("k" * 48).sub_key("sessions"))
 ELSEWHERE = SessionIds(ScopeTokens("l" * 48).sub_key("sessions"))
-# Few letters, so that what differs as a whole often agrees when it is put one after the other.
+# Few letters, so that different parts often have the same concatenation.
 WORDS = st.text(st.sampled_from('ab",\\ é'), min_size=1, max_size=4)
 CALLERS = st.builds(Principal, WORDS, WORDS)
 KNOWN = st.tuples(CALLERS, WORDS, WORDS)
@@ -18,13 +18,13 @@ ANN = Principal("acme", "ann")
 
 
 def conversations(known: tuple[Principal, str, str], sessions: SessionIds = SESSIONS) -> list[str]:
-    """The conversations that this knowledge leads to: by words and client, and by a name."""
+    """The conversations for these values: by words and client, and by a name."""
     caller, words, client = known
     return [sessions.begun_with(caller, words, client), sessions.named(caller, words)]
 
 
 @given(KNOWN, KNOWN)
-def test_conversations_are_the_same_for_the_same_knowledge_and_apart_for_any_other(
+def test_the_same_caller_and_session_have_the_same_conversation_and_others_do_not(
     one: tuple[Principal, str, str], other: tuple[Principal, str, str]
 ) -> None:
     begun, named = conversations(one)
@@ -39,13 +39,13 @@ def test_conversations_are_the_same_for_the_same_knowledge_and_apart_for_any_oth
 
 
 @given(KNOWN)
-def test_whoever_lacks_the_key_cannot_tell_which_conversation_it_is(
+def test_a_conversation_id_cannot_be_computed_without_the_key(
     known: tuple[Principal, str, str],
 ) -> None:
     assert not {*conversations(known)} & {*conversations(known, ELSEWHERE)}
 
 
-def test_the_id_of_a_conversation_names_it() -> None:
+def test_a_conversation_can_be_named_by_its_id() -> None:
     conversation = str(uuid.uuid4())
     assert SESSIONS.named(ANN, conversation) == conversation
     assert SESSIONS.named(ANN, conversation.upper()) == conversation

@@ -1,4 +1,4 @@
-"""What a dependency's state says to everybody, and what to the operator alone."""
+"""Which part of a dependency's state is public, and which only the operator sees."""
 
 from core.errors import DependencyDown
 from orc.api.schemas import DependencyView
@@ -26,7 +26,7 @@ async def test_a_dependency_that_fails_says_why() -> None:
     assert (view.ok, view.detail) == (False, "It does not answer.")
 
 
-async def test_what_turns_can_do_without_does_not_hold_them_up() -> None:
+async def test_an_optional_dependency_does_not_block_turns() -> None:
     state = await check("ocr", "Tesseract", "here", fails, needed=False)()
     assert not state.ok
     assert state.allows_turns

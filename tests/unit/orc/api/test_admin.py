@@ -1,4 +1,4 @@
-"""Telemetry over the API: for admins, of their own organization, in pages and by filters."""
+"""Telemetry over the API: for admins, limited to their organization, in pages and with filters."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -57,7 +57,7 @@ async def turns(client: httpx.AsyncClient, **wanted: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", EVERY_PATH)
-async def test_only_admins_get_in_and_nothing_is_opened_for_others(tmp_path: Path, path: str) -> None:
+async def test_only_admins_have_access_and_no_store_is_opened_for_others(tmp_path: Path, path: str) -> None:
     app = create_app(Settings(data_dir=tmp_path / "data", auth_mode=AuthMode.EASYAUTH))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url=ADDRESS) as client:
@@ -68,7 +68,7 @@ async def test_only_admins_get_in_and_nothing_is_opened_for_others(tmp_path: Pat
     assert not (tmp_path / "data").exists()
 
 
-async def test_turns_come_latest_first_in_pages(client: httpx.AsyncClient) -> None:
+async def test_turns_are_listed_latest_first_in_pages(client: httpx.AsyncClient) -> None:
     first = (await client.get(TURNS, params={"limit": 2})).json()
     assert [turn["turn_id"] for turn in first["turns"]] == ["turn-3", "turn-2"]
     rest = (await client.get(TURNS, params={"limit": 2, "cursor": first["next_cursor"]})).json()
@@ -76,7 +76,7 @@ async def test_turns_come_latest_first_in_pages(client: httpx.AsyncClient) -> No
     assert rest["next_cursor"] is None
 
 
-async def test_filters_choose_turns(client: httpx.AsyncClient) -> None:
+async def test_filters_select_turns(client: httpx.AsyncClient) -> None:
     assert await turns(client, status="failed") == ["turn-2"]
     assert await turns(client, user_id="ada", intent="research", model="gpt-4o") == ["turn-1"]
     assert await turns(client, conversation_id="c-9") == []
@@ -99,37 +99,33 @@ async def test_filters_choose_turns(client: httpx.AsyncClient) -> None:
         {"trace_id": "nonsense"},
     ],
 )
-async def test_filters_that_cannot_be_used_are_refused(
-    client: httpx.AsyncClient, wanted: dict[str, str]
-) -> None:
+async def test_invalid_filters_are_refused(client: httpx.AsyncClient, wanted: dict[str, str]) -> None:
     response = await client.get(TURNS, params=wanted)
     assert response.status_code == 422
     assert next(iter(wanted)) in {each["field"] for each in response.json()["errors"]}
 
 
-async def test_a_trace_holds_the_callers_turns_whole(client: httpx.AsyncClient) -> None:
-    told = (await client.get(f"/telemetry/{1:032x}")).json()
-    assert told == {"trace_id": f"{1:032x}", "turns": [detailed(1).model_dump(mode="json")]}
+async def test_a_trace_has_the_complete_turns_of_the_caller(client: httpx.AsyncClient) -> None:
+    returned = (await client.get(f"/telemetry/{1:032x}")).json()
+    assert returned == {"trace_id": f"{1:032x}", "turns": [detailed(1).model_dump(mode="json")]}
 
 
-async def test_one_attempt_of_a_trace_can_be_asked_for(client: httpx.AsyncClient) -> None:
+async def test_one_attempt_of_a_trace_can_be_requested(client: httpx.AsyncClient) -> None:
     [turn] = (await client.get(f"/telemetry/{1:032x}?attempt=attempt-00001")).json()["turns"]
     assert turn["turn_id"] == "turn-1"
 
 
-async def test_a_trace_that_spans_many_turns_tells_the_latest(
-    client: httpx.AsyncClient, store: TraceStore
-) -> None:
+async def test_a_trace_of_many_turns_returns_the_latest(client: httpx.AsyncClient, store: TraceStore) -> None:
     for number in range(MOST_TURNS + 3):
         await store.save(trace(100 + number, NOON + timedelta(seconds=number), trace_id="e" * 32))
-    told = (await client.get(f"/telemetry/{'e' * 32}")).json()["turns"]
-    assert [turn["turn_id"] for turn in told] == [f"turn-{103 + number}" for number in range(MOST_TURNS)]
+    returned = (await client.get(f"/telemetry/{'e' * 32}")).json()["turns"]
+    assert [turn["turn_id"] for turn in returned] == [f"turn-{103 + number}" for number in range(MOST_TURNS)]
 
 
 @pytest.mark.parametrize(
     ("trace_id", "status"), [("f" * 32, 404), ("nonsense", 422), (f"{1:032x}?attempt=another", 404)]
 )
-async def test_a_trace_that_is_not_there(client: httpx.AsyncClient, trace_id: str, status: int) -> None:
+async def test_an_unknown_trace_is_refused(client: httpx.AsyncClient, trace_id: str, status: int) -> None:
     assert (await client.get(f"/telemetry/{trace_id}")).status_code == status
 
 
@@ -152,13 +148,11 @@ async def test_days_are_added_up(client: httpx.AsyncClient) -> None:
         {"until": "2025-02-30"},
     ],
 )
-async def test_days_that_cannot_be_added_up_are_refused(
-    client: httpx.AsyncClient, wanted: dict[str, str]
-) -> None:
+async def test_invalid_days_are_refused(client: httpx.AsyncClient, wanted: dict[str, str]) -> None:
     assert (await client.get(DAYS, params=wanted)).status_code == 422
 
 
-async def test_the_page_may_run_nothing_but_what_is_in_it(client: httpx.AsyncClient) -> None:
+async def test_the_page_may_use_only_its_own_script_and_style(client: httpx.AsyncClient) -> None:
     response = await client.get("/telemetry/page")
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     policy = response.headers["content-security-policy"]

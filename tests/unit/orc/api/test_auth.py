@@ -1,4 +1,4 @@
-"""Who is calling: the local user only locally, EasyAuth by its header, tokens by their signature."""
+"""Authentication: the local user only locally, EasyAuth by its header, tokens by their signature."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ async def test_a_local_caller_is_the_local_user(host: str) -> None:
         "ipv6",
     ],
 )
-async def test_a_caller_from_elsewhere_or_by_another_name_is_nobody(foreign: Request) -> None:
+async def test_a_remote_caller_or_another_host_name_is_not_authenticated(foreign: Request) -> None:
     with pytest.raises(NotAuthenticated):
         await LocalUser(Settings()).identify(foreign)
 
@@ -81,7 +81,7 @@ async def test_a_local_caller_behind_the_local_functions_host_is_the_local_user(
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1:7071", "http://[::1]:7071"])
-async def test_a_page_of_this_machine_may_ask(origin: str) -> None:
+async def test_a_page_of_the_same_machine_is_allowed(origin: str) -> None:
     assert (await LocalUser(Settings()).identify(request(origin=origin))).user_id == "me"
 
 
@@ -96,7 +96,7 @@ async def test_a_page_of_this_machine_may_ask(origin: str) -> None:
         "http://[",
     ],
 )
-async def test_a_page_of_another_site_may_not(origin: str) -> None:
+async def test_a_page_of_another_site_is_refused(origin: str) -> None:
     with pytest.raises(Forbidden, match="other sites"):
         await LocalUser(Settings()).identify(request(origin=origin))
 
@@ -129,7 +129,7 @@ async def test_easyauth_gives_tenant_user_and_roles() -> None:
     ],
     ids=["none", "garbage", "no claims", "no tenant", "tenant that is a path", "user that is a path"],
 )
-async def test_a_principal_that_cannot_be_used_is_nobody(header: str) -> None:
+async def test_an_unusable_principal_is_not_authenticated(header: str) -> None:
     with pytest.raises(NotAuthenticated):
         await EasyAuth().identify(request(x_ms_client_principal=header))
 
@@ -141,7 +141,7 @@ def key() -> rsa.RSAPrivateKey:
 
 @pytest.fixture(scope="module")
 def jwks_url(key: rsa.RSAPrivateKey) -> Iterator[str]:
-    """Where the issuer publishes its key."""
+    """The URL of the issuer's public key."""
     jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key()))
     published = json.dumps({"keys": [{**jwk, "kid": "k1", "use": "sig"}]}).encode()
     with publishing(published) as url:
@@ -150,7 +150,7 @@ def jwks_url(key: rsa.RSAPrivateKey) -> Iterator[str]:
 
 @contextmanager
 def publishing(published: bytes, *, status: int = 200, promised: int = 0) -> Iterator[str]:
-    """The address of a server that always answers this, maybe after it promised more."""
+    """The URL of a server that always returns this body; `promised` may announce a longer one."""
 
     class Keys(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -195,7 +195,7 @@ def bearer(key: Any, algorithm: str = "RS256", **claims: Any) -> Request:
     return request(authorization=f"Bearer {token}")
 
 
-async def test_a_token_of_the_issuer_is_its_user(tokens: BearerTokens, key: rsa.RSAPrivateKey) -> None:
+async def test_a_valid_token_identifies_its_user(tokens: BearerTokens, key: rsa.RSAPrivateKey) -> None:
     caller = await tokens.identify(bearer(key, roles=["reader"]))
     assert (caller.organization_id, caller.user_id, caller.roles) == ("contoso", "ada", frozenset({"reader"}))
 
@@ -211,7 +211,7 @@ async def test_a_token_of_the_issuer_is_its_user(tokens: BearerTokens, key: rsa.
         ({"a": 1}, set()),
     ],
 )
-async def test_roles_come_as_a_list_or_as_one_text(
+async def test_roles_may_be_a_list_or_a_string(
     tokens: BearerTokens, key: rsa.RSAPrivateKey, given: Any, roles: set[str]
 ) -> None:
     assert (await tokens.identify(bearer(key, roles=given))).roles == roles
@@ -222,14 +222,14 @@ async def test_roles_come_as_a_list_or_as_one_text(
     [{"iss": "https://evil.example"}, {"aud": "api://other"}, {"exp": 1}, {"oid": None}, {"tid": "a/b"}],
     ids=["issuer", "audience", "expired", "no user", "tenant that is a path"],
 )
-async def test_a_token_that_is_off_in_any_way_is_nobody(
+async def test_a_token_with_a_wrong_claim_is_not_authenticated(
     tokens: BearerTokens, key: rsa.RSAPrivateKey, claims: dict[str, Any]
 ) -> None:
     with pytest.raises(NotAuthenticated):
         await tokens.identify(bearer(key, **claims))
 
 
-async def test_a_token_signed_by_somebody_else_is_nobody(tokens: BearerTokens) -> None:
+async def test_a_token_signed_with_another_key_is_not_authenticated(tokens: BearerTokens) -> None:
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     with pytest.raises(NotAuthenticated):
         await tokens.identify(bearer(other))
@@ -239,7 +239,7 @@ async def test_a_token_signed_by_somebody_else_is_nobody(tokens: BearerTokens) -
         await tokens.identify(request())
 
 
-async def test_keys_that_cannot_be_fetched_are_nobodys_fault_but_the_issuers(key: rsa.RSAPrivateKey) -> None:
+async def test_keys_that_cannot_be_fetched_are_a_failed_dependency(key: rsa.RSAPrivateKey) -> None:
     with (
         publishing(b"down for maintenance") as no_json,
         publishing(b'{"keys"', promised=500) as cut_short,
@@ -252,7 +252,7 @@ async def test_keys_that_cannot_be_fetched_are_nobodys_fault_but_the_issuers(key
             assert url not in down.value.message
 
 
-async def test_a_token_that_cannot_be_read_is_nobody_whatever_the_keys_do() -> None:
+async def test_an_unreadable_token_is_not_authenticated_even_if_the_keys_are_unavailable() -> None:
     unreachable = verifying_with(f"http://127.0.0.1:{free_port()}/keys")
     for header in ("Bearer no.token.here", "Bearer x", "Bearer", "Basic YTpi"):
         with pytest.raises(NotAuthenticated):

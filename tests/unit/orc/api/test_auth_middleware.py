@@ -1,4 +1,4 @@
-"""Nobody who is unknown gets a body read, and nobody's body grows too large."""
+"""The body of an unknown caller is not read, and the size of every body is limited."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,7 +21,7 @@ BODIES = [
 
 
 class Body:
-    """A body of many chunks that knows how many were asked for."""
+    """A body of many chunks that counts the requested ones."""
 
     def __init__(self, chunks: int) -> None:
         self.read = 0
@@ -43,7 +43,7 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize(("path", "media_type"), BODIES)
-async def test_an_unknown_caller_is_turned_away_before_the_body_is_read(
+async def test_an_unknown_caller_is_refused_before_the_body_is_read(
     client: httpx.AsyncClient, path: str, media_type: str
 ) -> None:
     body = Body(100)
@@ -54,7 +54,7 @@ async def test_an_unknown_caller_is_turned_away_before_the_body_is_read(
 
 
 @pytest.mark.parametrize(("path", "media_type"), BODIES[1:])
-async def test_a_body_that_is_no_upload_stays_small(
+async def test_the_size_of_a_body_that_is_no_upload_is_limited(
     client: httpx.AsyncClient, path: str, media_type: str
 ) -> None:
     body = Body(1000)

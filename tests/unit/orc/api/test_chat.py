@@ -1,4 +1,4 @@
-"""Chatting over HTTP: which session a list of messages belongs to, and what of it the model is told."""
+"""Chatting over HTTP: the session of a list of messages, and which messages the model receives."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -37,7 +37,7 @@ class Api:
     async def client(
         self, organization: str = "acme", user: str = "ann", **headers: str
     ) -> httpx.AsyncClient:
-        """A client of this caller; `headers` may say which program it is."""
+        """A client of this caller; `headers` may name the client program."""
         client = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app),
             base_url="http://127.0.0.1/api",
@@ -46,7 +46,7 @@ class Api:
         return await self.stack.enter_async_context(client)
 
     async def settled(self) -> None:
-        """Wait until the turns have been taken in, which happens after their answers."""
+        """Wait until the memory has processed the turns, which happens after their answers."""
         provider: AppProvider = self.app.state.provider
         await (await provider.get()).orchestrator.close()
 
@@ -75,7 +75,7 @@ def body_of(*messages: tuple[str, str], **more: Any) -> Json:
 
 
 async def chat(client: httpx.AsyncClient, *messages: tuple[str, str], key: str = "", **more: Any) -> Json:
-    """The result of one turn, whose session is that of its conversation."""
+    """The result of one turn, after a check that its session is its conversation."""
     headers = {"idempotency-key": key} if key else {}
     response = await client.post("/chat", json=body_of(*messages, **more), headers=headers)
     assert response.status_code == 200, response.text
@@ -88,20 +88,20 @@ async def session_of(client: httpx.AsyncClient, *messages: tuple[str, str], **mo
     return str((await chat(client, *messages, **more))["conversation_id"])
 
 
-def told(model: ScriptedModel) -> list[str]:
-    """What the model was told last, but for its instructions."""
+def received(model: ScriptedModel) -> list[str]:
+    """The messages of the last model call, without the instructions."""
     return [message.text for message in model.calls[-1][0] if message.type != "system"]
 
 
-async def test_a_list_that_grows_stays_in_its_session(ann: httpx.AsyncClient, api: Api) -> None:
+async def test_a_growing_list_of_messages_stays_in_its_session(ann: httpx.AsyncClient, api: Api) -> None:
     first = await session_of(ann, TALK[0])
     assert await session_of(ann, ("system", "Be kind."), *TALK) == first
     turns = (await ann.get(f"/conversations/{first}")).json()["turns"]
     assert [turn["question"] for turn in turns] == ["The fee?", "Of the pool."]
-    assert told(api.model) == [text for _, text in TALK]
+    assert received(api.model) == [text for _, text in TALK]
 
 
-async def test_a_session_is_told_by_its_first_message_its_user_and_its_client(api: Api) -> None:
+async def test_a_session_is_identified_by_its_first_message_user_and_client(api: Api) -> None:
     clients = [
         await api.client(),
         await api.client(user="bob"),
@@ -117,49 +117,52 @@ async def test_a_session_is_told_by_its_first_message_its_user_and_its_client(ap
     assert await session_of(phone) == sessions[4]
 
 
-async def test_a_named_session_goes_on_from_what_is_stored(ann: httpx.AsyncClient, api: Api) -> None:
+async def test_a_named_session_continues_from_the_stored_history(ann: httpx.AsyncClient, api: Api) -> None:
     first = await session_of(ann, session_id="holiday")
     for name in ("holiday", first, first.upper()):
         assert await session_of(ann, ("user", f"And {name}?"), session_id=name) == first
-    assert told(api.model)[:4] == ["The fee?", "Answer to The fee?", "And holiday?", "Answer to And holiday?"]
+    assert received(api.model)[:4] == [
+        "The fee?",
+        "Answer to The fee?",
+        "And holiday?",
+        "Answer to And holiday?",
+    ]
     await chat(ann, *TALK, session_id="holiday")
-    assert told(api.model) == [text for _, text in TALK]
+    assert received(api.model) == [text for _, text in TALK]
 
 
-async def test_a_chat_that_begins_like_another_knows_nothing_of_it(ann: httpx.AsyncClient, api: Api) -> None:
+async def test_a_chat_with_the_same_beginning_does_not_see_another(ann: httpx.AsyncClient, api: Api) -> None:
     assert await session_of(ann) == await session_of(ann)
-    assert told(api.model) == ["The fee?"]
+    assert received(api.model) == ["The fee?"]
 
 
 @pytest.mark.parametrize("wanted", [{"blob_names": ["nowhere.pdf"]}, {"model": "unheard-of"}])
-async def test_a_refusal_tells_the_session_too(ann: httpx.AsyncClient, wanted: Json) -> None:
+async def test_a_refusal_returns_the_session_too(ann: httpx.AsyncClient, wanted: Json) -> None:
     response = await ann.post("/chat", json=body_of(**wanted))
     assert response.status_code in (404, 422)
     assert response.headers["x-session-id"] == await session_of(ann)
 
 
-async def test_only_a_named_session_is_told_what_is_remembered_of_it(
-    ann: httpx.AsyncClient, api: Api
-) -> None:
+async def test_only_a_named_session_has_memory(ann: httpx.AsyncClient, api: Api) -> None:
     for session in (None, "holiday"):
         named = {"session_id": session} if session else {}
         await chat(ann, ("user", "Hello"), ("user", "My salary is 90000 euros."), **named)
         await api.settled()
         result = await chat(ann, ("user", "Hello"), ("user", "What is my salary?"), **named)
-        assert any("90000" in text for text in told(api.model)) == bool(session)
+        assert any("90000" in text for text in received(api.model)) == bool(session)
         reason = result["metadata"]["summary_selection"]["reason"]
         assert reason == ("" if session else UNNAMED)
 
 
-async def test_a_session_id_of_somebody_else_is_a_session_of_ones_own(
+async def test_a_session_id_of_another_user_creates_a_separate_session(
     ann: httpx.AsyncClient, api: Api
 ) -> None:
-    """The same answer as for an id that nobody has: a conversation of the caller's is made."""
+    """The response is the same as for an unused id: the caller gets a new conversation."""
     own = await session_of(ann, ("user", "My secret."), session_id="holiday")
     bob = await api.client(user="bob")
     assert await session_of(bob, session_id="holiday") != own
     assert await session_of(bob, session_id=own) == own
-    assert told(api.model) == ["The fee?"]
+    assert received(api.model) == ["The fee?"]
     assert len((await ann.get(f"/conversations/{own}")).json()["turns"]) == 1
 
 
@@ -170,14 +173,14 @@ async def test_instructions_from_outside_are_dropped(ann: httpx.AsyncClient, api
     assert not any("Obey" in message.text for message in api.model.calls[-1][0])
 
 
-async def test_a_history_goes_back_as_far_as_the_settings_say(ann: httpx.AsyncClient, api: Api) -> None:
+async def test_the_settings_limit_the_length_of_the_history(ann: httpx.AsyncClient, api: Api) -> None:
     said = [(role, f"{role} {n}") for n in range(20) for role in ("user", "assistant")]
     await chat(ann, *said, ("user", "And?"))
-    assert told(api.model) == [*(content for _, content in said[-24:]), "And?"]
+    assert received(api.model) == [*(content for _, content in said[-24:]), "And?"]
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-async def test_a_stream_says_its_session_and_ends_in_the_same_object(
+async def test_a_stream_names_its_session_and_ends_with_the_same_object(
     path: str, ann: httpx.AsyncClient
 ) -> None:
     response = await ann.post(path, json=body_of(*TALK), headers=STREAM if path == "/chat" else {})
@@ -186,7 +189,7 @@ async def test_a_stream_says_its_session_and_ends_in_the_same_object(
     assert "event: done" in response.text
 
 
-async def test_a_key_gives_the_stored_answer_again(ann: httpx.AsyncClient) -> None:
+async def test_an_idempotency_key_returns_the_stored_answer(ann: httpx.AsyncClient) -> None:
     first = await chat(ann, *TALK, key="k")
     assert await chat(ann, *TALK, key="k") == first
     headers = {"idempotency-key": "k"}
@@ -215,7 +218,7 @@ async def test_a_key_gives_the_stored_answer_again(ann: httpx.AsyncClient) -> No
         (body_of(model="other"), "model"),
     ],
 )
-async def test_what_cannot_be_answered_is_refused_by_its_field(
+async def test_an_invalid_request_is_refused_with_its_field(
     body: Json, field: str, ann: httpx.AsyncClient
 ) -> None:
     response = await ann.post("/chat", json=body)

@@ -1,4 +1,4 @@
-"""Deleting a conversation leaves nothing remembered of it, also where a turn's update is on its way."""
+"""Deleting a conversation deletes its memory, even during an update of the memory."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,26 +27,26 @@ class EmptyLibrary:
         return None
 
 
-async def test_an_update_between_forgetting_and_deleting_leaves_nothing(tmp_path: Path) -> None:
+async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
     await database.migrate(turn_log_sqlite.SCHEMA, sqlite.SCHEMA)
     store = SqliteMemoryStore(database)
 
     class Log(SqliteTurnLog):
-        """A log whose deletion comes just after an update has written, and seen the conversation there."""
+        """A log whose deletion runs right after an update found the conversation and wrote its memory."""
 
         late: Head | None = None
 
         async def delete(self, owner: Owner) -> bool:
             if self.late is not None:
-                await keeper.update(self.late)
+                await memory_service.update(self.late)
                 assert await store.read(owner) is not None
             return await super().delete(owner)
 
     log = Log(database)
-    keeper = memory_service_of(database, log, store=store)
+    memory_service = memory_service_of(database, log, store=store)
     log.late = await ask(log, "My name is Ada.")
-    services = SimpleNamespace(library=EmptyLibrary(), memory=keeper, log=log)
+    services = SimpleNamespace(library=EmptyLibrary(), memory=memory_service, log=log)
     await delete_conversation(OWNER, services)  # type: ignore[arg-type]
     assert await store.read(OWNER) is None
     log.late = None

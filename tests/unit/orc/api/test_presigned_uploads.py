@@ -1,4 +1,4 @@
-"""Tickets over HTTP: a file past the API into the store, what is refused, and what becomes of the bytes."""
+"""Presigned uploads over HTTP: a file goes directly to the store and is checked there."""
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -29,7 +29,7 @@ LIMIT = 1000
 
 
 class Opened(AppProvider):
-    """App that a test has put together."""
+    """The app of a test."""
 
     def __init__(self, services: App) -> None:
         super().__init__(services.settings)
@@ -75,7 +75,7 @@ async def client(services: App) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def browser() -> AsyncIterator[httpx.AsyncClient]:
-    """Whoever holds the ticket: without any identity of its own."""
+    """A client that has the presigned URL and no identity."""
     async with httpx.AsyncClient() as opened:
         yield opened
 
@@ -97,7 +97,7 @@ async def documents(client: httpx.AsyncClient, place: str) -> list[dict[str, Any
     return found
 
 
-async def test_a_file_that_came_by_ticket_becomes_a_document(
+async def test_a_file_uploaded_with_a_presigned_url_becomes_a_document(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, services: App, place: str
 ) -> None:
     asked = await client.post(f"{place}/uploads", json={"file_name": "big 50%.txt", "size": 20})
@@ -115,7 +115,7 @@ async def test_a_file_that_came_by_ticket_becomes_a_document(
     assert (read["document_id"], read["status"]) == (seen["document_id"], "completed")
 
 
-async def test_a_file_that_is_larger_than_was_said_fails_unread(
+async def test_a_file_larger_than_declared_fails_without_being_read(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, services: App, place: str
 ) -> None:
     asked = await client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})
@@ -145,7 +145,7 @@ async def test_a_file_that_is_larger_than_was_said_fails_unread(
         ({"file_name": "a.txt"}, 422, None),
     ],
 )
-async def test_what_an_upload_would_refuse_gets_no_ticket(
+async def test_a_file_that_an_upload_would_refuse_gets_no_presigned_url(
     client: httpx.AsyncClient, place: str, body: dict[str, Any], status: int, code: str | None
 ) -> None:
     refused = await client.post(f"{place}/uploads", json=body)
@@ -162,7 +162,7 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         yield started
 
 
-def test_a_store_on_disk_says_where_to_upload_instead(on_disk: System, place: str) -> None:
+def test_a_store_on_disk_names_the_endpoint_to_use_instead(on_disk: System, place: str) -> None:
     with on_disk.client() as client:
         refused = client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})
         assert refused.status_code == 409

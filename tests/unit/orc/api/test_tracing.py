@@ -1,4 +1,4 @@
-"""Requests as spans: in the caller's trace, by their route, without what paths and queries say."""
+"""Requests as spans: in the caller's trace, by their route, without content of paths and queries."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -24,9 +24,7 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     await app.state.provider.close()
 
 
-async def test_the_trace_that_a_response_names_is_its_spans(
-    recorded: Recorded, client: httpx.AsyncClient
-) -> None:
+async def test_a_response_names_the_trace_of_its_spans(recorded: Recorded, client: httpx.AsyncClient) -> None:
     began = await client.get("/conversations")
     went_on = await client.get("/conversations", headers={"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"})
     spans = [span for span in recorded.spans if span.name == "GET /api/conversations"]
@@ -44,7 +42,7 @@ async def test_the_trace_that_a_response_names_is_its_spans(
         ("POST", "/orc", "POST /api/orc", 422),
     ],
 )
-async def test_a_request_is_told_by_its_route(
+async def test_a_span_is_named_after_the_route(
     recorded: Recorded, client: httpx.AsyncClient, method: str, path: str, name: str, status: int
 ) -> None:
     response = await client.request(method, path, json={"quokka": "quokka"})
@@ -55,7 +53,7 @@ async def test_a_request_is_told_by_its_route(
     assert "quokka" not in "".join(span.to_json().lower() for span in recorded.spans)
 
 
-async def test_a_fault_of_ours_is_told_by_its_kind(recorded: Recorded, tmp_path: Path) -> None:
+async def test_an_internal_error_is_recorded_by_its_type_only(recorded: Recorded, tmp_path: Path) -> None:
     class Broken:
         def identify(self, request: object) -> None:
             raise RuntimeError("quokka")
@@ -72,7 +70,7 @@ async def test_a_fault_of_ours_is_told_by_its_kind(recorded: Recorded, tmp_path:
     assert "quokka" not in failed.to_json()
 
 
-async def test_probes_have_a_trace_and_no_span(recorded: Recorded, client: httpx.AsyncClient) -> None:
+async def test_probes_have_a_trace_id_and_no_span(recorded: Recorded, client: httpx.AsyncClient) -> None:
     response = await client.get("/health")
     assert int(response.headers["x-trace-id"], 16) > 0
     assert recorded.names == []

@@ -1,4 +1,4 @@
-"""Uploading over HTTP: what comes in whole, what is refused with its reason, and what it costs the API."""
+"""Uploads over HTTP: what is stored, what is refused with a reason, and the memory the API needs."""
 
 import json
 import sqlite3
@@ -60,9 +60,7 @@ def test_good_files_are_stored_and_bad_ones_named_in_one_response(
     assert blobs_of(system, conversation) == ["a.txt", "harbour-handbook.pdf"]
 
 
-def test_a_refused_file_leaves_nothing_behind(
-    system: System, client: httpx.Client, conversation: str
-) -> None:
+def test_a_refused_file_leaves_no_data(system: System, client: httpx.Client, conversation: str) -> None:
     response = upload(client, conversation, ("broken.pdf", b"%PDF-1.7 nothing"))
     assert response.status_code == 422
     assert response.headers["content-type"] == "application/problem+json"
@@ -71,7 +69,7 @@ def test_a_refused_file_leaves_nothing_behind(
     assert client.get(f"/conversations/{conversation}/documents").status_code == 404
 
 
-def test_a_file_put_into_the_folder_by_other_means_is_found_by_name(
+def test_a_file_copied_into_the_folder_is_found_by_name(
     system: System, client: httpx.Client, conversation: str
 ) -> None:
     folder = system.data_dir / "blobs" / "local" / "me" / conversation
@@ -101,7 +99,7 @@ def test_a_deleted_document_is_gone_everywhere(
     assert client.post("/orc", json=body).status_code == 404
 
 
-def test_references_to_a_deleted_document_are_not_handed_out_again(
+def test_references_to_a_deleted_document_are_not_returned_again(
     client: httpx.Client, conversation: str
 ) -> None:
     upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
@@ -114,7 +112,7 @@ def test_references_to_a_deleted_document_are_not_handed_out_again(
     assert client.post("/orc", json=body).json()["uploaded_file_refs"] == []
 
 
-def test_uploading_a_name_again_replaces_what_it_says(client: httpx.Client, conversation: str) -> None:
+def test_uploading_a_name_again_replaces_the_content(client: httpx.Client, conversation: str) -> None:
     body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
     for fee in ("7 euros", "9 dollars"):
         upload(client, conversation, ("a.txt", f"The fee is {fee}.".encode()))
@@ -154,7 +152,7 @@ def test_every_odd_and_hostile_file_ends_as_its_manifest_says(system: System, cl
 
 
 def unexpected(entry: dict[str, Any], response: httpx.Response, system: System) -> str | None:
-    """What is wrong with the outcome of an upload; None if it is as the manifest expects."""
+    """The difference between the outcome of an upload and the manifest; None if they agree."""
     if response.status_code >= 500:
         return f"status {response.status_code}: {response.text[:200]}"
     body = response.json()
@@ -181,7 +179,7 @@ def unexpected(entry: dict[str, Any], response: httpx.Response, system: System) 
 
 
 def missing(entry: dict[str, Any], document_id: str, system: System) -> str | None:
-    """Which of the words that the file is known to hold are not in the text that was kept of it."""
+    """The words that the file is known to contain and that its stored text lacks."""
     with closing(sqlite3.connect(system.data_dir / "orc.db")) as database:
         rows = database.execute("SELECT text FROM pages WHERE document_id = ?", (document_id,)).fetchall()
     kept = squeezed("".join(text for (text,) in rows))
@@ -193,7 +191,7 @@ def squeezed(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-def test_a_turn_is_replayed_even_if_its_document_has_gone(client: httpx.Client, conversation: str) -> None:
+def test_a_turn_is_replayed_even_if_its_document_was_deleted(client: httpx.Client, conversation: str) -> None:
     upload(client, conversation, ("a.txt", b"The fee is 7 euros."))
     body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
     key = {"idempotency-key": "once"}
@@ -213,7 +211,7 @@ def test_more_files_than_one_upload_may_have_are_refused_before_any_is_stored(
     assert blobs_of(system, conversation) == []
 
 
-def test_a_name_is_not_taken_by_a_file_that_was_refused(client: httpx.Client, conversation: str) -> None:
+def test_a_refused_file_does_not_reserve_its_name(client: httpx.Client, conversation: str) -> None:
     files = [
         ("a.txt", b"\x7fELF\x00\x00"),
         ("a.txt", b"The fee is 7 euros."),
@@ -225,7 +223,7 @@ def test_a_name_is_not_taken_by_a_file_that_was_refused(client: httpx.Client, co
     assert [error["code"] == "duplicate_name" for error in body["errors"]] == [False, True]
 
 
-def test_a_form_that_a_page_of_another_site_sends_stores_nothing(
+def test_a_form_sent_by_a_page_of_another_site_stores_nothing(
     system: System, client: httpx.Client, conversation: str
 ) -> None:
     client.headers["origin"] = "https://evil.example"
@@ -238,7 +236,7 @@ def test_a_form_that_a_page_of_another_site_sends_stores_nothing(
     assert upload(client, conversation, ("a.txt", b"The fee is 7 euros.")).status_code == 201
 
 
-def test_readiness_tells_nobody_where_things_are(system: System, client: httpx.Client) -> None:
+def test_readiness_reveals_no_addresses(system: System, client: httpx.Client) -> None:
     response = client.get("/ready")
     clients = {each["name"]: each["backend"] for each in response.json()["dependencies"]}
     assert clients == {

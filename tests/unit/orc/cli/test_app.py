@@ -1,4 +1,4 @@
-"""The command line: what it says when something is wrong, and what it prints when all is well."""
+"""The command line: its error messages and its output."""
 
 import socket
 import uuid
@@ -33,7 +33,7 @@ def test_a_forgotten_question_is_explained(data_dir: Path, handbook: Path) -> No
     assert "then the question in quotes" in result.stderr
 
 
-def test_a_file_that_cannot_be_read_is_named_with_its_reason_and_the_others_are_asked(
+def test_an_unreadable_file_is_named_with_its_reason_and_the_others_are_used(
     data_dir: Path, tmp_path: Path, handbook: Path
 ) -> None:
     broken = tmp_path / "broken.pdf"
@@ -45,7 +45,7 @@ def test_a_file_that_cannot_be_read_is_named_with_its_reason_and_the_others_are_
     assert "verified  harbour-handbook.pdf, page 9" in result.stdout
 
 
-def test_asking_leaves_nothing_behind(data_dir: Path, handbook: Path) -> None:
+def test_asking_leaves_no_files(data_dir: Path, handbook: Path) -> None:
     orc("ask", handbook, "How soon must a lost device be reported?")
     assert not (data_dir / "orc.db").exists()
     assert not (data_dir / "blobs").exists()
@@ -57,7 +57,7 @@ def test_a_token_needs_a_conversation_with_documents(data_dir: Path) -> None:
     assert "has no documents. Upload one first." in result.stderr
 
 
-def test_serve_says_which_port_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_names_the_port_that_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setenv("ORC_PORT", str(port))
@@ -66,7 +66,7 @@ def test_serve_says_which_port_is_taken(data_dir: Path, monkeypatch: pytest.Monk
     assert f"Port {port} of 127.0.0.1 is in use" in result.stderr
 
 
-def test_serve_refuses_to_be_open_without_authentication(
+def test_serve_refuses_a_public_address_without_authentication(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORC_HOST", "0.0.0.0")
@@ -75,14 +75,14 @@ def test_serve_refuses_to_be_open_without_authentication(
     assert "ORC_AUTH_MODE" in result.stderr
 
 
-def test_a_setting_that_cannot_be_read_is_named(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_setting_is_named(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORC_PORT", "many")
     result = orc("doctor")
     assert result.exit_code == 2
     assert "ORC_PORT" in result.stderr
 
 
-def test_the_doctor_says_that_the_tools_server_is_not_there_and_what_to_do(
+def test_the_doctor_reports_a_missing_tools_server_and_what_to_do(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
@@ -104,7 +104,7 @@ def test_the_doctor_lists_deprecated_settings(data_dir: Path, monkeypatch: pytes
     assert "ORC_OCR_SECONDS no longer has an effect" in shown
 
 
-def test_two_files_of_one_name_are_refused_by_name(data_dir: Path, tmp_path: Path) -> None:
+def test_two_files_of_the_same_name_are_refused_by_name(data_dir: Path, tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "r.txt").write_text(f"The fee of {folder} is 7 euros.")
@@ -114,7 +114,7 @@ def test_two_files_of_one_name_are_refused_by_name(data_dir: Path, tmp_path: Pat
     assert result.stdout == ""
 
 
-def test_a_file_whose_name_has_to_be_made_harmless_is_asked(data_dir: Path, tmp_path: Path) -> None:
+def test_a_file_with_an_unsafe_name_is_used(data_dir: Path, tmp_path: Path) -> None:
     report = tmp_path / "100%.txt"
     report.write_text("The mooring fee is 410 euros a day.")
     result = orc("ask", report, "What is the mooring fee?")
@@ -123,7 +123,7 @@ def test_a_file_whose_name_has_to_be_made_harmless_is_asked(data_dir: Path, tmp_
     assert "verified  100_.txt, page 1" in result.stdout
 
 
-def test_a_file_whose_name_cannot_be_used_is_named_and_the_others_are_asked(
+def test_a_file_with_an_unusable_name_is_reported_and_the_others_are_used(
     data_dir: Path, tmp_path: Path, handbook: Path
 ) -> None:
     (tmp_path / "a\\b.txt").write_text("Text.")

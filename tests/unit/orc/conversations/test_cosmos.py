@@ -1,4 +1,4 @@
-"""What only the Cosmos DB adapter can get wrong: lost confirmations, failed reads, cost, leftovers."""
+"""Risks of the Cosmos DB adapter only: lost confirmations, failed reads, cost, leftovers."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ async def items(container: Container) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("status", LOST)
 @pytest.mark.parametrize("is_first", [True, False])
-async def test_a_question_whose_confirmation_was_lost_is_begun_once(
+async def test_a_question_is_begun_once_if_the_confirmation_is_lost(
     log: CosmosTurnLog, wire: FaultyTransport, status: int, is_first: bool
 ) -> None:
     if not is_first:
@@ -85,7 +85,7 @@ async def test_a_question_whose_confirmation_was_lost_is_begun_once(
 
 
 @pytest.mark.parametrize("status", LOST)
-async def test_a_takeover_whose_confirmation_was_lost_is_ours(
+async def test_a_takeover_succeeds_if_the_confirmation_is_lost(
     container: Container, log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     old = await start(log, "k")
@@ -100,7 +100,7 @@ async def test_a_takeover_whose_confirmation_was_lost_is_ours(
 
 
 @pytest.mark.parametrize("status", LOST)
-async def test_an_answer_whose_confirmation_was_lost_is_committed_once(
+async def test_an_answer_is_committed_once_if_the_confirmation_is_lost(
     log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     turn = await start(log, "k")
@@ -114,7 +114,7 @@ async def test_an_answer_whose_confirmation_was_lost_is_committed_once(
 
 
 @pytest.mark.parametrize("status", LOST)
-async def test_a_renewal_and_a_failure_whose_confirmations_were_lost_are_ours(
+async def test_a_renewal_and_a_failure_succeed_if_the_confirmations_are_lost(
     log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     turn = await start(log, "k")
@@ -127,7 +127,7 @@ async def test_a_renewal_and_a_failure_whose_confirmations_were_lost_are_ours(
     assert failed.status is TurnStatus.FAILED
 
 
-async def test_an_upload_and_a_deletion_whose_confirmations_were_lost_are_ours(
+async def test_an_upload_and_a_deletion_succeed_if_the_confirmations_are_lost(
     container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     wire.fail_after_write(503)
@@ -139,7 +139,7 @@ async def test_an_upload_and_a_deletion_whose_confirmations_were_lost_are_ours(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_conversation_that_cannot_be_read_is_never_taken_for_a_new_one(
+async def test_an_unreadable_conversation_is_never_treated_as_new(
     log: CosmosTurnLog, wire: FaultyTransport, status: int
 ) -> None:
     await ask(log, "k")
@@ -181,7 +181,7 @@ async def test_no_query_of_a_turn_leaves_its_partition(log: CosmosTurnLog, wire:
     assert {request.partition for request in wire.requests} == {json.dumps(PARTITION, separators=(",", ":"))}
 
 
-async def test_a_users_conversations_are_asked_for_with_the_beginning_of_the_key(
+async def test_the_conversations_of_a_user_are_queried_by_partition_key_prefix(
     log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     await log.ensure_conversation(OWNER)
@@ -199,7 +199,7 @@ async def cost_of_a_turn(log: CosmosTurnLog, wire: FaultyTransport, key: str) ->
     return [(request.method, request.is_query) for request in wire.requests]
 
 
-async def test_a_turn_costs_the_same_requests_however_long_the_conversation(
+async def test_the_requests_of_a_turn_do_not_depend_on_the_length_of_the_conversation(
     container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     costs = [await cost_of_a_turn(log, wire, f"k{n}") for n in range(60)]
@@ -211,7 +211,7 @@ async def test_a_turn_costs_the_same_requests_however_long_the_conversation(
     assert len(sizes) == 61
 
 
-async def test_of_a_long_history_only_what_was_asked_for_is_read(
+async def test_only_the_requested_part_of_a_long_history_is_read(
     log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     for n in range(30):
@@ -257,7 +257,7 @@ def large_outcome() -> TurnOutcome:
     )
 
 
-async def test_a_turn_with_twenty_citations_says_them_once_and_stays_small(
+async def test_a_turn_with_twenty_citations_stores_them_once_and_stays_small(
     container: Container, log: CosmosTurnLog
 ) -> None:
     outcome = large_outcome()
@@ -269,14 +269,14 @@ async def test_a_turn_with_twenty_citations_says_them_once_and_stays_small(
     assert len(text) < 30_000
 
 
-async def test_what_a_deletion_that_was_cut_short_has_left_is_in_nobodys_sight(
+async def test_leftovers_of_an_interrupted_deletion_are_invisible(
     container: Container, log: CosmosTurnLog
 ) -> None:
     old = await start(log, "k")
     await ask(log, "k2")
     await container.delete("head", PARTITION)
 
-    async def nothing_is_left_to_see() -> None:
+    async def nothing_is_visible() -> None:
         assert await log.head(OWNER) is None
         assert await log.turns(OWNER) == []
         assert await log.turn(OWNER, "k2") is None
@@ -288,14 +288,14 @@ async def test_what_a_deletion_that_was_cut_short_has_left_is_in_nobodys_sight(
             with pytest.raises(NotFound):
                 await call
 
-    await nothing_is_left_to_see()
+    await nothing_is_visible()
     assert len(await items(container)) == 2
     assert await log.delete(OWNER) is False
     assert await items(container) == []
-    await nothing_is_left_to_see()
+    await nothing_is_visible()
 
 
-async def test_a_conversation_of_the_same_name_knows_nothing_of_what_was_left(
+async def test_a_new_conversation_of_the_same_id_does_not_see_leftovers(
     container: Container, log: CosmosTurnLog
 ) -> None:
     old = await start(log, "k")
@@ -322,22 +322,22 @@ def asks_for_the_head(request: Request) -> bool:
 
 
 @pytest.mark.parametrize("moment", ["before the head goes", "before its turns go", "while its turns go"])
-async def test_a_deletion_leaves_a_conversation_alone_that_was_begun_meanwhile(
+async def test_a_deletion_keeps_a_conversation_that_began_during_it(
     container: Container, log: CosmosTurnLog, wire: FaultyTransport, moment: str
 ) -> None:
     await ask(log, "k")
 
-    async def begin_anew() -> None:
+    async def begin_again() -> None:
         await log.delete(OWNER)
         await ask(log, "new")
 
     async def wait_for_the_head() -> None:
-        wire.interrupt(before=asks_for_the_head, by=begin_anew)
+        wire.interrupt(before=asks_for_the_head, by=begin_again)
 
     if moment == "before the head goes":
         wire.interrupt(before=asks_for_the_head, by=wait_for_the_head)
     else:
-        wire.interrupt(before=lambda request: request.is_query, by=begin_anew)
+        wire.interrupt(before=lambda request: request.is_query, by=begin_again)
     if moment == "while its turns go":
         await container.create(leftover())
     assert await log.delete(OWNER) is True
@@ -350,7 +350,7 @@ def leftover() -> dict[str, Any]:
     return {"id": "turn:ended:k", **key, "life": "ended", "seq": 1, "status": "pending"}
 
 
-async def test_long_conversations_are_deleted_whole_in_few_requests(
+async def test_long_conversations_are_deleted_completely_in_few_requests(
     container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
     for n in range(230):
@@ -361,7 +361,7 @@ async def test_long_conversations_are_deleted_whole_in_few_requests(
     assert len(wire.requests) < 20
 
 
-async def test_questions_during_deletions_are_kept_whole_or_refused(
+async def test_questions_during_deletions_are_stored_completely_or_refused(
     cosmos_target: Target,
 ) -> None:
     async with database(cosmos_target) as open_database:
@@ -389,7 +389,7 @@ async def test_questions_during_deletions_are_kept_whole_or_refused(
         assert await items(open_database().container("conversations")) == []
 
 
-async def test_turns_expire_where_a_retention_is_set(container: Container) -> None:
+async def test_turns_expire_if_a_retention_is_set(container: Container) -> None:
     log = CosmosTurnLog(container, retention_seconds=1)
     await ask(log, "k")
     assert [item["ttl"] for item in await items(container)] == [1, 1]
@@ -399,12 +399,12 @@ async def test_turns_expire_where_a_retention_is_set(container: Container) -> No
     assert (await start(log, "k")).seq == 1
 
 
-async def test_turns_are_kept_where_no_retention_is_set(container: Container, log: CosmosTurnLog) -> None:
+async def test_turns_are_kept_if_no_retention_is_set(container: Container, log: CosmosTurnLog) -> None:
     await ask(log, "k")
     assert all("ttl" not in item for item in await items(container))
 
 
-async def test_what_is_searched_by_lies_outside_of_what_is_not_indexed(
+async def test_fields_used_in_queries_are_outside_the_unindexed_item(
     container: Container, log: CosmosTurnLog
 ) -> None:
     await ask(log, "k")

@@ -41,7 +41,7 @@ def test_history_is_the_messages_of_committed_turns_by_seq() -> None:
     assert view[0] == {"role": "user", "content": "k1?", "created_at": "2025-01-01T00:00:00Z"}
 
 
-def test_the_assistants_message_carries_what_the_next_turn_picks_up() -> None:
+def test_the_assistants_message_has_the_fields_that_the_next_turn_needs() -> None:
     refs = [FileRef(file_id="file-1", blob_name="a.pdf")]
     head, turn = open_question(HEAD, "k1")
     outcome = TurnOutcome(

@@ -1,4 +1,4 @@
-"""What only the SQLite adapter can get wrong: killed processes, damaged rows, plans without an index."""
+"""Risks of the SQLite adapter only: killed processes, damaged rows, plans without an index."""
 
 import asyncio
 import sqlite3
@@ -61,7 +61,7 @@ def in_an_hour() -> datetime:
 
 
 async def acknowledged_before_kill(path: Path, prefix: str, answers: int) -> dict[int, str]:
-    """Run the child until it has acknowledged so many commits, kill it, and give all it acknowledged."""
+    """Run the child until it has acknowledged this many commits, kill it, and return all it acknowledged."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-c", CHILD, str(path), prefix, stdout=asyncio.subprocess.PIPE, cwd=ROOT
     )
@@ -77,9 +77,9 @@ async def acknowledged_before_kill(path: Path, prefix: str, answers: int) -> dic
 async def test_kill_9_loses_no_acknowledged_turn_and_leaves_no_gap(database: Database) -> None:
     acknowledged: dict[int, str] = {}
     for kill in range(KILLS):
-        told = await acknowledged_before_kill(database.path, f"run{kill}", ANSWERS_BEFORE_KILL[kill])
-        assert not acknowledged.keys() & told.keys()
-        acknowledged |= told
+        confirmed = await acknowledged_before_kill(database.path, f"run{kill}", ANSWERS_BEFORE_KILL[kill])
+        assert not acknowledged.keys() & confirmed.keys()
+        acknowledged |= confirmed
 
     log = SqliteTurnLog(database, in_an_hour)
     turns = await log.turns(OWNER, limit=100_000)
@@ -111,7 +111,7 @@ async def ask(log: SqliteTurnLog, key: str) -> None:
     await log.commit(OWNER, key, begun.turn.attempt, TurnOutcome(answer="!", result={}))
 
 
-async def test_a_head_that_cannot_be_read_is_an_error_and_stays_as_it_is(database: Database) -> None:
+async def test_an_unreadable_head_is_an_error_and_is_not_changed(database: Database) -> None:
     log = SqliteTurnLog(database)
     await ask(log, "k1")
     await database.execute(("UPDATE conversation_heads SET item = '{'", ()))
@@ -121,7 +121,7 @@ async def test_a_head_that_cannot_be_read_is_an_error_and_stays_as_it_is(databas
     assert [turn.turn_id for turn in await log.turns(OWNER)] == ["k1"]
 
 
-async def test_a_turn_that_cannot_be_read_is_never_left_out(database: Database) -> None:
+async def test_an_unreadable_turn_is_never_omitted(database: Database) -> None:
     log = SqliteTurnLog(database)
     await ask(log, "k1")
     await database.execute(("UPDATE conversation_turns SET item = '{'", ()))
@@ -130,7 +130,7 @@ async def test_a_turn_that_cannot_be_read_is_never_left_out(database: Database) 
             await call
 
 
-async def test_a_commit_that_fails_half_way_leaves_nothing(database: Database) -> None:
+async def test_a_commit_that_fails_halfway_stores_nothing(database: Database) -> None:
     log = SqliteTurnLog(database)
     await ask(log, "k1")
     before = await log.turns(OWNER), await log.head(OWNER)

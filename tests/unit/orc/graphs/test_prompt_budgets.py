@@ -61,7 +61,7 @@ def test_the_parts_add_up_to_what_the_model_counts(
     body = {"messages": convert_to_openai_messages(messages), "tools": [SEARCH]}
     counted = Window(1, load_encoding()).size_of(body)
     assert sum(tokens for name, tokens in sizes.items() if name != "total") == sizes["total"]
-    # Where a call's arguments end and its name begins a model may join what we count apart.
+    # A model may join the arguments of a call and its name into one token, which we count separately.
     assert abs(sizes["total"] - counted) <= 4 + 0.01 * counted
 
 

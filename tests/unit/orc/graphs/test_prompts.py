@@ -1,4 +1,4 @@
-"""What a prompt has: what is remembered, quoted, and the newest messages that fit, long ones shortened."""
+"""The content of a prompt: quoted memory, and the newest messages that fit, long ones shortened."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ COUNTER = WordCounter()
 
 
 def said(*lengths: int) -> list[ChatMessage]:
-    """Questions and answers by turns, of so many words each."""
+    """Alternating questions and answers with this number of words each."""
     return [
         ChatMessage(role="assistant" if at % 2 else "user", content=f"w{at} " * length)
         for at, length in enumerate(lengths)

@@ -1,4 +1,4 @@
-"""What code looks up before a model is asked: every way, every fallback, and what a revision reads beyond."""
+"""Lookups by code before a model is called: steps, fallbacks, and the second search of a revision."""
 
 from dataclasses import replace
 from typing import Any
@@ -403,7 +403,7 @@ async def test_pages_are_read_in_full_if_the_critic_asks_for_more() -> None:
         ("get_page", {"document_id": "secret-id", "page_number": 5}),
         ("get_page", {"document_id": "other-id", "page_number": 1}),
     ]
-    # The sentences stand on pages that are shown in full now; the whole page that was shown keeps its number.
+    # The pages of the sentences are now shown in full; a page that was already complete keeps its number.
     assert [(source.number, source.text) for source in state.attempt.sources] == [
         (2, PAGES["other-id", 1]),
         (3, PAGES["secret-id", 5]),

@@ -1,4 +1,4 @@
-"""The pages of a turn: each is read once, and those that one result quotes are read side by side."""
+"""The pages of a turn: each is read once, and those that one result quotes are read concurrently."""
 
 import asyncio
 import json

@@ -122,7 +122,7 @@ async def test_only_documents_that_were_not_searched_are_listed() -> None:
 @given(words=st.lists(st.integers(1, 600), min_size=1, max_size=4), tokens=st.integers(500, 1500))
 @settings(max_examples=12, deadline=None)
 async def test_the_prompt_of_a_loop_never_grows_past_its_budgets(words: list[int], tokens: int) -> None:
-    """The budget is for all that follows the question: the calls, the frames and what the calls gave."""
+    """The budget is for everything after the question: the calls, the frames and the results."""
 
     def script(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         if "tools" not in options:

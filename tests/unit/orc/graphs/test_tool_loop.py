@@ -1,4 +1,4 @@
-"""The loop of a model and its tools: what the model may see and call, and what becomes of it."""
+"""The loop of a model and its tools: what the model may see and call, and the result."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ async def test_without_named_documents_document_chat_is_not_offered() -> None:
 
 
 def calls_tool(name: str, **arguments: Any) -> Script:
-    """A model that calls one tool and then reports what the tool said."""
+    """A model that calls one tool and then repeats its result."""
 
     def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
         if isinstance(messages[-1], ToolMessage):

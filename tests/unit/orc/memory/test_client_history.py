@@ -1,4 +1,4 @@
-"""What of a caller's messages becomes the history of a turn."""
+"""Which of a caller's messages become the history of a turn."""
 
 import unicodedata
 from itertools import pairwise
@@ -18,7 +18,7 @@ CHATS = st.lists(
 
 
 def chat(*said: str) -> list[ChatMessage]:
-    """Messages written as `u: What?` and `a: That.`"""
+    """Messages in the notation `u: What?` and `a: That.`"""
     roles = {"u": "user", "a": "assistant"}
     return [ChatMessage.model_validate({"role": roles[line[0]], "content": line[3:]}) for line in said]
 
@@ -42,23 +42,23 @@ def written(messages: list[ChatMessage]) -> list[str]:
     ],
     ids=["as it is", "control", "empty", "echo", "again", "in two", "quote", "two answers", "greeting"],
 )
-def test_a_history_is_what_each_side_said_in_turn(said: list[str], history: list[str]) -> None:
+def test_a_history_alternates_between_both_speakers(said: list[str], history: list[str]) -> None:
     question, earlier = question_and_history(chat(*said, "u:  And then? "))
     assert (question, written(earlier)) == ("And then?", history)
 
 
-def test_a_question_that_was_asked_again_stands_alone() -> None:
+def test_a_repeated_question_is_not_in_its_own_history() -> None:
     question, earlier = question_and_history(chat("u: Hello.", "a: Yes?", "u: The fee?", "u: The  fee?"))
     assert (question, written(earlier)) == ("The  fee?", ["u: Hello.", "a: Yes?"])
 
 
-def test_a_long_message_is_cut_and_shows_it() -> None:
+def test_a_long_message_is_cut_with_an_ellipsis() -> None:
     _, [kept] = question_and_history(chat("a: " + "x" * (MAX_QUESTION_CHARACTERS + 1), "u: And?"))
     assert len(kept.content) == MAX_QUESTION_CHARACTERS
     assert kept.content.endswith("x …")
 
 
-def test_what_one_side_says_in_many_messages_is_no_longer_than_one() -> None:
+def test_consecutive_messages_together_have_the_limit_of_one() -> None:
     said = [f"u: {number} {'x' * (MAX_QUESTION_CHARACTERS // 2)}" for number in range(198)]
     _, [kept, _answer] = question_and_history(chat(*said, "a: Noted.", "u: And?"))
     assert len(kept.content) == MAX_QUESTION_CHARACTERS
@@ -78,7 +78,7 @@ def test_every_history_is_clean(said: list[ChatMessage]) -> None:
 
 
 @given(CHATS, CHATS)
-def test_the_first_words_of_a_chat_stay_the_same_as_it_grows(
+def test_the_first_message_of_a_chat_does_not_change_as_it_grows(
     said: list[ChatMessage], more: list[ChatMessage]
 ) -> None:
     first = first_words(said)
@@ -93,9 +93,9 @@ def test_the_first_words_of_a_chat_stay_the_same_as_it_grows(
         (2, ["a: Hi", "u: 1", "a: a", "u: 2", "a: b"]),
     ],
 )
-def test_a_history_goes_back_so_many_turns(turns: int, left: list[str]) -> None:
+def test_a_history_has_a_maximum_number_of_turns(turns: int, left: list[str]) -> None:
     assert written(latest_turns(chat("a: Hi", "u: 1", "a: a", "u: 2", "a: b"), turns)) == left
 
 
-def test_a_lone_surrogate_which_no_encoding_takes_goes() -> None:
+def test_a_lone_surrogate_is_removed() -> None:
     assert cleaned("The\ud800 fee \U0001f600\udfff") == "The fee \U0001f600"

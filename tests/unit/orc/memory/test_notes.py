@@ -66,7 +66,7 @@ def test_questions_and_small_talk_are_not_noted(message: str) -> None:
     assert notes_in(message, 1) == []
 
 
-def test_the_request_of_a_turn_that_looked_something_up_is_not_noted() -> None:
+def test_the_request_of_a_turn_with_a_lookup_is_not_noted() -> None:
     message = "My contract is of 2023. Compare it with the handbook."
     assert texts(add_notes_of([], answered(1, message, CITED))) == ["My contract is of 2023."]
     assert texts(add_notes_of([], answered(1, message))) == [
@@ -85,7 +85,7 @@ def test_the_request_of_a_turn_that_looked_something_up_is_not_noted() -> None:
         ("My deposit is 500 euros.", False),
     ],
 )
-def test_names_and_what_was_to_be_remembered_are_lasting(message: str, lasting: bool) -> None:
+def test_names_and_explicit_requests_to_remember_are_lasting(message: str, lasting: bool) -> None:
     (note,) = notes_in(message, 1)
     assert note.lasting is lasting
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, nobody is told what somebody else has said, nor what was deleted."""
+"""In any order of operations, no user sees what another user said or what was deleted."""
 
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -25,16 +25,16 @@ from orc.memory.sqlite import SqliteMemoryStore
 COUNTER = WordCounter()
 OWNERS = [Owner(*names) for names in product(("acme", "umbra"), ("ada", "bob"), ("c-1", "c-2"))]
 
-Deed = tuple[str, int]
+Operation = tuple[str, int]
 names = st.sampled_from(["ask", "start", "finish", "update", "late update", "delete", "half"])
-deeds = st.tuples(names, st.integers(0, 1))
-steps = st.tuples(deeds, st.none() | deeds)
-"""What one of two owners does, and what one of them does right where that writes to the memory."""
+one_operation = st.tuples(names, st.integers(0, 1))
+steps = st.tuples(one_operation, st.none() | one_operation)
+"""The operation of one of two owners, and perhaps another one during the write of the first to the memory."""
 pairs = st.lists(st.sampled_from(OWNERS), min_size=2, max_size=2, unique=True)
 
 
 class InterruptedStore(SqliteMemoryStore):
-    """A store that has something else done right before the next write, or right after it."""
+    """A store that runs another operation right before or after the next write."""
 
     meanwhile: Callable[[], Awaitable[None]] | None = None
     is_before = True
@@ -53,17 +53,19 @@ class InterruptedStore(SqliteMemoryStore):
 
 
 class World:
-    """The conversations of some owners over one database, each message naming its owner and its life."""
+    """The conversations of some owners in one database; each message names its owner and its conversation."""
 
     def __init__(self, database: Database, owners: list[Owner]) -> None:
         self.owners = owners
         self.log = SqliteTurnLog(database)
         self.store = InterruptedStore(database)
-        self.keeper: MemoryService = memory_service_of(database, self.log, store=self.store, history_turns=2)
+        self.memory_service: MemoryService = memory_service_of(
+            database, self.log, store=self.store, history_turns=2
+        )
         self.lives = dict.fromkeys(owners, 1)
         self.heads: dict[Owner, list[Head]] = {owner: [] for owner in owners}
         self.pending: dict[Owner, list[Started]] = {owner: [] for owner in owners}
-        self.cut_short: set[Owner] = set()
+        self.interrupted: set[Owner] = set()
         self.said = 0
 
     def mark(self, owner: Owner, life: int) -> str:
@@ -75,34 +77,34 @@ class World:
         about = ["My code {n} is {mark}.", "What of {mark} {n}?", "Please always answer like {mark} {n}."]
         return about[self.said % 3].format(n=self.said, mark=self.mark(owner, self.lives[owner]))
 
-    async def do(self, deed: Deed) -> None:
-        name, number = deed
+    async def do(self, step: Operation) -> None:
+        name, number = step
         owner = self.owners[number]
         answer = f"It is {self.mark(owner, self.lives[owner])}. {CITED}"
         match name:
             case "ask":
                 self.heads[owner].append(await ask(self.log, self.message(owner), answer, owner))
-                await self.keeper.update(self.heads[owner][-1])
+                await self.memory_service.update(self.heads[owner][-1])
             case "start":
                 self.pending[owner].append(await begin(self.log, self.message(owner), owner))
                 self.heads[owner].append(self.pending[owner][-1].head)
             case "finish" if self.pending[owner]:
                 begun = self.pending[owner].pop(0)
                 await commit(self.log, begun, answer)
-                await self.keeper.update(begun.head)
+                await self.memory_service.update(begun.head)
             case "update" if self.heads[owner]:
-                await self.keeper.update(self.heads[owner][-1])
+                await self.memory_service.update(self.heads[owner][-1])
             case "late update" if self.heads[owner]:
-                await self.keeper.update(self.heads[owner][0])
+                await self.memory_service.update(self.heads[owner][0])
             case "delete":
-                await self.keeper.forget(owner)
+                await self.memory_service.forget(owner)
                 await self._end_life(owner)
-                await self.keeper.forget(owner)
-                self.cut_short.discard(owner)
+                await self.memory_service.forget(owner)
+                self.interrupted.discard(owner)
             case "half":
-                # An update has written after the first `forget`, and the process stopped before the second.
+                # An update wrote after the first `forget`, and the process stopped before the second.
                 await self._end_life(owner)
-                self.cut_short.add(owner)
+                self.interrupted.add(owner)
 
     async def _end_life(self, owner: Owner) -> None:
         await self.log.delete(owner)
@@ -112,15 +114,15 @@ class World:
     async def check(self) -> None:
         for owner in self.owners:
             head, stored = await self.log.head(owner), await self.store.read(owner)
-            lives = range(1, self.lives[owner] + 1) if owner in self.cut_short else [self.lives[owner]]
+            lives = range(1, self.lives[owner] + 1) if owner in self.interrupted else [self.lives[owner]]
             for text in texts(stored or Memory()):
                 assert any(self.mark(owner, life) in text for life in lives), f"kept for {owner}: {text}"
             if head is not None:
-                memory = await self.keeper.read(head)
-                recalled = await self.keeper.recall("What is my code?", memory)
+                memory = await self.memory_service.read(head)
+                recalled = await self.memory_service.recall("What is my code?", memory)
                 block = remembered(recalled, 800, COUNTER).splitlines()[2:-1]
                 for text in [*texts(memory), *block]:
-                    assert self.mark(owner, self.lives[owner]) in text, f"{owner} was told: {text}"
+                    assert self.mark(owner, self.lives[owner]) in text, f"{owner} sees: {text}"
 
 
 def texts(memory: Memory) -> list[str]:
@@ -129,18 +131,18 @@ def texts(memory: Memory) -> list[str]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pairs, st.lists(steps, min_size=4, max_size=14), st.booleans())
-async def test_no_owner_and_no_new_life_is_told_what_another_said(
-    owners: list[Owner], taken: list[tuple[Deed, Deed | None]], is_before: bool
+async def test_no_owner_and_no_new_conversation_sees_what_another_said(
+    owners: list[Owner], taken: list[tuple[Operation, Operation | None]], is_before: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "orc.db")
         await database.migrate(turn_log_sqlite.SCHEMA, sqlite.SCHEMA)
         world = World(database, owners)
         world.store.is_before = is_before
-        for deed, other in taken:
+        for step, other in taken:
             if other is not None:
                 world.store.meanwhile = partial(world.do, other)
-            await world.do(deed)
+            await world.do(step)
             world.store.meanwhile = None
             await world.check()
         await database.close()
@@ -171,7 +173,7 @@ def said(memory: Memory) -> list[Note]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(turn_facts, max_size=25), st.data())
-def test_turns_taken_in_at_once_or_one_by_one_or_twice_come_to_the_same(
+def test_turns_processed_together_or_singly_or_twice_give_the_same_memory(
     facts: list[tuple[str, str, TurnStatus]], data: st.DataObject
 ) -> None:
     turns = turns_of(facts)

@@ -1,4 +1,4 @@
-"""How much of what users said 120 turns ago is recalled, over a small set in twelve languages."""
+"""Recall of statements from 120 turns ago, over a small set in twelve languages."""
 
 import pytest
 
@@ -17,7 +17,7 @@ SAID = [
     ("en", "Our project is called Halberd.", "What's the name of our project again?"),
     ("en", "Please remember that the deposit is due on 3 May.", "When did I say the deposit is due?"),
     ("en", "The landlord of the Leeds office is Mr Okafor.", "Who is the landlord of the Leeds office?"),
-    ("en", "For the audit we chose Weller & Partners.", "Whom did we choose for the audit?"),
+    ("en", "For the audit we chose Weller & Partners.", "Whom did we choose for the audit?"),  # prose: data
     ("en", "Hello, I work in Leeds. What is the fee?", "Where do I work?"),
     ("en", "The migration has to be finished before Easter.", "By when must the migration be finished?"),
     ("de", "Unser Projekt heißt Halberd.", "Wie heißt unser Projekt?"),
@@ -56,7 +56,7 @@ OTHERS = [
     ("What does section {n} of the handbook say?", CITED),
     ("Thank you, that helps with point {n}.", NOTED),
     ("How many days of leave does group {n} get?", CITED),
-    ("My colleague in room {n} likes the report.", NOTED),
+    ("My colleague in office {n} likes the report.", NOTED),
     ("Compare clause {n} with the annex.", CITED),
 ]
 
@@ -71,7 +71,7 @@ def conversation(said: str, question: str = "") -> list[Turn]:
 
 
 def remembered(turns: list[Turn]) -> Memory:
-    """The memory after the turns were taken in one by one."""
+    """The memory after it processed the turns one by one."""
     memory = Memory()
     for turn in turns:
         memory = add_turns(memory, [turn], turn.seq, COUNTER)
@@ -79,7 +79,7 @@ def remembered(turns: list[Turn]) -> Memory:
 
 
 async def place_of(said: str, question: str) -> int | None:
-    """The position of the statement among what is recalled for the question; None if it is not."""
+    """The position of the statement in what is recalled for the question; None if it is not recalled."""
     recalled = await Selection(800, COUNTER).choose(question, remembered(conversation(said)))
     texts = [*(note.text for note in recalled.notes), *(point.text for point in recalled.summary)]
     found = [place for place, text in enumerate(texts, 1) if said.split(". What")[0].rstrip(".") in text]

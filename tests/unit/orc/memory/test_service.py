@@ -1,4 +1,4 @@
-"""The memory of a conversation over a real turn log: kept up, caught up, raced for, and forgotten."""
+"""The memory of a conversation over a real turn log: updates, delayed and concurrent updates, deletion."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ from orc.memory.summary import MAX_POINTS, Summarizer
 
 
 class Store(SqliteMemoryStore):
-    """A store that counts, and in which something else may happen before the next write."""
+    """A store that counts its calls and can run another operation before the next write."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -74,7 +74,7 @@ def store(database: Database) -> Store:
 
 
 @pytest.fixture
-def keeper(database: Database, log: SqliteTurnLog, store: Store) -> MemoryService:
+def memory_service(database: Database, log: SqliteTurnLog, store: Store) -> MemoryService:
     return memory_service_of(database, log, store=store)
 
 
@@ -88,31 +88,37 @@ def notes_of(memory: Memory | Recalled) -> list[str]:
     return [note.text for note in memory.notes]
 
 
-async def test_what_a_user_says_is_recalled_in_later_turns(log: SqliteTurnLog, keeper: MemoryService) -> None:
-    await keeper.update(await ask(log, "Our project is called Halberd."))
+async def test_what_a_user_says_is_recalled_in_later_turns(
+    log: SqliteTurnLog, memory_service: MemoryService
+) -> None:
+    await memory_service.update(await ask(log, "Our project is called Halberd."))
     begun = await begin(log, "What is our project called?")
-    recalled = await keeper.recall("What is our project called?", await keeper.read(begun.head))
+    recalled = await memory_service.recall(
+        "What is our project called?", await memory_service.read(begun.head)
+    )
     assert notes_of(recalled) == ["Our project is called Halberd."]
 
 
-async def test_turns_that_say_nothing_are_written_only_now_and_then(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store
+async def test_turns_without_statements_are_written_only_occasionally(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     for turn in range(1, 4 * UNWRITTEN_TURNS + 1):
-        await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
+        await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
     assert store.writes == 4
     memory = await stored(store)
     assert memory.noted_seq == memory.summarised_seq == 4 * UNWRITTEN_TURNS
     assert len(memory.summary) == 4 * UNWRITTEN_TURNS
-    await keeper.update(await ask(log, "My name is Ada."))
+    await memory_service.update(await ask(log, "My name is Ada."))
     assert store.writes == 5
 
 
-async def test_long_answers_are_written_before_the_history_loses_them(
+async def test_long_answers_are_stored_before_they_leave_the_history(
     log: SqliteTurnLog, database: Database, store: Store
 ) -> None:
-    keeper = memory_service_of(database, log, store=store, history_tokens=100)
-    await keeper.update(await ask(log, "What does section 1 say?", f"{'It says a lot. ' * 20}{CITED}"))
+    memory_service = memory_service_of(database, log, store=store, history_tokens=100)
+    await memory_service.update(
+        await ask(log, "What does section 1 say?", f"{'It says a lot. ' * 20}{CITED}")
+    )
     assert store.writes == 1
 
 
@@ -134,38 +140,38 @@ async def test_only_points_that_the_history_may_not_hold_are_read(
     assert await read(sent=2, history_turns=12) == list(range(1, 19))
 
 
-async def test_a_turn_that_was_never_taken_in_is_caught_up_with(
-    log: SqliteTurnLog, keeper: MemoryService
+async def test_a_turn_that_was_never_processed_is_processed_later(
+    log: SqliteTurnLog, memory_service: MemoryService
 ) -> None:
     for said in ("My name is Ada.", "We use SAP."):
         await ask(log, said)
     head = await ask(log, "I live in Leeds.")
-    await keeper.update(head)
-    assert notes_of(await keeper.read(head)) == ["My name is Ada.", "We use SAP.", "I live in Leeds."]
-    before = await keeper.read(head)
-    await keeper.update(head)
-    assert await keeper.read(head) == before
+    await memory_service.update(head)
+    assert notes_of(await memory_service.read(head)) == ["My name is Ada.", "We use SAP.", "I live in Leeds."]
+    before = await memory_service.read(head)
+    await memory_service.update(head)
+    assert await memory_service.read(head) == before
 
 
-async def test_turn_in_progress_holds_the_memory_back(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store
+async def test_a_turn_in_progress_delays_the_memory(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     slow = await begin(log, "My budget is 500 euros.")
     late = await begin(log, "My boss is called Bo.")
-    await keeper.update(await ask(log, "My budget is 700 euros."))
+    await memory_service.update(await ask(log, "My budget is 700 euros."))
     assert notes_of(await stored(store)) == ["My budget is 700 euros."]
     assert (await stored(store)).noted_seq == 0
     await commit(log, slow)
-    await keeper.update(slow.head)
+    await memory_service.update(slow.head)
     budgets = ["My budget is 500 euros.", "My budget is 700 euros."]
     assert notes_of(await stored(store)) == budgets
     await commit(log, late)
-    await keeper.update(late.head)
+    await memory_service.update(late.head)
     assert sorted(notes_of(await stored(store))) == ["My boss is called Bo.", *budgets]
 
 
 async def test_notes_of_an_earlier_version_are_still_recalled(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     head = await ask(log, "Our project is called Halberd.")
     old = Note(
@@ -177,22 +183,22 @@ async def test_notes_of_an_earlier_version_are_still_recalled(
         last_seen=1,
     )
     assert await store.write(OWNER, Memory(life=head.created_at, notes=[old]))
-    await keeper.update(head)
-    recalled = await keeper.recall("What is my badge number?", await keeper.read(head))
+    await memory_service.update(head)
+    recalled = await memory_service.recall("What is my badge number?", await memory_service.read(head))
     assert notes_of(recalled) == [old.text]
     assert len((await stored(store)).notes) == 2
 
 
 async def test_a_turn_that_failed_may_be_asked_again_for_a_while(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     failed = await begin(log, "My name is Ada.")
     await log.fail(OWNER, failed.turn.turn_id, failed.turn.attempt, "model", "It was down.")
     for turn in range(2 * UNWRITTEN_TURNS):
-        await keeper.update(await ask(log, f"What does section {turn} say?"))
+        await memory_service.update(await ask(log, f"What does section {turn} say?"))
     assert (await stored(store)).noted_seq >= UNWRITTEN_TURNS > 1
     head = await ask(log, "We use SAP.")
-    await keeper.update(head)
+    await memory_service.update(head)
     assert (await stored(store)).noted_seq >= head.turn_count - RETRIED_TURNS
 
 
@@ -212,16 +218,16 @@ async def test_two_updates_at_once_lose_nothing(log: SqliteTurnLog, database: Da
 
 
 async def test_a_deletion_while_an_update_writes_leaves_nothing(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     async def delete() -> None:
-        await keeper.forget(OWNER)
+        await memory_service.forget(OWNER)
         await log.delete(OWNER)
-        await keeper.forget(OWNER)
+        await memory_service.forget(OWNER)
 
     async def delete_in_part() -> None:
-        # As where the process stops between the two: nobody forgets any more but the update itself.
-        await keeper.forget(OWNER)
+        # As if the process stopped between the two: then only the update itself forgets.
+        await memory_service.forget(OWNER)
         await log.delete(OWNER)
 
     for before, deletion in [
@@ -231,47 +237,47 @@ async def test_a_deletion_while_an_update_writes_leaves_nothing(
         (False, delete_in_part),
     ]:
         (store.before_write if before else store.after_write).append(deletion)
-        await keeper.update(await ask(log, "My name is Ada."))
+        await memory_service.update(await ask(log, "My name is Ada."))
         assert await store.read(OWNER) is None
 
 
-async def test_a_conversation_made_anew_remembers_nothing_of_the_one_before(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store
+async def test_a_recreated_conversation_remembers_nothing_of_the_deleted_one(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     old = await ask(log, "My name is Ada.")
-    await keeper.update(old)
+    await memory_service.update(old)
     await log.delete(OWNER)
     new = await ask(log, "We use SAP.")
-    assert await keeper.read(new) == Memory()
-    await keeper.update(new)
+    assert await memory_service.read(new) == Memory()
+    await memory_service.update(new)
     assert notes_of(await stored(store)) == ["We use SAP."]
-    await keeper.update(old)
+    await memory_service.update(old)
     assert notes_of(await stored(store)) == ["We use SAP."]
     assert (await stored(store)).life == new.created_at
 
 
-async def test_a_store_that_is_down_or_silent_costs_a_turn_its_memory_and_nothing_else(
+async def test_a_turn_without_an_available_store_lacks_only_its_memory(
     log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keeper = memory_service_of(database, log, store=store, read_seconds=0.01)
+    memory_service = memory_service_of(database, log, store=store, read_seconds=0.01)
     head = await ask(log, "My name is Ada.")
-    await keeper.update(head)
+    await memory_service.update(head)
     with caplog.at_level(logging.WARNING):
         store.silent = True
-        assert await keeper.read(head) == Memory(unread=UNREADABLE)
+        assert await memory_service.read(head) == Memory(unread=UNREADABLE)
         store.silent, store.error = False, DependencyDown("The store is down.", dependency="store")
-        assert await keeper.read(head) == Memory(unread=UNREADABLE)
-        await keeper.update(head)
+        assert await memory_service.read(head) == Memory(unread=UNREADABLE)
+        await memory_service.update(head)
     assert "continues without it: TimeoutError" in caplog.text
     assert "updated later: DependencyDown" in caplog.text
     assert "Ada" not in caplog.text
 
 
-async def test_what_nobody_foresaw_is_logged_and_stops_nothing(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
+async def test_an_unexpected_error_is_logged_and_ignored(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.error = ZeroDivisionError("unforeseen")
-    await keeper.update(await ask(log, "My name is Ada."))
+    await memory_service.update(await ask(log, "My name is Ada."))
     assert "could not be updated" in caplog.text
 
 
@@ -287,16 +293,16 @@ def condensing(text: str = "All of it.") -> Script:
     return fill
 
 
-async def test_a_model_condenses_turns_that_left_the_history_once_they_are_many(
+async def test_a_model_condenses_the_turns_that_left_the_history_if_there_are_many(
     log: SqliteTurnLog, database: Database, store: Store
 ) -> None:
     model, calls = scripted(condensing())
     summarizer = Summarizer(model, "Condense.", WordCounter())
-    keeper = memory_service_of(
+    memory_service = memory_service_of(
         database, log, store=store, summarizer=summarizer, history_turns=4, summary_threshold_tokens=150
     )
     for turn in range(1, 33):
-        await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
+        await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
     memory = await stored(store)
     assert (memory.summarised_seq, memory.noted_seq) == (23, 32)
     assert [(point.first_seq, point.last_seq) for point in memory.summary[:2]] == [(1, 12), (13, 23)]
@@ -307,16 +313,16 @@ async def test_a_model_condenses_turns_that_left_the_history_once_they_are_many(
     assert sum(point.tokens for point in memory.summary) == 32 * 14
 
 
-async def test_where_the_model_fails_the_sentences_of_the_answers_stand_and_it_is_not_asked_again(
+async def test_if_the_model_fails_the_sentences_remain_and_it_is_not_called_again(
     log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     model, calls = scripted(lambda _messages, _options: AIMessage("I would rather talk."))
     summarizer = Summarizer(model, "Condense.", WordCounter())
-    keeper = memory_service_of(
+    memory_service = memory_service_of(
         database, log, store=store, summarizer=summarizer, history_turns=4, summary_threshold_tokens=100
     )
     for turn in range(1, 18):
-        await keeper.update(await ask(log, f"What does section {turn} say?", CITED))
+        await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
     memory = await stored(store)
     assert len(memory.summary) == 16
     assert all("three months" in point.text for point in memory.summary)
@@ -325,24 +331,24 @@ async def test_where_the_model_fails_the_sentences_of_the_answers_stand_and_it_i
 
 
 async def test_after_five_hundred_turns_memory_is_bounded_and_old_names_are_known(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     head = await ask(log, "Our project is called Halberd.")
     for n in range(2, 501):
-        # Taking in every turn as it comes is slow on a busy machine's disk, and makes no difference.
+        # Processing every turn separately is slow on a busy machine's disk and has the same result.
         question = f"My part {n} is number {n * 7}." if n % 2 else f"What does section {n} say?"
         head = await ask(log, question, CITED)
         if n % 45 == 0:
-            await keeper.update(head)
-    await keeper.update(head)
-    await keeper.update(head)
+            await memory_service.update(head)
+    await memory_service.update(head)
+    await memory_service.update(head)
     memory = await stored(store)
     assert memory.noted_seq > 490
     assert len(memory.notes) <= MAX_NOTES
     assert len(memory.summary) <= MAX_POINTS
     assert len(memory.model_dump_json()) < 100_000
     asked = "What is our project called?"
-    recalled = await keeper.recall(asked, await keeper.read(head))
+    recalled = await memory_service.recall(asked, await memory_service.read(head))
     assert notes_of(recalled) == ["Our project is called Halberd."]
     assert recalled.coverage == 1.0
 
@@ -360,26 +366,26 @@ async def test_without_a_memory_nothing_is_remembered() -> None:
 OWNER_FIELDS = {"organization_id": "acme", "user_id": "ada", "conversation_id": "c-1"}
 
 
-async def test_a_memory_of_a_form_that_is_not_known_fails_no_turn_and_is_made_anew(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store, database: Database
+async def test_a_memory_of_an_unknown_format_fails_no_turn_and_is_rebuilt(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store, database: Database
 ) -> None:
-    await keeper.update(await ask(log, "My name is Ada."))
+    await memory_service.update(await ask(log, "My name is Ada."))
 
     def spoil(connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE conversation_memories SET item = replace(item, '\"fact\"', '\"goal\"')")
 
     await database.write(spoil)
     begun = await begin(log, "What is my name?")
-    assert await keeper.read(begun.head) == Memory(unread=UNKNOWN_FORM)
-    await keeper.update(begun.head)
+    assert await memory_service.read(begun.head) == Memory(unread=UNKNOWN_FORM)
+    await memory_service.update(begun.head)
     assert notes_of(await stored(store)) == ["My name is Ada."]
-    assert notes_of(await keeper.read(begun.head)) == ["My name is Ada."]
+    assert notes_of(await memory_service.read(begun.head)) == ["My name is Ada."]
 
 
 async def test_a_store_that_fails_unexpectedly_fails_no_turn(
-    log: SqliteTurnLog, keeper: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     head = await ask(log, "My name is Ada.")
     store.error = ValueError("a bug")
-    assert await keeper.read(head) == Memory(unread=UNREADABLE)
+    assert await memory_service.read(head) == Memory(unread=UNREADABLE)
     assert "the turn continues without it" in caplog.text

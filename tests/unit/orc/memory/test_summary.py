@@ -1,4 +1,4 @@
-"""What a point of the rolling summary says of a turn, and how old points become fewer."""
+"""The points of the rolling summary, and how old points are merged."""
 
 import asyncio
 import logging
@@ -59,7 +59,7 @@ def test_a_verified_sentence_goes_before_one_that_is_not() -> None:
         ("Thank you!", "You are welcome to ask more.", None),
     ],
 )
-def test_other_answers_say_what_they_can(question: str, answer: str, said: str | None) -> None:
+def test_other_kinds_of_answers_have_suitable_points(question: str, answer: str, said: str | None) -> None:
     assert text_of(question, answer) == said
 
 
@@ -72,7 +72,7 @@ def test_other_answers_say_what_they_can(question: str, answer: str, said: str |
         ("accept", f"It is due monthly. {PLACE}", True),
     ],
 )
-def test_what_nothing_bears_out_is_not_known_afterwards(action: str, answer: str, is_kept: bool) -> None:
+def test_unsupported_sentences_are_not_remembered(action: str, answer: str, is_kept: bool) -> None:
     turn = answered(3, "What is the fee?", answer)
     judged = turn.model_copy(update={"result": {"metadata": {"critic_summary": {"action": action}}}})
     point = point_of(judged, COUNTER)
@@ -80,7 +80,7 @@ def test_what_nothing_bears_out_is_not_known_afterwards(action: str, answer: str
     assert point is None or "99" not in point.text
 
 
-def test_a_point_is_bounded_and_its_citation_stays_whole() -> None:
+def test_a_point_is_bounded_and_its_citation_stays_complete() -> None:
     point = point_of(answered(1, "word " * 500, f"{'long ' * 500}end. {PLACE}"), COUNTER)
     assert point is not None
     assert COUNTER.count(point.text) <= POINT_TOKENS + 4
@@ -95,7 +95,7 @@ def points(number: int) -> list[SummaryPoint]:
     return [point for turn in turns if (point := point_of(turn, COUNTER))]
 
 
-def test_old_points_become_fewer_and_every_turn_stays_in_one() -> None:
+def test_old_points_are_merged_and_every_turn_stays_in_one() -> None:
     kept = bounded(points(500), 499, COUNTER)
     assert len(kept) == MAX_POINTS
     assert kept[-NEVER_MERGED:] == points(500)[-NEVER_MERGED:]
@@ -106,7 +106,7 @@ def test_old_points_become_fewer_and_every_turn_stays_in_one() -> None:
     assert "kg. [Page 5" in kept[0].text
 
 
-def test_merging_is_the_same_whether_at_once_or_turn_by_turn() -> None:
+def test_merging_all_turns_or_one_by_one_gives_the_same_points() -> None:
     kept: list[SummaryPoint] = []
     for point in points(300):
         kept = bounded([*kept, point], point.last_seq, COUNTER)
@@ -114,16 +114,16 @@ def test_merging_is_the_same_whether_at_once_or_turn_by_turn() -> None:
     assert sum(point.tokens for point in kept) == sum(point.tokens for point in points(300))
 
 
-def test_points_of_turns_that_may_be_made_anew_are_not_merged() -> None:
+def test_points_of_turns_that_may_be_asked_again_are_not_merged() -> None:
     assert bounded(points(100), 0, COUNTER) == points(100)
 
 
-def test_what_tells_least_is_left_out_of_a_merged_point() -> None:
-    told = [f"“q?” It was said that something is somehow like that {n}." for n in range(3)]
+def test_a_merged_point_omits_the_least_informative_sentences() -> None:
+    vague = [f"“q?” It was said that something is somehow like that {n}." for n in range(3)]
     cited = f"“q?” The Fee of Acme is 10 EUR. {PLACE}"
     made = [
         SummaryPoint(text=f"{text} {'so ' * 25}", first_seq=seq, last_seq=seq)
-        for seq, text in enumerate(told, 1)
+        for seq, text in enumerate(vague, 1)
     ]
     made.append(SummaryPoint(text=cited, first_seq=4, last_seq=4))
     many = [
@@ -179,7 +179,7 @@ async def test_the_model_sees_each_side_of_a_turn_on_one_line_and_is_asked_once(
     ]
 
 
-async def test_points_keep_only_turns_and_citations_that_are_there() -> None:
+async def test_points_keep_only_existing_turns_and_citations() -> None:
     condensed = await condenser_of(
         filling(
             [
@@ -189,7 +189,7 @@ async def test_points_keep_only_turns_and_citations_that_are_there() -> None:
                     f'The deposit is 500 euros. {PLACE} [Page 9 of Document "other.pdf"]',
                 ),
                 point(1, 4, f"Notice takes three months {PLACE}, says a nurse. {'very ' * 200}"),
-                point(4, 6, "Told twice."),
+                point(4, 6, "Said twice."),
                 point(7, 9, "Of turns that there are not."),
                 point(5, 5, "Of a turn that failed."),
                 point(6, 3, "Backwards."),
@@ -203,7 +203,7 @@ async def test_points_keep_only_turns_and_citations_that_are_there() -> None:
     assert condensed.points[1].text == f"The deposit is 500 euros. {PLACE}"
 
 
-async def test_notes_are_the_users_own_words_of_that_turn_and_nothing_else() -> None:
+async def test_notes_are_the_users_own_words_of_that_turn_only() -> None:
     condensed = await condenser_of(
         filling(
             [point(3, 6, "All of it.")],
@@ -239,7 +239,7 @@ def down(_messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
         filling([point(3, 6, "")]),
     ],
 )
-async def test_a_model_that_fails_or_talks_nonsense_makes_nothing_and_says_no_content(
+async def test_a_failing_model_creates_nothing_and_logs_no_content(
     script: Script, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -248,7 +248,7 @@ async def test_a_model_that_fails_or_talks_nonsense_makes_nothing_and_says_no_co
     assert "nurse" not in caplog.text
 
 
-async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
+async def test_the_model_has_a_time_limit() -> None:
     class Silent:
         async def structured(self, *words: object, **options: object) -> None:
             await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""Texts of memories are embedded once; what comes too late for one turn is there for the next."""
+"""Texts of memories are embedded once; vectors too late for one turn are available in the next."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from orc.memory.recall import TextVectors
 
 
 class Embedder:
-    """Vectors from the letters of a text; may fail, and may take its time over passages."""
+    """Vectors from the letters of a text. It may fail or be slow with passages."""
 
     name = "letters"
 
@@ -32,7 +32,7 @@ class Embedder:
         return [text.count("a"), text.count("b"), 0.1]
 
 
-async def test_nearness_is_the_cosine_and_each_text_is_embedded_once() -> None:
+async def test_similarity_is_the_cosine_and_each_text_is_embedded_once() -> None:
     embedder = Embedder()
     near = TextVectors(embedder)  # type: ignore[arg-type]
     first = await near.compare("aa", ["a", "b", "ab", "a"])
@@ -42,7 +42,7 @@ async def test_nearness_is_the_cosine_and_each_text_is_embedded_once() -> None:
     assert embedder.embedded == ["a", "b", "ab", "c"]
 
 
-async def test_what_takes_too_long_is_there_for_the_next_turn() -> None:
+async def test_a_slow_embedding_is_available_in_the_next_turn() -> None:
     embedder = Embedder()
     embedder.may_answer.clear()
     near = TextVectors(embedder, seconds=0.02)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ async def test_what_takes_too_long_is_there_for_the_next_turn() -> None:
     assert embedder.embedded == ["a"]
 
 
-async def test_what_still_runs_at_the_end_is_given_up() -> None:
+async def test_running_embeddings_are_cancelled_on_close() -> None:
     embedder = Embedder()
     embedder.may_answer.clear()
     near = TextVectors(embedder, seconds=0.01)  # type: ignore[arg-type]
@@ -64,14 +64,14 @@ async def test_what_still_runs_at_the_end_is_given_up() -> None:
     assert embedder.embedded == []
 
 
-async def test_an_embedder_that_is_down_says_so() -> None:
+async def test_an_unavailable_embedder_is_an_error() -> None:
     embedder = Embedder()
     embedder.error = DependencyDown("It is down.", dependency="model")
     with pytest.raises(DependencyDown):
         await TextVectors(embedder).compare("a", ["a"])  # type: ignore[arg-type]
 
 
-async def test_the_texts_that_came_up_longest_ago_are_let_go() -> None:
+async def test_the_least_recently_used_texts_are_evicted() -> None:
     embedder = Embedder()
     near = TextVectors(embedder, kept=2)  # type: ignore[arg-type]
     for texts in (["a", "b"], ["a"], ["ab"], ["a"], ["b"]):
@@ -80,7 +80,7 @@ async def test_the_texts_that_came_up_longest_ago_are_let_go() -> None:
     assert len(await near.compare("a", ["a", "b", "c", "ab"])) == 4
 
 
-async def test_vectors_of_another_model_are_made_anew() -> None:
+async def test_vectors_of_another_model_are_computed_again() -> None:
     class Longer(Embedder):
         extra: list[float] = []
 

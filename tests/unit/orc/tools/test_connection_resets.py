@@ -1,4 +1,4 @@
-"""A tools server that resets connections as it accepts them is down, and nothing worse."""
+"""A tools server that resets connections as it accepts them is reported as down."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ ROUNDS = 20
 
 
 def test_a_connection_reset_at_once_is_an_outage() -> None:
-    """On uvloop, on which Orc runs, anyio takes it for something else."""
+    """On uvloop, which Orc uses, anyio reports a different error."""
 
     async def ping_at_once(url: str) -> list[BaseException | None]:
         gateway = McpToolGateway(f"{url}/mcp", timeout_seconds=5)

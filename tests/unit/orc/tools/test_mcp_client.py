@@ -26,7 +26,7 @@ from orc.tools.mcp_client import RESTART_SECONDS, McpToolGateway
 CALL_SECONDS = 0.5
 
 
-class Unwell:
+class FailingApp:
     """ASGI middleware that answers calls in its own way while `answer` is set; health checks go through."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -57,7 +57,7 @@ def tools_app() -> Starlette:
         return {"text": text}
 
     @server.tool()
-    async def tell_meta(ctx: Context[None]) -> dict[str, Any]:
+    async def return_meta(ctx: Context[None]) -> dict[str, Any]:
         return {"meta": dict(ctx.request_context.meta or {})}
 
     async def health(_request: Request) -> Response:
@@ -69,9 +69,9 @@ def tools_app() -> Starlette:
 
 
 @asynccontextmanager
-async def tools(port: int) -> AsyncIterator[Unwell]:
+async def tools(port: int) -> AsyncIterator[FailingApp]:
     """A tools server on this port."""
-    app = Unwell(tools_app())
+    app = FailingApp(tools_app())
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=0)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", port)) as listener:
@@ -110,7 +110,7 @@ async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
         listed = await gateway.list_tools("token")
         server.answer = hang
         assert await asyncio.wait_for(gateway.list_tools("token"), 5) == listed
-        assert [tool.name for tool in listed] == ["echo", "tell_meta"]
+        assert [tool.name for tool in listed] == ["echo", "return_meta"]
 
 
 async def test_unencodable_arguments_are_an_error_of_the_call_and_no_outage() -> None:
@@ -126,8 +126,8 @@ async def test_the_callers_meta_is_sent_together_with_the_streaming_request() ->
     port = free_port()
     async with gateway_to(port) as gateway, tools(port):
         added = {MODEL_META_KEY: "large"}
-        plain = await gateway.call("tell_meta", {}, "token", meta=added)
-        streamed = await gateway.call("tell_meta", {}, "token", meta=added, on_progress=lambda _: None)
+        plain = await gateway.call("return_meta", {}, "token", meta=added)
+        streamed = await gateway.call("return_meta", {}, "token", meta=added, on_progress=lambda _: None)
     assert plain["meta"][MODEL_META_KEY] == streamed["meta"][MODEL_META_KEY] == "large"
     assert [STREAM_META_KEY in each["meta"] for each in (plain, streamed)] == [False, True]
 

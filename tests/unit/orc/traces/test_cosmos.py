@@ -1,4 +1,4 @@
-"""What only the Cosmos DB adapter can get wrong: whom a request asks, lost confirmations, expiry."""
+"""Risks of the Cosmos DB adapter only: the partition of a request, lost confirmations, expiry."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ async def container(cosmos_target: Target, wire: FaultyTransport) -> AsyncIterat
         yield open_database(wire).container("traces")
 
 
-async def test_a_trace_whose_confirmation_was_lost_is_kept_once(
+async def test_a_trace_is_stored_once_if_the_confirmation_is_lost(
     container: Container, wire: FaultyTransport
 ) -> None:
     store = CosmosTraceStore(container)
@@ -33,7 +33,7 @@ async def test_a_trace_whose_confirmation_was_lost_is_kept_once(
     assert await store.page(ORGANIZATION, TraceFilter(), limit=10) == ([trace(1)], None)
 
 
-async def test_a_day_lies_in_one_partition(container: Container, wire: FaultyTransport) -> None:
+async def test_the_traces_of_a_day_are_in_one_partition(container: Container, wire: FaultyTransport) -> None:
     store = CosmosTraceStore(container)
     await store.save(trace(1))
     wire.requests.clear()
@@ -43,9 +43,7 @@ async def test_a_day_lies_in_one_partition(container: Container, wire: FaultyTra
     assert json.loads(asked.partition) == [ORGANIZATION, "2025-03-10"]
 
 
-async def test_a_trace_is_small_and_goes_when_its_time_is_up(
-    container: Container, wire: FaultyTransport
-) -> None:
+async def test_a_trace_is_small_and_expires(container: Container, wire: FaultyTransport) -> None:
     await CosmosTraceStore(container, retention_seconds=3600).save(detailed(1))
     [item] = await container.query("SELECT * FROM c", {}, [ORGANIZATION, "2025-03-10"])
     assert item["ttl"] == 3600

@@ -1,4 +1,4 @@
-"""The recorder passes on what it sees, and makes a trace of it: times, tools, models, cost."""
+"""The recorder passes events on and builds a trace from them: times, tools, models, cost."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ PLAN = Plan(rewritten_query="?", steps=["retrieve", "answer"], confidence=0.9)
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """Seconds that pass only if a test advances them."""
 
     now = 1000.0
 
@@ -53,7 +53,7 @@ class Clock:
 
 
 class Recording:
-    """A recorder that is shown events, each after so many milliseconds."""
+    """A recorder that receives events, each after a number of milliseconds."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -105,13 +105,13 @@ def steps(trace: TurnTrace) -> Sequence[tuple[str, str, float, float]]:
     return [(each.kind, each.name, each.offset_ms, each.duration_ms) for each in trace.timeline]
 
 
-def test_every_event_is_published_as_it_is(turn: Recording) -> None:
+def test_every_event_is_published_unchanged(turn: Recording) -> None:
     events = [ROUTE, Token(text="a"), Token(text="b"), Token(text="c"), Tool(name="x", status="progress")]
     turn.show(1, *events)
     assert all(seen is event for seen, event in zip(turn.published, events, strict=True))
 
 
-def test_a_turn_is_told_from_its_beginning_to_its_end(turn: Recording) -> None:
+def test_a_trace_has_all_steps_of_a_turn(turn: Recording) -> None:
     turn.show(10, ROUTE, PLAN)
     turn.show(5, Tool(name="semantic_search", status="started"))
     turn.show(40, Tool(name="semantic_search", status="finished", duration_ms=39.5))
@@ -135,18 +135,18 @@ def test_a_turn_is_told_from_its_beginning_to_its_end(turn: Recording) -> None:
     ]
 
 
-def test_timings_tell_the_first_text_and_the_whole(turn: Recording) -> None:
+def test_timings_have_the_first_text_and_the_total(turn: Recording) -> None:
     turn.show(20, Token(text="It"))
     turn.show(30)
     assert turn.recorder.timings() == {"first_token": 20.0, "answer": 50.0}
 
 
-def test_timings_of_a_silent_turn_tell_the_whole(turn: Recording) -> None:
+def test_timings_of_a_turn_without_text_have_the_total(turn: Recording) -> None:
     turn.show(30)
     assert turn.recorder.timings() == {"answer": 30.0}
 
 
-def test_text_that_was_withdrawn_is_a_stretch_of_its_own(turn: Recording) -> None:
+def test_withdrawn_text_is_a_separate_step(turn: Recording) -> None:
     turn.show(10, Token(text="It"))
     turn.show(10, Token(text="is"))
     turn.show(5, Critique(grounded=False, coverage=0.0, issues=["?"], action="revise"))
@@ -167,7 +167,7 @@ def test_text_that_was_withdrawn_is_a_stretch_of_its_own(turn: Recording) -> Non
     ]
 
 
-def test_tools_side_by_side_each_have_their_time(turn: Recording) -> None:
+def test_concurrent_tools_have_separate_times(turn: Recording) -> None:
     turn.show(1, Tool(name="get_page", status="started"), Tool(name="web_search", status="started"))
     turn.show(1, Tool(name="get_page", status="started"))
     turn.show(7, Tool(name="web_search", status="failed", code="dependency_down", message="it is down"))
@@ -182,7 +182,7 @@ def test_tools_side_by_side_each_have_their_time(turn: Recording) -> None:
     assert (trace.status, trace.error_code, trace.first_token_ms) == ("failed", "deadline_exceeded", None)
 
 
-def test_what_tools_have_used_is_added_to_the_models_of_the_turn(turn: Recording) -> None:
+def test_the_usage_of_tools_is_added_to_that_of_the_turn(turn: Recording) -> None:
     by_tools = Usage(model_calls=2, input_tokens=4000, output_tokens=200)
     turn.show(1, ROUTE, done())
     trace = turn.trace(call("planner", "big", started=0), by_tools=by_tools)
@@ -196,7 +196,7 @@ def test_what_tools_have_used_is_added_to_the_models_of_the_turn(turn: Recording
     assert (trace.usage, trace.cost_usd) == (whole, 0.013)
 
 
-def test_a_cost_that_is_not_known_is_not_told_in_part(turn: Recording) -> None:
+def test_an_unknown_cost_is_not_reported_in_part(turn: Recording) -> None:
     turn.show(1, failed())
     trace = turn.trace(call("planner", "big", started=0), call("writer", "unheard-of", started=0))
     assert [each.cost_usd for each in trace.calls] == [0.003, None]
@@ -207,15 +207,15 @@ def test_a_cost_that_is_not_known_is_not_told_in_part(turn: Recording) -> None:
 @pytest.mark.parametrize(
     ("ending", "cost"), [("finished", 0.013), ("failed", None), ("progress", None)], ids=str
 )
-def test_a_turn_that_failed_costs_what_its_tools_have_told(
+def test_a_failed_turn_costs_what_its_tools_reported(
     turn: Recording, ending: Literal["finished", "failed", "progress"], cost: float | None
 ) -> None:
     turn.show(
         1, ROUTE, Tool(name="document_chat", status="started"), Tool(name="document_chat", status=ending)
     )
     turn.show(1, failed())
-    told = Usage(model_calls=2, input_tokens=4000, output_tokens=200) if cost else None
-    assert turn.trace(call("planner", "big", started=0), by_tools=told).cost_usd == cost
+    reported = Usage(model_calls=2, input_tokens=4000, output_tokens=200) if cost else None
+    assert turn.trace(call("planner", "big", started=0), by_tools=reported).cost_usd == cost
 
 
 def test_a_turn_without_models_costs_nothing(turn: Recording) -> None:
@@ -224,21 +224,23 @@ def test_a_turn_without_models_costs_nothing(turn: Recording) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("change", "recorded"),
     [
         ({}, None),
         ({"decided_by": "fallback", "fallback": "The planner is down."}, "not_planned"),
         ({"fallback": "The web is not there."}, "not_available"),
     ],
 )
-def test_a_fallback_is_told_by_its_kind(turn: Recording, told: dict[str, Any], kept: str | None) -> None:
-    turn.show(1, PLAN.model_copy(update=told), done())
+def test_a_fallback_is_recorded_by_its_kind(
+    turn: Recording, change: dict[str, Any], recorded: str | None
+) -> None:
+    turn.show(1, PLAN.model_copy(update=change), done())
     plan = turn.trace().plan
     assert plan is not None
-    assert plan.fallback == kept
+    assert plan.fallback == recorded
 
 
-def test_a_trace_does_not_grow_without_bounds(turn: Recording) -> None:
+def test_the_size_of_a_trace_is_bounded(turn: Recording) -> None:
     for _ in range(500):
         turn.show(1, Tool(name="get_page", status="started"), Tool(name="get_page", status="finished"))
     turn.show(1, done())
@@ -246,5 +248,5 @@ def test_a_trace_does_not_grow_without_bounds(turn: Recording) -> None:
     assert (len(trace.tools), len(trace.timeline), trace.left_out) == (200, 200, 600)
 
 
-async def test_the_tools_that_there_are_go_by_their_names() -> None:
+async def test_existing_tools_are_recorded_by_name() -> None:
     assert {tool.name for tool in await live_tools()} == SHOWN_TOOLS - {"tools"}

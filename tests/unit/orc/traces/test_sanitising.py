@@ -1,4 +1,4 @@
-"""No trace holds what a person, a model, a tool or a document has written, however the turn goes."""
+"""No trace contains text of a user, a model, a tool or a document, for every outcome of a turn."""
 
 import asyncio
 import uuid
@@ -22,7 +22,7 @@ from orc.tools.ports import ToolSchema
 from orc.traces.models import TurnTrace
 
 CANARY = "quokka"
-"""A word that fits wherever a name fits."""
+"""A word that is also a valid name."""
 SAID = f"The {CANARY} opens at seven."
 FILE = f"{CANARY}.txt"
 NOT_OURS = RuntimeError(SAID)
@@ -37,7 +37,7 @@ class HangingTools(FakeTools):
 
 
 def answer_of_documents() -> dict[str, Any]:
-    """What document_chat answers, with the word in every text."""
+    """A result of document_chat with the word in every text."""
     citation = Citation(
         document_id="d", blob_name=FILE, page=1, page_id="d.p1", quote=SAID, start=0, end=5, verified=True
     )
@@ -55,7 +55,7 @@ def answer_of_documents() -> dict[str, Any]:
 
 
 def says(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
-    """A model that repeats the word, also where it is to fill in a form."""
+    """A model that repeats the word, also in structured outputs."""
     if options.get("tool_choice"):
         name = options["tools"][0]["function"]["name"]
         form = {"intent": CANARY, "question": SAID, "steps": [CANARY], "confidence": 0.1, "action": CANARY}
@@ -64,7 +64,7 @@ def says(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
 
 
 def uses_tools(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
-    """A model that asks for one tool that there is and one that there is not, and then repeats the word."""
+    """A model that calls an existing and an unknown tool, and then repeats the word."""
     asked = [call["name"] for each in messages if isinstance(each, AIMessage) for call in each.tool_calls]
     if options.get("tools") and CANARY not in asked:
         calls = [{"name": name, "args": {"query": SAID}, "id": name} for name in ("semantic_search", CANARY)]
@@ -81,7 +81,7 @@ def raises(error: Exception) -> Script:
 
 @dataclass(frozen=True)
 class Scene:
-    """One way in which a turn can go. `named`: the document is named in the question."""
+    """One course of a turn. `named`: the document is named in the question."""
 
     script: Script = says
     answers: Mapping[str, Any] = field(default_factory=dict)
@@ -119,7 +119,7 @@ FAIL = {name for name in SCENES if name.startswith(("a tool that", "a model that
 
 
 async def play(scene: Scene, folder: Path) -> list[TurnTrace]:
-    """The traces of the scene's turns, asked by turns as JSON and as a stream."""
+    """The traces of the scene's turns, requested alternately as JSON and as a stream."""
     kept, conversation_id = Kept(), str(uuid.uuid4())
     schemas = [ToolSchema(name=name, description="", input_schema={}) for name in scene.answers]
     tools = (HangingTools if scene.hanging else FakeTools)(schemas, **scene.answers)
@@ -138,20 +138,20 @@ async def play(scene: Scene, folder: Path) -> list[TurnTrace]:
     return kept.traces
 
 
-def telling(trace: TurnTrace) -> bool:
+def leaks_text(trace: TurnTrace) -> bool:
     return CANARY in trace.model_dump_json().lower()
 
 
 @pytest.mark.parametrize("name", SCENES)
-async def test_no_trace_holds_what_somebody_wrote(name: str, tmp_path: Path) -> None:
+async def test_no_trace_contains_text_of_a_user_or_document(name: str, tmp_path: Path) -> None:
     traces = await play(SCENES[name], tmp_path)
     assert len(traces) == SCENES[name].turns
-    assert not any(map(telling, traces))
+    assert not any(map(leaks_text, traces))
     assert {trace.status for trace in traces} == {"failed" if name in FAIL else "done"}
 
 
-def test_what_a_careless_trace_told_would_be_found() -> None:
+def test_a_leak_in_a_trace_would_be_found() -> None:
     careless = detailed(1)
-    assert not telling(careless)
-    assert telling(careless.model_copy(update={"intent": SAID}))
-    assert telling(careless.model_copy(update={"context_budget": {FILE: 1}}))
+    assert not leaks_text(careless)
+    assert leaks_text(careless.model_copy(update={"intent": SAID}))
+    assert leaks_text(careless.model_copy(update={"context_budget": {FILE: 1}}))

@@ -1,4 +1,4 @@
-"""A turn's trace is kept once the turn has ended, and never costs it anything."""
+"""A trace is stored after the end of its turn and never delays or fails the turn."""
 
 import asyncio
 import logging
@@ -21,8 +21,8 @@ QUESTION = {"question": "Good morning!"}
 TELEMETRY = "/admin/telemetry"
 
 
-class Reluctant:
-    """A TraceSink that takes traces when it is told to, or raises."""
+class BlockedSink:
+    """A TraceSink that stores traces only after `may_take` is set, or raises."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -37,8 +37,8 @@ class Reluctant:
         self.taken += 1
 
 
-class Hanging(FakeTools):
-    """Tools whose server does not even say which tools there are."""
+class HangingTools(FakeTools):
+    """Tools whose server does not even answer the listing of tools."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,8 +49,8 @@ class Hanging(FakeTools):
         await asyncio.Event().wait()
 
 
-class Attentive(NoMemory):
-    """A memory that says when it is asked to take a turn in."""
+class SignallingMemory(NoMemory):
+    """A memory that signals when it is updated with a turn."""
 
     def __init__(self) -> None:
         self.updated = asyncio.Event()
@@ -66,7 +66,7 @@ def talking(
 
 
 async def test_the_answer_does_not_wait_for_its_trace(tmp_path: Path) -> None:
-    sink = Reluctant()
+    sink = BlockedSink()
     async with talking(tmp_path, sink) as client:
         response = await client.post("/orc", json=QUESTION)
         await asyncio.wait_for(sink.asked.wait(), 5)
@@ -75,7 +75,7 @@ async def test_the_answer_does_not_wait_for_its_trace(tmp_path: Path) -> None:
 
 
 async def test_memory_does_not_wait_for_the_trace(tmp_path: Path) -> None:
-    sink, memory = Reluctant(), Attentive()
+    sink, memory = BlockedSink(), SignallingMemory()
     async with api(tmp_path, sink, says("Hello."), FakeTools(), remembering=memory) as client:
         assert (await client.post("/orc", json=QUESTION)).status_code == 200
         await asyncio.wait_for(memory.updated.wait(), 3)
@@ -87,7 +87,7 @@ async def test_memory_does_not_wait_for_the_trace(tmp_path: Path) -> None:
 async def test_a_trace_that_cannot_be_stored_is_only_logged(
     tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sink = Reluctant(error)
+    sink = BlockedSink(error)
     with caplog.at_level(logging.WARNING, "orc.turns.runner"):
         async with talking(tmp_path, sink) as client:
             assert (await client.post("/orc", json=QUESTION)).status_code == 200
@@ -96,8 +96,8 @@ async def test_a_trace_that_cannot_be_stored_is_only_logged(
     assert record.endswith(f"was not stored: {type(error).__name__}")
 
 
-async def test_a_turn_that_is_stopped_leaves_its_trace(tmp_path: Path) -> None:
-    kept, tools = Kept(), Hanging()
+async def test_a_stopped_turn_has_a_trace(tmp_path: Path) -> None:
+    kept, tools = Kept(), HangingTools()
     async with api(tmp_path, kept, says("Hello."), tools, turn_deadline_seconds=0.1) as client:
         response = await client.post("/orc", json={"question": "What is the fee for families?"})
         await asyncio.wait_for(kept.came.wait(), 5)
@@ -106,10 +106,10 @@ async def test_a_turn_that_is_stopped_leaves_its_trace(tmp_path: Path) -> None:
     assert trace.duration_ms >= 100
 
 
-async def test_a_turn_can_be_looked_up_by_the_trace_id_of_its_response(tmp_path: Path) -> None:
+async def test_a_turn_can_be_found_by_the_trace_id_of_its_response(tmp_path: Path) -> None:
     async with talking(tmp_path) as client:
         answered = await client.post("/orc", json=QUESTION)
-    # Closing waits for what turns still have to do.
+    # Closing waits for the background work of turns.
     trace_id = answered.headers["x-trace-id"]
     async with talking(tmp_path) as client:
         [turn] = (await client.get(f"{TELEMETRY}/{trace_id}")).json()["turns"]
@@ -119,7 +119,7 @@ async def test_a_turn_can_be_looked_up_by_the_trace_id_of_its_response(tmp_path:
     assert turn["first_token_ms"] <= answered.json()["metadata"]["timings_ms"]["answer"]
 
 
-async def test_no_traces_are_kept_where_the_settings_say_so(tmp_path: Path) -> None:
+async def test_no_traces_are_stored_if_they_are_disabled(tmp_path: Path) -> None:
     async with talking(tmp_path, store_turn_traces=False) as client:
         assert (await client.post("/orc", json=QUESTION)).status_code == 200
     async with talking(tmp_path) as client:

@@ -1,4 +1,4 @@
-"""What only the SQLite adapter can get wrong: plans without an index, and what is too old."""
+"""Risks of the SQLite adapter only: plans without an index, and expired traces."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     await opened.close()
 
 
-async def test_what_is_older_than_the_retention_goes(database: Database) -> None:
+async def test_traces_older_than_the_retention_are_deleted(database: Database) -> None:
     for organization in (ORGANIZATION, "umbra"):
         for days in (0, 31):
             old = trace(days, NOON - timedelta(days=days), organization_id=organization)
@@ -50,6 +50,6 @@ async def test_every_query_uses_an_index(database: Database, query: str, paramet
         rows = connection.execute(f"EXPLAIN QUERY PLAN {query}", ("",) * parameters).fetchall()
         return "\n".join(row["detail"] for row in rows)
 
-    told = await database.read(plan)
-    assert index in told
-    assert "SCAN turn_traces" not in told
+    steps = await database.read(plan)
+    assert index in steps
+    assert "SCAN turn_traces" not in steps

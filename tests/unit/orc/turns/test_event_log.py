@@ -1,4 +1,4 @@
-"""Events can be followed by anybody, from anywhere, to the end, and never past it."""
+"""Any number of readers can follow the events from any position to the end, and never past it."""
 
 import asyncio
 

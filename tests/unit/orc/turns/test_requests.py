@@ -17,12 +17,12 @@ BEFORE_CHATS: dict[str, object] = {
 }
 
 
-def test_a_retry_finds_an_answer_that_an_earlier_version_has_stored() -> None:
+def test_a_retry_finds_an_answer_stored_by_an_earlier_version() -> None:
     stored = hashlib.sha256(json.dumps(BEFORE_CHATS, sort_keys=True).encode()).hexdigest()
     assert ASKED.content_hash == stored
 
 
-def test_another_history_is_another_request_and_another_rendering_is_not() -> None:
+def test_a_different_history_is_a_different_request_and_a_different_rendering_is_not() -> None:
     said = [ChatMessage(role="user", content="Hello.")]
     hashes = [ASKED.model_copy(update={"history": history}).content_hash for history in (None, [], said)]
     assert len(set(hashes)) == 3

@@ -1,4 +1,4 @@
-"""One turn from begin to commit, on a real turn log, with everything around it scripted."""
+"""One turn from begin to commit, on a real turn log with scripted dependencies."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -47,8 +47,8 @@ POLICY = TurnSettings(
 )
 
 
-class Shelf:
-    """The part of a document library that turns use: every name is a document, lists may take their time."""
+class FakeLibrary:
+    """The part of a document library that turns use: every name is a document, and lists may be slow."""
 
     def __init__(self) -> None:
         self.may_list = asyncio.Event()
@@ -72,7 +72,7 @@ class Shelf:
 
 
 class Log(SqliteTurnLog):
-    """A turn log whose writes can be made to fail, and whose confirmations can be lost."""
+    """A turn log that can fail writes and lose confirmations."""
 
     commit_error: Exception | None = None
     confirmation_error: Exception | None = None
@@ -99,7 +99,7 @@ class Log(SqliteTurnLog):
 
 
 class SlowTools(FakeTools):
-    """document_chat that answers when it is shown to."""
+    """A document_chat that answers when the test allows it."""
 
     def __init__(self) -> None:
         found = DocumentChatResult(
@@ -116,8 +116,8 @@ class SlowTools(FakeTools):
         return await super().call(*words, **options)
 
 
-class SeenGraph:
-    """A graph that only notes what a turn would have been given."""
+class RecordingGraph:
+    """A graph that only records the input of a turn."""
 
     policy: TurnSettings
 
@@ -144,14 +144,14 @@ def tools() -> SlowTools:
 def orchestrator(
     log: Log,
     tools: FakeTools,
-    shelf: Shelf | None = None,
+    shelf: FakeLibrary | None = None,
     commit_seconds: float = COMMIT_SECONDS,
     **limits: float,
 ) -> Orchestrator:
     model, _ = scripted(lambda _messages, _options: AIMessage("Hello."))
     parts = TurnDependencies(
         log=log,
-        library=shelf or Shelf(),  # type: ignore[arg-type]
+        library=shelf or FakeLibrary(),  # type: ignore[arg-type]
         tools=tools,
         scope_tokens=ScopeTokens("k" * 32),
         graph=compile_graph(),
@@ -230,7 +230,7 @@ async def test_a_hanging_store_has_a_time_limit(log: Log, tools: SlowTools) -> N
 
 
 async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
-    class Pages(Shelf):
+    class Pages(FakeLibrary):
         asked: list[int] = []
 
         async def list_documents(self, owner: Owner) -> list[Document]:
@@ -323,7 +323,7 @@ async def test_shutdown_ends_the_stream_of_a_running_turn(log: Log, tools: SlowT
 
 
 async def test_a_turn_without_documents_never_restores_older_references(log: Log, tools: SlowTools) -> None:
-    shelf = Shelf()
+    shelf = FakeLibrary()
     shelf.may_list.clear()
     running = orchestrator(log, tools, shelf)
     slow_talk = await running.start(asking(), CALLER)
@@ -355,7 +355,7 @@ async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window
         models=replace(base.models, critic=critic),
         catalogue=ModelCatalogue({"small": ModelFacts(context_window=20_000)}),
         settings=TurnSettings.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
-        graph=cast(TurnGraph, graph := SeenGraph()),
+        graph=cast(TurnGraph, graph := RecordingGraph()),
     )
     await (await Orchestrator(parts).start(asking(), CALLER)).last()
     policy = graph.policy

@@ -1,4 +1,4 @@
-"""A turn as a span: how it ended, and what it took."""
+"""A turn as a span: its outcome and its usage."""
 
 import asyncio
 from datetime import UTC, datetime
