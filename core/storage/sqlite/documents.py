@@ -223,8 +223,10 @@ _SAVE_PAGE = "INSERT OR REPLACE INTO page_analyses VALUES (?, ?, ?)"
 _SOME = f"SELECT body FROM analyses WHERE document_id {IN_LIST}"
 _PAGES = "SELECT body FROM page_analyses WHERE document_id = ?"
 _DELETE_ANALYSES = "DELETE FROM analyses WHERE document_id = ?"
-_DELETE_PAGES = "DELETE FROM page_analyses WHERE document_id = ?"
-_COPY_PAGES = "INSERT INTO page_analyses SELECT ?, number, body FROM page_analyses WHERE document_id = ?"
+_DELETE_PAGE_ANALYSES = "DELETE FROM page_analyses WHERE document_id = ?"
+_COPY_PAGE_ANALYSES = (
+    "INSERT INTO page_analyses SELECT ?, number, body FROM page_analyses WHERE document_id = ?"
+)
 
 
 class SqliteAnalysisStore:
@@ -262,12 +264,14 @@ class SqliteAnalysisStore:
     async def copy(self, source_id: str, target: DocumentAnalysis) -> None:
         statements: list[Statement] = [(_SAVE, _row(target))]
         if source_id != target.document_id:
-            statements.append((_DELETE_PAGES, (target.document_id,)))
-            statements.append((_COPY_PAGES, (target.document_id, source_id)))
+            statements.append((_DELETE_PAGE_ANALYSES, (target.document_id,)))
+            statements.append((_COPY_PAGE_ANALYSES, (target.document_id, source_id)))
         await self._database.execute(*statements)
 
     async def delete(self, document_id: str) -> None:
-        await self._database.execute((_DELETE_ANALYSES, (document_id,)), (_DELETE_PAGES, (document_id,)))
+        await self._database.execute(
+            (_DELETE_ANALYSES, (document_id,)), (_DELETE_PAGE_ANALYSES, (document_id,))
+        )
 
 
 def _row(analysis: DocumentAnalysis) -> tuple[str, str, str, str]:
