@@ -8,12 +8,19 @@ from core.analysis.models import Ontology, PageAnalysis, Relation
 from core.grounding.models import Citation, Grounding
 from core.models import FileRef, Record, RetrievalStep, Usage
 
-TOOLS = frozenset(
+TEXT_TOOLS = frozenset(
     {
-        "document_chat", "semantic_search", "search_pages", "get_page", "follow_relation", "get_ontology",
-        "documents_list", "documents_get_summary", "documents_get_content", "documents_analyze", "web_search",
+        "semantic_search",
+        "search_pages",
+        "get_page",
+        "follow_relation",
+        "documents_get_summary",
+        "documents_get_content",
+        "documents_analyze",
     }
-)  # fmt: skip
+)
+"""The tools that search or read the text of documents: only they can show that the text lacks an answer."""
+TOOLS = TEXT_TOOLS | {"document_chat", "get_ontology", "documents_list", "web_search"}
 """Every tool that a tools server can have, offered at present or not."""
 MAX_QUESTION_CHARACTERS = 10_000
 MAX_QUERY_CHARACTERS = 2000

@@ -1,4 +1,4 @@
-"""Makes a process write all that its loggers have to say, as a host may, and fail over what it works on."""
+"""Makes a process log every record, as a host may, and fail on demand with its content in the exception."""
 
 import logging
 import os
@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "loud"
+FOLDER = Path(__file__).parent / "verbose"
 EARLY, LATE = "explode-early", "explode-late"
 """A question with one of these makes its turn fail with an unexpected error: as it begins, or later."""
 
@@ -32,7 +32,7 @@ def _explode_on_demand() -> None:
 
 
 def _exploding(work: Callable[..., Awaitable[Any]], word: str) -> Callable[..., Awaitable[Any]]:
-    """The same, but over what holds the word: then an exception tells everything there is to tell."""
+    """The same, but it fails if an argument holds the word; the exception contains all arguments."""
 
     @wraps(work)
     async def guarded(*args: Any, **kwargs: Any) -> Any:

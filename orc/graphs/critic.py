@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 
 from core.errors import OrcError
 from core.grounding.models import Grounding
+from core.mcp_contract import TEXT_TOOLS
 from core.models import Record
 from orc.events import CriticAction, Critique
 from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, CriticVerdict, judge, seconds_left
@@ -18,7 +19,7 @@ from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import is_worse, passes_checks, restore_earlier, start_revision
 from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
-from orc.tools.ports import LISTING, WEB_SEARCH
+from orc.tools.ports import WEB_SEARCH
 
 UNREAD = "Some of the pages that were found have not been read in full."
 WORSE = "The revised answer was worse by the code checks, so the earlier one is given."
@@ -164,8 +165,8 @@ def _gaps(state: ConversationState) -> Iterator[str]:
 
 def _gaps_of_tools(state: ConversationState) -> Iterator[str]:
     """The gaps in what tools searched: the documents, or the web if there are no documents."""
-    ignored = {LISTING, WEB_SEARCH} if state.has_documents else {LISTING}
-    results = [result for result in state.tool_results if result.name not in ignored]
+    counted = TEXT_TOOLS if state.has_documents else TEXT_TOOLS | {WEB_SEARCH}
+    results = [result for result in state.tool_results if result.name in counted]
     searched = [result for result in results if not result.error and result.content != TOO_LONG]
     if not searched:
         where = "in the documents" if state.has_documents else "anywhere"

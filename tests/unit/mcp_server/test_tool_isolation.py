@@ -13,6 +13,7 @@ from mcp_types import CallToolResult, TextContent
 from core.analysis.models import Entity, PageAnalysis
 from core.bootstrap import open_documents
 from core.documents.scope import Scope
+from core.mcp_contract import TOOLS
 from core.models import Document
 from core.names import BlobPath, Owner, page_id
 from mcp_server.bootstrap import open_app
@@ -52,6 +53,10 @@ SEARCHES: dict[str, Arguments] = {
     "get_ontology": {},
     "documents_list": {},
 }
+
+
+def test_these_tests_call_every_tool_that_reads_documents() -> None:
+    assert {*CALLS, *SEARCHES, "document_chat", "web_search"} == TOOLS
 
 
 @pytest.fixture

@@ -107,9 +107,17 @@ async def test_not_found_is_not_accepted_if_a_named_document_was_not_read_in_ful
         (False, [ToolResult(name="web_search", content={"results": []})], True),
         (True, [ToolResult(name="semantic_search", content=TOO_LONG)], False),
         (True, [ToolResult(name="documents_list", content={"documents": []})], False),
+        (True, [ToolResult(name="get_ontology", content={"entity_types": []})], False),
         (True, [ToolResult(name="get_page", error="gone"), ToolResult(name="semantic_search")], True),
     ],
-    ids=["the web alone", "the web, and no documents", "nothing shown", "the list alone", "one of two"],
+    ids=[
+        "the web alone",
+        "the web, and no documents",
+        "nothing shown",
+        "the list alone",
+        "the vocabulary alone",
+        "one of two",
+    ],
 )
 def test_which_results_count_as_searched(
     has_documents: bool, results: list[ToolResult], accepted: bool
