@@ -269,7 +269,6 @@ async def test_of_equal_vectors_sqlite_gives_those_that_come_first(tmp_path: Pat
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from core.search import embedding
 from core.storage.sqlite import passages as passage_table, vectors as vector_table
 from core.models import Page
 from core.documents.passages import split_pages

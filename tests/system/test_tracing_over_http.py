@@ -169,7 +169,9 @@ def test_every_tool_that_a_model_chooses_has_a_span_on_either_side(traced: Trace
     }
     for span in served:
         assert traced.above(span)[0].startswith("execute_tool")
-        assert traced.above(span)[1:] == ["call_tools", "invoke_agent orc", "POST /api/orc"]
+        node, *outer = traced.above(span)[1:]
+        assert node in {"call_tools", "write_answer"}, "code looks up in call_tools, a model in write_answer"
+        assert outer == ["invoke_agent orc", "POST /api/orc"]
     refused = [span for span in served if span.attributes.get("error.type") == "invalid_input"]
     assert [span.name for span in refused] == ["tools/call semantic_search"]
     roles = [span.attributes["orc.model.role"] for span in spans if span.name == "chat gpt-4o"]

@@ -10,6 +10,7 @@ from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_model
 from core.llm.tokens import TiktokenCounter, TokenCounter
 from devkit.doubles.openai_double import OpenAIDouble, serving
+from devkit.processes import ignore_running_children
 
 MakeSettings = Callable[..., CoreSettings]
 PROVIDER_VARIABLES = (
@@ -20,6 +21,12 @@ PROVIDER_VARIABLES = (
     "ORC_CHAT_MODEL",
     "ORC_PLANNER_MODEL",
 )
+
+
+@pytest.fixture(autouse=True)
+def only_own_children() -> None:
+    """Tests that count processes see those that they started."""
+    ignore_running_children()
 
 
 @pytest.fixture
