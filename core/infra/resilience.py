@@ -1,11 +1,12 @@
 """Calls to services that may fail: retries for brief failures, a circuit breaker for lasting ones."""
 
 import asyncio
+import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from opentelemetry.trace import SpanKind
 from tenacity import (
@@ -20,6 +21,7 @@ from core.errors import DependencyDown, OrcError, Unavailable
 from core.infra.telemetry.spans import step
 
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
 Translate = Callable[[Exception], OrcError | None]
 """Returns our error for a vendor's exception, or None if the exception is not the vendor's."""
 Clock = Callable[[], float]
@@ -139,6 +141,27 @@ class CircuitBreaker:
 
     def _is_brief(self, exc: BaseException) -> bool:
         return self._is_outage(exc) and not isinstance(exc, CircuitOpen)
+
+
+class Guarded(Protocol):
+    """An object that makes its calls through a circuit breaker."""
+
+    _breaker: CircuitBreaker
+
+
+Caller = TypeVar("Caller", bound=Guarded)
+
+
+def guarded(
+    work: Callable[Concatenate[Caller, Parameters], Awaitable[Result]],
+) -> Callable[Concatenate[Caller, Parameters], Coroutine[Any, Any, Result]]:
+    """Returns the method as a call of `self._breaker`, which may repeat it: it must be idempotent."""
+
+    @functools.wraps(work)
+    async def call(self: Caller, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return await self._breaker.call(lambda: work(self, *args, **kwargs))
+
+    return call
 
 
 _NAMES = {

@@ -5,26 +5,21 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Generic, NamedTuple, TypeVar
 
-from azure.core import MatchConditions
-from azure.core.exceptions import (
-    HttpResponseError,
-    ResourceExistsError,
-    ResourceModifiedError,
-    ResourceNotFoundError,
-)
+from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceModifiedError
 from azure.storage.blob.aio import BlobClient, ContainerClient
 from azure.storage.queue.aio import QueueClient
 from pydantic import BaseModel, ValidationError
 
 from core.documents.jobs import JOBS, BytesHolder, JobRecord, Notice, record_name
 from core.errors import LeaseLost, UnsafeName
-from core.infra.resilience import CircuitBreaker
+from core.infra.resilience import CircuitBreaker, guarded
 from core.models import Document, Job, JobKind, JobProgress
 from core.storage.blob.account import Storage
-from core.storage.blob.client import check_absent
+from core.storage.blob.client import absence_allowed, bound_to, plain
 
 Value = TypeVar("Value", bound=BaseModel)
 
@@ -44,73 +39,50 @@ class JsonBlobs(Generic[Value]):
         self._breaker = breaker
         self._kind = kind
 
+    @guarded
     async def read(self, name: str) -> Version[Value] | None:
-        """What the blob holds; None only where the service says that there is none."""
-
-        async def work() -> tuple[bytes, str] | None:
-            try:
-                stream = await self._blob(name).download_blob()
-                return await stream.readall(), stream.properties.etag
-            except ResourceNotFoundError as exc:
-                check_absent(exc)
-                return None
-
-        found = await self._breaker.call(work)
-        return found and Version(self._kind.model_validate_json(found[0]), found[1])
+        """What the blob holds; None only if the service says that there is none."""
+        with absence_allowed():
+            stream = await self._blob(name).download_blob()
+            value = self._kind.model_validate_json(await stream.readall())
+            return Version(value, plain(stream.properties.etag))
+        return None
 
     async def write(self, name: str, value: Value, over: Version[Value] | None) -> bool:
         """Replace this version, or create the blob; False if another write came in between."""
-        data = value.model_dump_json().encode()
-
-        async def work() -> bool:
-            try:
-                await self._blob(name).upload_blob(data, overwrite=over is not None, **_only(over))
-            except (ResourceExistsError, ResourceModifiedError):
-                return False
-            except ResourceNotFoundError as exc:
-                check_absent(exc)
-                return False
-            return True
-
-        if await self._breaker.call(work):
+        if await self._upload(name, value.model_dump_json().encode(), over.etag if over else ""):
             return True
         # The conflicting blob may be our own, from an attempt whose response was lost.
         present = await self.read(name)
         return present is not None and present.value == value
 
     async def remove(self, name: str, version: Version[Value]) -> bool:
-        """Remove the blob while it is of this version; whether it has gone."""
-
-        async def work() -> bool:
-            try:
-                await self._blob(name).delete_blob(**_only(version))
-            except ResourceModifiedError:
-                return False
-            except ResourceNotFoundError as exc:
-                check_absent(exc)
-            return True
-
+        """Remove the blob while it is of this version; returns whether it has gone."""
         # A blob that has gone has no version either: perhaps it went by an attempt whose answer was lost.
-        return await self._breaker.call(work) or await self.read(name) is None
+        return await self._delete(name, version.etag) or await self.read(name) is None
 
-    async def names(self, prefix: str) -> AsyncIterator[str]:
+    @guarded
+    async def names(self, prefix: str) -> list[str]:
         """The names that begin so."""
+        return [name async for name in self._container.list_blob_names(name_starts_with=prefix)]
 
-        async def work() -> list[str]:
-            found = self._container.list_blob_names(name_starts_with=prefix)
-            return [name async for name in found]
+    @guarded
+    async def _upload(self, name: str, content: bytes, etag: str) -> bool:
+        with suppress(ResourceExistsError, ResourceModifiedError), absence_allowed():
+            await self._blob(name).upload_blob(content, overwrite=bool(etag), **bound_to(etag))
+            return True
+        return False
 
-        for name in await self._breaker.call(work):
-            yield name
+    @guarded
+    async def _delete(self, name: str, etag: str) -> bool:
+        with suppress(ResourceModifiedError):
+            with absence_allowed():
+                await self._blob(name).delete_blob(**bound_to(etag))
+            return True
+        return False
 
     def _blob(self, name: str) -> BlobClient:
         return self._container.get_blob_client(name)
-
-
-def _only(version: Version[Any] | None) -> dict[str, Any]:
-    if version is None:
-        return {}
-    return {"etag": version.etag, "match_condition": MatchConditions.IfNotModified}
 
 
 GONE = {"MessageNotFound", "PopReceiptMismatch"}
@@ -133,14 +105,15 @@ class Notices:
         self._queue = queue
         self._breaker = breaker
 
+    @guarded
     async def send(self, notice: Notice, delay_seconds: float) -> None:
-        """Have it come up after the delay; twice perhaps, where the first answer was lost."""
-        text, hidden = notice.model_dump_json(), _whole(delay_seconds)
-        await self._breaker.call(lambda: self._queue.send_message(text, visibility_timeout=hidden))
+        """Have it come up after the delay; twice perhaps, if the first answer was lost."""
+        hidden = max(0, math.ceil(delay_seconds))
+        await self._queue.send_message(notice.model_dump_json(), visibility_timeout=hidden)
 
     async def receive(self, seconds: float) -> Received | None:
         """The next notice; it comes up again after that time unless it is dropped."""
-        hidden = max(1, _whole(seconds))
+        hidden = max(1, math.ceil(seconds))
         while True:
             message = await self._breaker.call(lambda: self._queue.receive_message(visibility_timeout=hidden))
             if message is None:
@@ -150,27 +123,18 @@ class Notices:
                 notice = Notice.model_validate_json(message.content)
             except (ValidationError, UnsafeName):
                 log.warning("a message that is no notice was removed id=%s", message_id)
-                await self._delete(message_id, pop_receipt)
+                await self.drop(message_id, pop_receipt)
             else:
                 return Received(notice, message_id, pop_receipt)
 
-    async def drop(self, received: Received) -> None:
-        """Remove the notice, unless it has come up again meanwhile."""
-        await self._delete(received.message_id, received.pop_receipt)
-
-    async def _delete(self, message_id: str, pop_receipt: str) -> None:
-        async def work() -> None:
-            try:
-                await self._queue.delete_message(message_id, pop_receipt)
-            except HttpResponseError as exc:
-                if getattr(exc, "error_code", None) not in GONE:
-                    raise
-
-        await self._breaker.call(work)
-
-
-def _whole(seconds: float) -> int:
-    return max(0, math.ceil(seconds))
+    @guarded
+    async def drop(self, message_id: str, pop_receipt: str) -> None:
+        """Remove the message, unless it has come up again meanwhile."""
+        try:
+            await self._queue.delete_message(message_id, pop_receipt)
+        except HttpResponseError as exc:
+            if getattr(exc, "error_code", None) not in GONE:
+                raise
 
 
 SAME_BYTES_SECONDS = 1.0
@@ -204,8 +168,7 @@ class StorageJobQueue:
         self._clock = clock
 
     async def enqueue(self, document: Document, kind: JobKind) -> None:
-        record = await self._queued(document, kind)
-        if record is not None:
+        if (record := await self._queued(document, kind)) is not None:
             await self._send(record)
 
     async def lease(self, seconds: float) -> Job | None:
@@ -216,7 +179,7 @@ class StorageJobQueue:
                     # Left in the queue: it comes up when the lease ends, unless the job has by then.
                     self._received[job.lease] = received
                     return job
-                await notices.drop(received)
+                await notices.drop(received.message_id, received.pop_receipt)
         return None
 
     async def claim(self, document: Document, kind: JobKind, seconds: float) -> Job | None:
@@ -241,8 +204,7 @@ class StorageJobQueue:
     async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
         due_at = self._clock() + delay_seconds
         update = {"lease": "", "leased_until": 0.0, "due_at": due_at, "leases": job.leases - 1}
-        released = await self._change(job, {**update, "noticed_at": due_at})
-        if released is not None:
+        if (released := await self._change(job, {**update, "noticed_at": due_at})) is not None:
             await self._let_go_of_bytes(released, job.lease)
             await self._send(released)
         await self._drop(job)
@@ -264,18 +226,20 @@ class StorageJobQueue:
 
     async def sweep(self) -> None:
         """Send another notice of every job whose last one must have been lost."""
-        async for name in self._records.names(JOBS):
+        for name in await self._records.names(JOBS):
             try:
-                await self._announce_again(name)
+                found, now = await self._records.read(name), self._clock()
+                if found is not None and found.value.is_overdue(now):
+                    await self._send_again(found, now)
             except (ValidationError, UnsafeName):
                 log.error("a job cannot be read name=%s", name)
 
-    async def _announce_again(self, name: str) -> None:
-        found, now = await self._records.read(name), self._clock()
-        if found is not None and found.value.is_overdue(now):
-            record = found.value.announced(now)
-            if await self._records.write(name, record, found):
-                await self._send(record)
+    async def _send_again(self, found: Version[JobRecord], at: float) -> bool:
+        """Send a notice for this time; False if another process has changed the record."""
+        record = found.value.announced(at)
+        if written := await self._records.write(record.name, record, found):
+            await self._send(record)
+        return written
 
     async def _queued(self, document: Document, kind: JobKind) -> JobRecord | None:
         """See that the job is queued; its record where a notice has to be sent."""
@@ -316,9 +280,7 @@ class StorageJobQueue:
         while (found := await self._records.read(name)) is not None:
             if self._clock() < found.value.noticed_at <= at:
                 return
-            record = found.value.announced(at)
-            if await self._records.write(name, record, found):
-                await self._send(record)
+            if await self._send_again(found, at):
                 return
 
     async def _send(self, record: JobRecord) -> None:
@@ -337,9 +299,8 @@ class StorageJobQueue:
         return None
 
     async def _drop(self, job: Job) -> None:
-        received = self._received.pop(job.lease, None)
-        if received is not None:
-            await self._notices[job.kind].drop(received)
+        if (received := self._received.pop(job.lease, None)) is not None:
+            await self._notices[job.kind].drop(received.message_id, received.pop_receipt)
 
     async def _take_bytes(self, record: JobRecord) -> bool:
         """Take the lease on these bytes; False while another worker holds it.
@@ -351,15 +312,12 @@ class StorageJobQueue:
         ours = BytesHolder(record_name=record.name, lease=record.lease)
         while True:
             found = await self._holders.read(record.bytes_name)
-            if found is not None and await self._works(found.value):
-                return found.value == ours
+            if found is not None:
+                holder, now = await self._records.read(found.value.record_name), self._clock()
+                if holder and holder.value.lease == found.value.lease and holder.value.leased_until > now:
+                    return found.value == ours
             if await self._holders.write(record.bytes_name, ours, found):
                 return True
-
-    async def _works(self, holder: BytesHolder) -> bool:
-        found = await self._records.read(holder.record_name)
-        held = found is not None and found.value.lease == holder.lease
-        return found is not None and held and found.value.leased_until > self._clock()
 
     async def _let_go_of_bytes(self, record: JobRecord, lease: str) -> None:
         if record.sha256:

@@ -1,6 +1,7 @@
 """A storage account as the adapters use it: one client for its blobs and one for its queues."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlsplit
@@ -137,17 +138,13 @@ def queue_address(blob_url: str) -> str:
 async def _create_container(container: ContainerClient) -> None:
     # Asked first: an identity may be allowed to use a container but not to create one.
     if not await container.exists():
-        try:
+        with suppress(ResourceExistsError):
             await container.create_container()
-        except ResourceExistsError:
-            return
 
 
 async def _create_queue(queue: QueueClient) -> None:
     try:
         await queue.get_queue_properties()
     except ResourceNotFoundError:
-        try:
+        with suppress(ResourceExistsError):
             await queue.create_queue()
-        except ResourceExistsError:
-            return

@@ -6,8 +6,8 @@ The SDK's types, retries and exceptions stop here. Names are passed as they are,
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from functools import partial
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,7 +17,7 @@ from azure.storage.blob import BlobBlock, BlobProperties, ContentSettings
 from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
 
 from core.errors import Unavailable
-from core.infra.resilience import CircuitBreaker
+from core.infra.resilience import CircuitBreaker, guarded
 from core.storage.blob.account import BLOCK_BYTES
 
 ATTEMPTS = 20
@@ -67,31 +67,24 @@ class Blobs:
                 continue
         raise busy()
 
+    @guarded
     async def head(self, name: str) -> Found | None:
-        """What the service says of the blob, or None where there is none."""
-        client = self._container.get_blob_client(name)
-
-        async def work() -> Found | None:
-            try:
-                return _found(await client.get_blob_properties())
-            except ResourceNotFoundError as exc:
-                check_absent(exc)
-                return None
-
-        return await self._breaker.call(work)
+        """What the service says of the blob, or None if there is none."""
+        with absence_allowed():
+            return _found(await self._container.get_blob_client(name).get_blob_properties())
+        return None
 
     async def read(self, name: str, length: int) -> Part | None:
-        """The first `length` bytes, fewer where there are fewer, of a blob that is not empty; or None."""
+        """The first `length` bytes, or fewer if there are fewer, of a blob that is not empty; or None."""
         try:
-            return await self._breaker.call(partial(self._read, name, 0, length))
+            return await self._read(name, 0, length)
         except Changed:
             return None
 
     async def read_from(self, name: str, etag: str, start: int, end: int) -> AsyncIterator[bytes]:
-        """The bytes from `start` to `end` of this version, in blocks; raises Changed where it has gone."""
+        """The bytes from `start` to `end` of this version, in blocks; raises Changed if it has gone."""
         for first in range(start, end, BLOCK_BYTES):
-            length = min(BLOCK_BYTES, end - first)
-            yield (await self._breaker.call(partial(self._read, name, first, length, etag))).content
+            yield (await self._read(name, first, min(BLOCK_BYTES, end - first), etag)).content
 
     async def download(self, name: str, target: BinaryIO) -> bool:
         """Write all bytes of one version into an empty file; False where there is no such blob."""
@@ -107,31 +100,31 @@ class Blobs:
                 target.truncate()
         raise busy()
 
+    @guarded
     async def list_in(self, folder: str) -> list[Found]:
         """The blobs right in a folder, whose name ends in a slash; not those in folders below it."""
+        walk = self._container.walk_blobs(name_starts_with=folder, delimiter="/")
+        return [_found(each) async for each in walk if isinstance(each, BlobProperties)]
 
-        async def work() -> list[Found]:
-            walk = self._container.walk_blobs(name_starts_with=folder, delimiter="/")
-            return [_found(each) async for each in walk if isinstance(each, BlobProperties)]
-
-        return await self._breaker.call(work)
-
+    @guarded
     async def delete(self, name: str) -> None:
         """Remove a blob with its snapshots; an absent one is no error."""
-        await self._breaker.call(partial(_delete, self._container.get_blob_client(name)))
-
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the container can be used now."""
-        async with self._breaker.attempt():
-            await self._container.get_container_properties()
+        client = self._container.get_blob_client(name)
+        with absence_allowed():
+            try:
+                await client.delete_blob(delete_snapshots="include")
+            except HttpResponseError as exc:
+                if getattr(exc, "error_code", None) != "LeaseIdMissing":
+                    raise
+                # The holder of a presigned URL may lease the blob: that must not prevent its deletion.
+                await BlobLeaseClient(client).break_lease(lease_break_period=0)
+                await client.delete_blob(delete_snapshots="include")
 
     async def _put(self, name: str, source: BinaryIO) -> Found:
         client = self._container.get_blob_client(name)
         first = await asyncio.to_thread(source.read, BLOCK_BYTES)
         if len(first) <= SINGLE_BYTES:
-            upload = partial(client.upload_blob, first, overwrite=True, content_settings=_NEUTRAL)
-            written = await self._breaker.call(upload)
-            return Found(name, _plain(str(written["etag"])), len(first))
+            return Found(name, await self._upload(client, first), len(first))
         return await self._put_in_blocks(client, first, source)
 
     async def _put_in_blocks(self, client: BlobClient, block: bytes, source: BinaryIO) -> Found:
@@ -140,29 +133,42 @@ class Blobs:
         put, blocks, size = uuid.uuid4().hex, list[BlobBlock](), 0
         while block:
             blocks.append(BlobBlock(f"{put}-{len(blocks):05}"))
-            await self._breaker.call(partial(_stage, client, str(blocks[-1].id), block))
+            await self._stage(client, str(blocks[-1].id), block)
             size += len(block)
             block = await asyncio.to_thread(source.read, BLOCK_BYTES)
-        return Found(client.blob_name, await self._breaker.call(partial(_commit, client, blocks)), size)
+        return Found(client.blob_name, await self._commit(client, blocks), size)
 
-    async def _read(self, name: str, start: int, length: int, etag: str | None = None) -> Part:
-        client = self._container.get_blob_client(name)
+    @guarded
+    async def _upload(self, client: BlobClient, content: bytes) -> str:
+        written = await client.upload_blob(content, overwrite=True, content_settings=_NEUTRAL)
+        return plain(str(written["etag"]))
+
+    @guarded
+    async def _stage(self, client: BlobClient, block_id: str, block: bytes) -> None:
+        await client.stage_block(block_id, BytesIO(block), len(block))
+
+    @guarded
+    async def _commit(self, client: BlobClient, blocks: list[BlobBlock]) -> str:
         try:
-            stream = await client.download_blob(
-                start,
-                length,
-                # The bytes as they are stored, whatever encoding an uploader says they have.
-                decompress=False,
-                **_only(etag),
-            )
-            return Part(_plain(stream.properties.etag), await stream.readall())
-        except ResourceNotFoundError as exc:
-            check_absent(exc)
-            raise Changed from exc
+            written = await client.commit_block_list(blocks, content_settings=_NEUTRAL)
         except HttpResponseError as exc:
-            if exc.status_code == PRECONDITION_FAILED:
-                raise Changed from exc
+            if getattr(exc, "error_code", None) == "InvalidBlockList":
+                raise _Discarded from exc
             raise
+        return plain(str(written["etag"]))
+
+    @guarded
+    async def _read(self, name: str, start: int, length: int, etag: str = "") -> Part:
+        client = self._container.get_blob_client(name)
+        with absence_allowed():
+            try:
+                # The bytes as they are stored, whatever encoding an uploader says they have.
+                stream = await client.download_blob(start, length, decompress=False, **bound_to(etag))
+                return Part(plain(stream.properties.etag), await stream.readall())
+            except HttpResponseError as exc:
+                if exc.status_code != PRECONDITION_FAILED:
+                    raise
+        raise Changed
 
 
 def busy() -> Unavailable:
@@ -174,48 +180,25 @@ class _Discarded(Exception):
     """Another put of the same blob has dropped our blocks, as the service does when a blob is written."""
 
 
-async def _stage(client: BlobClient, block_id: str, block: bytes) -> None:
-    await client.stage_block(block_id, BytesIO(block), len(block))
-
-
-async def _commit(client: BlobClient, blocks: list[BlobBlock]) -> str:
-    try:
-        written = await client.commit_block_list(blocks, content_settings=_NEUTRAL)
-    except HttpResponseError as exc:
-        if getattr(exc, "error_code", None) == "InvalidBlockList":
-            raise _Discarded from exc
-        raise
-    return _plain(str(written["etag"]))
-
-
-async def _delete(client: BlobClient) -> None:
-    try:
-        await client.delete_blob(delete_snapshots="include")
-    except ResourceNotFoundError as exc:
-        check_absent(exc)
-    except HttpResponseError as exc:
-        if getattr(exc, "error_code", None) != "LeaseIdMissing":
-            raise
-        # The holder of a presigned URL may lease the blob: that must not prevent its deletion.
-        await BlobLeaseClient(client).break_lease(lease_break_period=0)
-        await client.delete_blob(delete_snapshots="include")
-
-
-def _only(etag: str | None) -> dict[str, Any]:
-    """The options that bind a call to a version; none are needed for whichever there is."""
+def bound_to(etag: str) -> dict[str, Any]:
+    """The options that bind a call to a version; none for an empty ETag, which stands for any version."""
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified} if etag else {}
 
 
-def check_absent(exc: ResourceNotFoundError) -> None:
-    """Raise unless it is the blob that is absent: a missing container or account is no empty one."""
-    if getattr(exc, "error_code", None) != "BlobNotFound":
-        raise exc
+@contextmanager
+def absence_allowed() -> Iterator[None]:
+    """Ends the block if a blob is absent; raises as before if its container or account is."""
+    try:
+        yield
+    except ResourceNotFoundError as exc:
+        if getattr(exc, "error_code", None) != "BlobNotFound":
+            raise
 
 
 def _found(properties: BlobProperties) -> Found:
-    return Found(properties.name, _plain(properties.etag), properties.size)
+    return Found(properties.name, plain(properties.etag), properties.size)
 
 
-def _plain(etag: str) -> str:
+def plain(etag: str) -> str:
     """Listings have ETags without the quotes that they wear elsewhere."""
     return etag.strip('"')

@@ -76,7 +76,7 @@ class AzureBlobStore:
         return PresignedUpload(url=url, headers={"x-ms-blob-type": "BlockBlob"}, expires_at=expires_at)
 
     async def ping(self) -> None:
-        await self._blobs.ping()
+        await self._storage.ping([self._container])
 
 
 def _properties(path: BlobPath, found: Found) -> BlobProperties:

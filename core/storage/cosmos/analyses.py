@@ -4,6 +4,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import Sequence
+from functools import partial
 
 from core.analysis.models import DocumentAnalysis, PageAnalysis
 from core.storage.cosmos.catalog import portions, read_some
@@ -15,8 +16,8 @@ from core.storage.cosmos.client import (
     Raced,
     create,
     delete,
+    repeated_if_raced,
     replace,
-    unraced,
     upsert,
 )
 
@@ -50,7 +51,10 @@ class CosmosAnalysisStore:
         await self._store(analysis, [], None)
 
     async def save_pages(self, analysis: DocumentAnalysis, analyses: Sequence[PageAnalysis]) -> bool:
-        pages = [_page_item(analysis.document_id, page) for page in analyses]
+        of_document = {"document_id": analysis.document_id}
+        pages = [
+            {"id": _page_key(each.page), **of_document, **each.model_dump(mode="json")} for each in analyses
+        ]
         return await self._store(analysis, pages, (analysis.etag, analysis.method))
 
     async def get(self, document_ids: Sequence[str]) -> dict[str, DocumentAnalysis]:
@@ -74,37 +78,27 @@ class CosmosAnalysisStore:
         head, *others = _items(target)
         others += [{**_without_system_fields(item), "document_id": document_id} for item in found]
 
-        async def attempt() -> None:
-            stored = await self._head(document_id)
-            if stored is None or stored[_BATCH] != head[_BATCH]:
-                await self._take_place(stored, head, others)
+        await self._take_place(head, others)
 
-        await unraced(attempt)
-
+    @repeated_if_raced
     async def delete(self, document_id: str) -> None:
-        async def attempt() -> None:
-            # Until a look finds none: pages may come in before the analysis item has gone.
-            while ids := await self._ids(document_id):
-                # The analysis item comes first: without it, no process adds a page.
-                for some in portions(sorted(ids), OPERATIONS_PER_BATCH):
-                    await self._container.batch([delete(each) for each in some], [document_id])
+        # Until a look finds none: pages may come in before the analysis item has gone.
+        while ids := await self._ids(document_id):
+            # The analysis item comes first: without it, no process adds a page.
+            for some in portions(sorted(ids), OPERATIONS_PER_BATCH):
+                await self._container.batch([delete(each) for each in some], [document_id])
 
-        await unraced(attempt)
-
+    @repeated_if_raced
     async def _get(self, document_id: str) -> DocumentAnalysis | None:
-        async def attempt() -> DocumentAnalysis | None:
-            head = await self._head(document_id)
-            if head is None:
-                return None
-            pieces = await read_some(self._container, [document_id], _piece_keys(head))
-            if len(pieces) < head[_PIECES]:
-                raise Raced
-            texts = {piece["id"]: piece["text"] for piece in pieces}
-            rest = [texts[key] for key in _piece_keys(head)]
-            detailed = "".join([head["detailed_summary"], *rest])
-            return DocumentAnalysis.model_validate({**head, "detailed_summary": detailed})
-
-        return await unraced(attempt)
+        head = await self._head(document_id)
+        if head is None:
+            return None
+        pieces = await read_some(self._container, [document_id], _piece_keys(head))
+        if len(pieces) < head[_PIECES]:
+            raise Raced
+        texts = {piece["id"]: piece["text"] for piece in pieces}
+        detailed = "".join([head["detailed_summary"], *(texts[key] for key in _piece_keys(head))])
+        return DocumentAnalysis.model_validate({**head, "detailed_summary": detailed})
 
     async def _store(
         self, analysis: DocumentAnalysis, pages: Sequence[Item], version: _Version | None
@@ -112,33 +106,41 @@ class CosmosAnalysisStore:
         """The analysis item in the last batch; those before leave it as it is, but for its ETag."""
         head, *pieces = _items(analysis)
         *earlier, last = _batches([upsert(item) for item in (*pieces, *pages)])
+        write = partial(self._write, analysis.document_id, version)
         for operations in earlier:
-            if not await self._write(analysis.document_id, None, operations, version):
+            if not await write(None, uuid.uuid4().hex, operations):
                 return False
-        return await self._write(analysis.document_id, head, last, version)
+        return await write(head, head[_BATCH], last)
 
+    @repeated_if_raced
     async def _write(
-        self, document_id: str, head: Item | None, operations: Sequence[Operation], version: _Version | None
+        self,
+        document_id: str,
+        version: _Version | None,
+        head: Item | None,
+        mark: str,
+        operations: Sequence[Operation],
     ) -> bool:
-        """One batch; False where the stored analysis has gone or is of another version."""
-        mark = uuid.uuid4().hex if head is None else head[_BATCH]
-
-        async def attempt() -> bool:
-            stored = await self._head(document_id)
-            if stored is not None and stored[_BATCH] == mark:
-                return True
-            if version is not None and (stored is None or (stored["etag"], stored["method"]) != version):
-                return False
-            await self._container.batch([*_over(stored, head, mark), *operations], [document_id])
-            if head is not None and stored is not None:
-                await self._discard_pieces(stored)
+        """One batch, which is named `mark`; False if the stored analysis has gone or has another version."""
+        stored = await self._head(document_id)
+        if stored is not None and stored[_BATCH] == mark:
             return True
+        if version is not None and (stored is None or (stored["etag"], stored["method"]) != version):
+            return False
+        await self._container.batch([*_over(stored, head, mark), *operations], [document_id])
+        if head is not None and stored is not None:
+            # A process that is killed before leaves pieces that nothing refers to.
+            for key in _piece_keys(stored):
+                await self._container.delete(key, [document_id])
+        return True
 
-        return await unraced(attempt)
-
-    async def _take_place(self, stored: Item | None, head: Item, others: Sequence[Item]) -> None:
-        """Have these items instead of all that there are; `stored` is the analysis item, if there is one."""
+    @repeated_if_raced
+    async def _take_place(self, head: Item, others: Sequence[Item]) -> None:
+        """Have these items instead of all that there are, unless this very write has been made."""
         partition = [head["document_id"]]
+        stored = await self._head(head["document_id"])
+        if stored is not None and stored[_BATCH] == head[_BATCH]:
+            return
         kept = {ANALYSIS, *(item["id"] for item in others)}
         surplus = [delete(each) for each in await self._ids(head["document_id"]) if each not in kept]
         batches = _batches([*surplus, *map(upsert, others)])
@@ -149,11 +151,6 @@ class CosmosAnalysisStore:
             batches = [*removal, *batches, [create(head)]]
         for operations in batches:
             await self._container.batch(operations, partition)
-
-    async def _discard_pieces(self, replaced: Item) -> None:
-        """Remove the pieces of an analysis item that is no more; who is killed before leaves them unseen."""
-        for key in _piece_keys(replaced):
-            await self._container.delete(key, [replaced["document_id"]])
 
     async def _head(self, document_id: str) -> Item | None:
         return await self._container.read(ANALYSIS, [document_id])
@@ -184,10 +181,6 @@ def _piece_keys(head: Item) -> list[str]:
 
 def _page_key(number: int) -> str:
     return f"page:{number}"
-
-
-def _page_item(document_id: str, page: PageAnalysis) -> Item:
-    return {"id": _page_key(page.page), "document_id": document_id, **page.model_dump(mode="json")}
 
 
 def _over(stored: Item | None, head: Item | None, mark: str) -> list[Operation]:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from core.models import Document, StoredFile
 from core.names import BlobPath, Owner
-from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, unraced, upsert
+from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, repeated_if_raced
 
 MOST_POINT_READS = 8
 """A point read of 1 KB costs 1 RU and one round trip, a query at least 2.3 RU, and more for each result."""
@@ -42,8 +41,6 @@ def portions(values: Sequence[Each], size: int) -> Iterator[list[Each]]:
     """The values, in order, in lists of at most this size."""
     return (list(values[start : start + size]) for start in range(0, len(values), size))
 
-
-OPERATIONS_PER_BATCH = 100
 
 log = logging.getLogger(__name__)
 
@@ -81,43 +78,34 @@ class CosmosCatalog:
     async def save(self, document: Document) -> None:
         await self._container.upsert(_document_item(document))
 
+    @repeated_if_raced
     async def advance(self, document: Document) -> bool:
-        item = _document_item(document)
-
-        async def attempt() -> bool:
-            stored = await self._container.read(item["id"], document.owner.key)
-            if stored is None:
-                return False
-            present = Document.model_validate(stored)
-            if present == document:
-                # An earlier attempt may have taken effect without our hearing of it.
-                return True
-            if (present.etag, present.generation) != (document.etag, document.generation):
-                return False
-            await self._container.replace(item, stored[ETAG])
+        stored = await self._container.read(_document_key(document.document_id), document.owner.key)
+        if stored is None:
+            return False
+        present = Document.model_validate(stored)
+        if present == document:
+            # An earlier attempt may have taken effect without our hearing of it.
             return True
-
-        return await unraced(attempt)
+        if (present.etag, present.generation) != (document.etag, document.generation):
+            return False
+        await self._container.replace(_document_item(document), stored[ETAG])
+        return True
 
     async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
         asked = {"organization_id": organization_id, "sha256": sha256}
         return await self._documents(_DUPLICATES, asked, [organization_id])
 
     async def unfinished(self) -> list[Document]:
-        items = await self._container.query(_UNFINISHED, {}, None)
+        items = await self._container.query(_UNFINISHED, {})
         found = [document for item in items if (document := _document_if_valid(item)) is not None]
         return sorted(found, key=lambda document: document.created_at)
 
+    @repeated_if_raced
     async def delete(self, path: BlobPath) -> None:
         ids = [_document_key(path.document_id), _file_key(path.document_id)]
-
-        async def attempt() -> None:
-            present = await read_some(self._container, path.owner.key, ids)
-            if present:
-                removals = [delete(item["id"]) for item in present]
-                await self._container.batch(removals, path.owner.key)
-
-        await unraced(attempt)
+        if present := await read_some(self._container, path.owner.key, ids):
+            await self._container.batch([delete(item["id"]) for item in present], path.owner.key)
 
     async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
         now = self._clock()
@@ -129,12 +117,9 @@ class CosmosCatalog:
         ]
 
     async def save_files(self, files: Sequence[StoredFile]) -> None:
-        by_owner: dict[tuple[str, str, str], list[Item]] = defaultdict(list)
         for file in files:
-            by_owner[_file_partition(file)].append(_file_item(file))
-        for partition, items in by_owner.items():
-            for some in portions(items, OPERATIONS_PER_BATCH):
-                await self._container.batch([upsert(item) for item in some], partition)
+            item = {"id": _file_key(file.document_id), **file.model_dump(mode="json")}
+            await self._container.upsert(item)
 
     async def files_of(self, path: BlobPath) -> list[StoredFile]:
         found = await self._file(path.owner, path.document_id)
@@ -147,22 +132,20 @@ class CosmosCatalog:
     async def ping(self) -> None:
         await self._container.query("SELECT TOP 1 c.id FROM c", {}, ["-", "-", "-"])
 
+    @repeated_if_raced
     async def _drop(self, file: StoredFile) -> None:
-        key, partition = _file_key(file.document_id), _file_partition(file)
-
-        async def attempt() -> None:
-            stored = await self._container.read(key, partition)
-            if stored is not None and stored["file_id"] == file.file_id:
-                await self._container.batch([delete(key, stored[ETAG])], partition)
-
-        await unraced(attempt)
+        key = _file_key(file.document_id)
+        partition = (file.organization_id, file.user_id, file.conversation_id)
+        stored = await self._container.read(key, partition)
+        if stored is not None and stored["file_id"] == file.file_id:
+            await self._container.batch([delete(key, stored[ETAG])], partition)
 
     async def _file(self, owner: Owner, document_id: str) -> StoredFile | None:
         item = await self._container.read(_file_key(document_id), owner.key)
         return None if item is None else StoredFile.model_validate(item)
 
     async def _documents(
-        self, query: str, parameters: Mapping[str, object], partition: Sequence[str] | None
+        self, query: str, parameters: Mapping[str, object], partition: Sequence[str]
     ) -> list[Document]:
         found = await self._container.query(query, parameters, partition)
         return [Document.model_validate(item) for item in found]
@@ -176,10 +159,6 @@ def _document_if_valid(item: Item) -> Document | None:
         return None
 
 
-def _file_partition(file: StoredFile) -> tuple[str, str, str]:
-    return file.organization_id, file.user_id, file.conversation_id
-
-
 def _document_key(document_id: str) -> str:
     return f"document:{document_id}"
 
@@ -190,7 +169,3 @@ def _file_key(document_id: str) -> str:
 
 def _document_item(document: Document) -> Item:
     return {"id": _document_key(document.document_id), **document.model_dump(mode="json")}
-
-
-def _file_item(file: StoredFile) -> Item:
-    return {"id": _file_key(file.document_id), **file.model_dump(mode="json")}

@@ -4,8 +4,10 @@ The SDK's types, retries and exceptions stop here. Every call is guarded: brief 
 a writer must be able to distinguish its own earlier write from that of another.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+import functools
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.credentials_async import AsyncTokenCredential
@@ -17,16 +19,10 @@ from azure.cosmos.exceptions import (
     CosmosResourceExistsError,
     CosmosResourceNotFoundError,
 )
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from core.errors import DependencyDown
-from core.infra.resilience import CircuitBreaker
+from core.infra.resilience import CircuitBreaker, guarded
 from core.storage.cosmos.consistency import STORE, BatchTokens, CosmosBreaker, translate
 
 CONNECT_SECONDS = 5.0
@@ -37,6 +33,7 @@ RACING_SECONDS = 10.0
 LONGEST_WAIT_SECONDS = 0.2
 
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
 Item = dict[str, Any]
 PartitionKey = Sequence[str]
 
@@ -86,25 +83,16 @@ class Container:
         self._tokens = BatchTokens()
         self._noting: dict[str, Any] = {"response_hook": self._tokens.note_written}
 
+    @guarded
     async def read(self, item_id: str, partition: PartitionKey) -> Item | None:
-        """The item, its ETag under `_etag`; None only where the service says that there is none."""
+        """The item, its ETag under `_etag`; None only if the service says that there is none."""
+        with suppress(Raced), _absence_as_race(), self._tokens.reading(partition) as token:
+            return dict(await self._proxy.read_item(item_id, list(partition), session_token=token))
+        return None
 
-        async def work() -> Item | None:
-            try:
-                with self._tokens.reading(partition) as token:
-                    return dict(await self._proxy.read_item(item_id, list(partition), session_token=token))
-            except CosmosResourceNotFoundError as exc:
-                if not _says_that_the_item_is_absent(exc):
-                    raise
-                return None
-
-        return await self._breaker.call(work)
-
+    @guarded
     async def query(
-        self,
-        text: str,
-        parameters: Mapping[str, object],
-        partition: PartitionKey | None = None,
+        self, text: str, parameters: Mapping[str, object], partition: PartitionKey | None = None
     ) -> list[Item]:
         """All results.
 
@@ -114,82 +102,55 @@ class Container:
         named: list[dict[str, object]] = [
             {"name": f"@{name}", "value": value} for name, value in parameters.items()
         ]
+        where: dict[str, Any] = {} if partition is None else {"partition_key": list(partition)}
+        with self._tokens.reading(partition or ()) as token:
+            found = self._proxy.query_items(text, parameters=named, session_token=token, **where)
+            return [dict(item) async for item in found]
 
-        async def work() -> list[Item]:
-            where: dict[str, Any] = {} if partition is None else {"partition_key": list(partition)}
-            with self._tokens.reading(partition or ()) as token:
-                found = self._proxy.query_items(text, parameters=named, session_token=token, **where)
-                return [dict(item) async for item in found]
-
-        return await self._breaker.call(work)
-
+    @guarded
     async def upsert(self, item: Item) -> None:
         """Write an item whatever is there."""
-        await self._breaker.call(lambda: self._proxy.upsert_item(item, no_response=True, **self._noting))
+        await self._proxy.upsert_item(item, no_response=True, **self._noting)
 
+    @guarded
     async def create(self, item: Item) -> None:
-        """Write an item that must not be there yet; Raced where it is, perhaps by this very call."""
+        """Write an item that must not be there yet; Raced if it is, perhaps by this very call."""
+        try:
+            await self._proxy.create_item(item, no_response=True, **self._noting)
+        except CosmosResourceExistsError as exc:
+            raise Raced from exc
 
-        async def work() -> None:
-            try:
-                await self._proxy.create_item(item, no_response=True, **self._noting)
-            except CosmosResourceExistsError as exc:
-                raise Raced from exc
-
-        await self._breaker.call(work)
-
+    @guarded
     async def replace(self, item: Item, etag: str) -> None:
-        """Write an item over the version with this ETag; Raced where it has another or has gone."""
-
-        async def work() -> None:
+        """Write an item over the version with this ETag; Raced if it has another or has gone."""
+        condition: dict[str, Any] = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+        with _absence_as_race():
             try:
                 await self._proxy.replace_item(
-                    item["id"],
-                    item,
-                    etag=etag,
-                    match_condition=MatchConditions.IfNotModified,
-                    no_response=True,
-                    **self._noting,
+                    item["id"], item, no_response=True, **condition, **self._noting
                 )
             except CosmosAccessConditionFailedError as exc:
                 raise Raced from exc
-            except CosmosResourceNotFoundError as exc:
-                if not _says_that_the_item_is_absent(exc):
-                    raise
-                raise Raced from exc
 
-        await self._breaker.call(work)
-
+    @guarded
     async def delete(self, item_id: str, partition: PartitionKey) -> bool:
-        """Remove an item; whether there was one."""
-
-        async def work() -> bool:
-            try:
-                await self._proxy.delete_item(item_id, list(partition), **self._noting)
-            except CosmosResourceNotFoundError as exc:
-                if not _says_that_the_item_is_absent(exc):
-                    raise
-                return False
+        """Remove an item; returns whether there was one."""
+        with suppress(Raced), _absence_as_race():
+            await self._proxy.delete_item(item_id, list(partition), **self._noting)
             return True
+        return False
 
-        return await self._breaker.call(work)
-
+    @guarded
     async def batch(self, operations: Sequence[Operation], partition: PartitionKey) -> None:
-        """All of these writes or none; at most 100, 2 MB. Raced where a condition does not hold."""
-
-        async def work() -> None:
-            try:
-                done = await self._proxy.execute_item_batch(
-                    [_wire(each) for each in operations], list(partition)
-                )
-                self._tokens.note(partition, done.get_response_headers())
-            except CosmosBatchOperationError as exc:
-                self._tokens.note(partition, exc.headers or {})
-                if exc.status_code in {PRECONDITION_FAILED, CONFLICT, ABSENT}:
-                    raise Raced from exc
-                raise
-
-        await self._breaker.call(work)
+        """All of these writes or none; at most 100, 2 MB. Raced if a condition does not hold."""
+        try:
+            done = await self._proxy.execute_item_batch([_wire(each) for each in operations], list(partition))
+            self._tokens.note(partition, done.get_response_headers())
+        except CosmosBatchOperationError as exc:
+            self._tokens.note(partition, exc.headers or {})
+            if exc.status_code in {PRECONDITION_FAILED, CONFLICT, ABSENT}:
+                raise Raced from exc
+            raise
 
 
 class Cosmos:
@@ -222,9 +183,25 @@ async def unraced(work: Callable[[], Awaitable[Result]], *, racing_seconds: floa
         retry=retry_if_exception_type(Raced),
         stop=stop_after_delay(racing_seconds),
         wait=wait_random_exponential(multiplier=0.01, max=LONGEST_WAIT_SECONDS),
-        retry_error_callback=_give_up,
+        reraise=True,
     )
-    return await retrying(attempt)
+    try:
+        return await retrying(attempt)
+    except Raced as exc:
+        message = "Too many changes of the same thing at once. Try again shortly."
+        raise DependencyDown(message, dependency=STORE, code="too_many_writers") from exc
+
+
+def repeated_if_raced(
+    work: Callable[Parameters, Awaitable[Result]],
+) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Returns the function with every call of it repeated as by `unraced`."""
+
+    @functools.wraps(work)
+    async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return await unraced(lambda: work(*args, **kwargs))
+
+    return call
 
 
 def open_cosmos(
@@ -266,24 +243,22 @@ def open_client(
     )
 
 
-def _says_that_the_item_is_absent(exc: CosmosResourceNotFoundError) -> bool:
-    """Not so where the container is absent, which the SDK asks about first, or the replica is behind."""
-    request = getattr(exc.response, "request", None)
-    return request is not None and "/docs/" in request.url and not exc.sub_status
-
-
-def _give_up(_: RetryCallState) -> None:
-    message = "Too many changes of the same thing at once. Try again shortly."
-    raise DependencyDown(message, dependency=STORE, code="too_many_writers")
+@contextmanager
+def _absence_as_race() -> Iterator[None]:
+    """Raises Raced for an absent item; not for an absent container, or if the replica is behind."""
+    try:
+        yield
+    except CosmosResourceNotFoundError as exc:
+        # The SDK asks about the container first, at another address.
+        request = getattr(exc.response, "request", None)
+        if request is None or "/docs/" not in request.url or exc.sub_status:
+            raise
+        raise Raced from exc
 
 
 def _wire(operation: Operation) -> tuple[str, tuple[Any, ...], dict[str, str]]:
     # A new dict for each attempt: the SDK takes the condition out of it.
     condition = {"if_match_etag": operation.etag} if operation.etag else {}
-    match operation.kind:
-        case "create" | "upsert":
-            return operation.kind, (operation.item,), condition
-        case "replace":
-            return "replace", (operation.id, operation.item), condition
-        case _:
-            return "delete", (operation.id,), condition
+    by_id = () if operation.kind in {"create", "upsert"} else (operation.id,)
+    content = () if operation.item is None else (operation.item,)
+    return operation.kind, (*by_id, *content), condition

@@ -80,7 +80,7 @@ async def test_a_write_whose_answer_was_lost_is_known_as_our_own(
 async def test_only_the_blobs_that_begin_so_are_named(notes: JsonBlobs[Note]) -> None:
     for name in ("jobs/1/a", "jobs/2/a", "bytes/1"):
         await notes.write(name, Note(text=name), None)
-    assert [name async for name in notes.names("jobs/")] == ["jobs/1/a", "jobs/2/a"]
+    assert await notes.names("jobs/") == ["jobs/1/a", "jobs/2/a"]
 
 
 async def test_a_missing_container_is_no_empty_one(container: Container) -> None:
