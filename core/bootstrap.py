@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from core.analysis.models import AnalysisStore
 from core.analysis.service import Analyser, DocumentAnalyses
@@ -61,8 +62,7 @@ class Documents:
 async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> AsyncIterator[Documents]:
     """Open the stores and all that reads documents; close them when the context ends.
 
-    A process that works through the job queue sets `analyser`: it analyses the pages of documents, as the
-    settings say.
+    `analyser`: whether the jobs of this process also analyse pages, if the settings ask for that.
     """
     async with AsyncExitStack() as stack:
         clients = open_clients(settings, stack)
@@ -107,7 +107,13 @@ def _build(
         retriever=retriever,
         files=files,
         analyses=analyses,
-        worker=_build_worker(settings, clients, stores, ingestion),
+        worker=Worker(
+            stores,
+            ingestion,
+            lease_seconds=settings.ingestion_lease_seconds,
+            at_once=settings.worker_concurrency,
+            pace=REMOTE if clients.storage else LOCAL,
+        ),
         extractor=extractor,
         ocr=ocr,
         provider=provider,
@@ -125,11 +131,13 @@ def _build_stores(
     embedder: OpenAIEmbedder | None,
     analyses: AnalysisStore,
 ) -> tuple[Stores, Retriever, ProviderFiles]:
-    catalog, blobs = build_catalog(clients), build_blobs(settings, clients)
-    files = build_provider_files(
-        settings, provider, catalog=catalog, blobs=blobs, clock=lambda: datetime.now(UTC)
+    catalog, blobs, pages = (
+        build_catalog(clients),
+        build_blobs(settings, clients),
+        build_pages(settings, clients),
     )
-    pages = build_pages(settings, clients)
+    clock = partial(datetime.now, UTC)
+    files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs, clock=clock)
     index, vectors, retriever = build_search(settings, clients, pages, embedder)
     stores = Stores(
         blobs=blobs,
@@ -151,21 +159,8 @@ def _build_analyser(
     if settings.page_analysis == "off":
         return None
     uses_model = provider is not None and settings.page_analysis == "auto"
-    return Analyser(
-        analyses, build_chat_model(settings, "analyst", counter, provider) if uses_model else None
-    )
-
-
-def _build_worker(
-    settings: CoreSettings, clients: StorageClients, stores: Stores, ingestion: Ingestion
-) -> Worker:
-    return Worker(
-        stores,
-        ingestion,
-        lease_seconds=settings.ingestion_lease_seconds,
-        at_once=settings.worker_concurrency,
-        pace=REMOTE if clients.storage else LOCAL,
-    )
+    model = build_chat_model(settings, "analyst", counter, provider) if uses_model else None
+    return Analyser(analyses, model)
 
 
 def _scope_key(settings: CoreSettings) -> str:

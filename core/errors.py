@@ -1,33 +1,7 @@
-"""All errors that Orc raises intentionally, as a tree.
+"""All errors that Orc raises intentionally; those about models are in core/llm/errors.py.
 
-OrcError
-├── InvalidInput            a field of the request has an invalid value
-│   ├── UnsafeName          a document name that could lead out of its folder
-│   ├── KeyReused           an idempotency key was used with another body
-│   ├── ContextTooLong      question, history and sources do not fit the model
-│   └── ContentFiltered     the provider's filter refused the question or the answer
-├── NotAuthenticated        no credentials, or an invalid token
-├── Forbidden               authenticated, but without the role
-├── NotFound                absent, or of another user: both look the same
-├── TurnInFlight            the same idempotency key is being answered
-├── DocumentRejected        a file that cannot become a document
-│   ├── DocumentTooLarge
-│   ├── UnsupportedDocument
-│   ├── UnreadableDocument
-│   └── NoReadableDocument
-├── LeaseLost               another process has taken over, or the work is obsolete
-├── BudgetExceeded          the turn has used its model calls
-├── ToolFailed              a tool failed with a code without a class here
-└── Unavailable             not the fault of the request; a retry may help
-    ├── DependencyDown      a model, a store or the tools server did not answer
-    │   ├── ModelOutputInvalid    not in the requested structure
-    │   ├── ReplyCut              an answer that was cut off
-    │   └── ModelMisconfigured    every request fails until a setting is changed
-    └── DeadlineExceeded    the turn ran out of time
-
-The branches about models are in core/llm/errors.py. `message` is written for the user and safe to show;
-`code` is for programs. Two modules translate the errors for clients: orc/problems.py (HTTP) and
-mcp_server/tools/registration.py (MCP).
+`message` is written for the user and safe to show; `code` is for programs. Two modules translate the errors
+for clients: orc/problems.py (HTTP) and mcp_server/tools/registration.py (MCP).
 """
 
 INTERNAL = "internal"
@@ -48,7 +22,7 @@ class OrcError(Exception):
 
 
 class InvalidInput(OrcError):
-    """A value that cannot be used; `field` is its dotted place in the request."""
+    """A field of the request has an invalid value; `field` is its dotted path."""
 
     code = "invalid_input"
 
@@ -70,25 +44,25 @@ class KeyReused(InvalidInput):
 
 
 class NotAuthenticated(OrcError):
-    """No identity, or one that does not verify."""
+    """No credentials, or an invalid token."""
 
     code = "not_authenticated"
 
 
 class Forbidden(OrcError):
-    """A known identity without the role that the request needs."""
+    """Authenticated, but without the role that the request needs."""
 
     code = "forbidden"
 
 
 class NotFound(OrcError):
-    """Absent, or of another user."""
+    """Absent, or of another user: both look the same."""
 
     code = "not_found"
 
 
 class TurnInFlight(OrcError):
-    """The turn with this idempotency key has not ended yet."""
+    """The request with this idempotency key is still being answered."""
 
     code = "turn_in_flight"
     retryable = True
@@ -107,7 +81,7 @@ class DocumentTooLarge(DocumentRejected):
 
 
 class UnsupportedDocument(DocumentRejected):
-    """A format that no reader here understands."""
+    """A format that is not supported, or content that does not fit the name."""
 
     code = "unsupported_document"
 
@@ -138,16 +112,14 @@ class BudgetExceeded(OrcError):
 
 
 class Unavailable(OrcError):
-    """The request was fine; something it needs was not."""
+    """The request is not at fault; a retry may help."""
 
     code = "unavailable"
     retryable = True
 
 
 class DependencyDown(Unavailable):
-    """`dependency` names what did not answer: `model`, `mcp_server`, `store`, `blobs`, `ocr`,
-    `identity`, `web_search`.
-    """
+    """No answer from `model`, `mcp_server`, `store`, `blobs`, `ocr`, `identity` or `web_search`."""
 
     code = "dependency_down"
 
@@ -171,7 +143,7 @@ class ToolFailed(OrcError):
 def error_named(
     code: str, message: str, *, dependency: str | None = None, retryable: bool | None = None
 ) -> OrcError:
-    """The error that crossed a process boundary in words, back as a member of the tree."""
+    """The error for the code and message that another process sent."""
     error: OrcError
     if dependency is not None:
         error = DependencyDown(message, dependency=dependency, code=code)
@@ -183,24 +155,13 @@ def error_named(
 
 
 def kind_named(code: str, otherwise: type[OrcError]) -> type[OrcError]:
-    """The class whose code this is, among those that a message alone can make again."""
+    """The class with this code, if a message alone is enough to create it."""
     return _BY_CODE.get(code, otherwise)
 
 
+_OF_THE_REQUEST = (InvalidInput, UnsafeName, NotAuthenticated, NotFound, NoReadableDocument)
+_OF_THE_WORK = (BudgetExceeded, ToolFailed, Unavailable, DeadlineExceeded)
 _BY_CODE: dict[str, type[OrcError]] = {
     INTERNAL: OrcError,
-    **{
-        kind.code: kind
-        for kind in (
-            InvalidInput,
-            UnsafeName,
-            NotAuthenticated,
-            NotFound,
-            NoReadableDocument,
-            BudgetExceeded,
-            ToolFailed,
-            Unavailable,
-            DeadlineExceeded,
-        )
-    },
+    **{kind.code: kind for kind in (*_OF_THE_REQUEST, *_OF_THE_WORK)},
 }

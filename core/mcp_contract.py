@@ -1,4 +1,4 @@
-"""The shapes that cross between the orchestrator and the tools server."""
+"""The messages between the orchestrator and the tools server."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,39 +9,30 @@ from core.grounding.models import Citation, Grounding
 from core.models import FileRef, Record, RetrievalStep, Usage
 
 TEXT_TOOLS = frozenset(
-    {
-        "semantic_search",
-        "search_pages",
-        "get_page",
-        "follow_relation",
-        "documents_get_summary",
-        "documents_get_content",
-        "documents_analyze",
-    }
+    "semantic_search search_pages get_page follow_relation documents_get_summary documents_get_content "
+    "documents_analyze".split()
 )
 """The tools that search or read the text of documents: only they can show that the text lacks an answer."""
 TOOLS = TEXT_TOOLS | {"document_chat", "get_ontology", "documents_list", "web_search"}
-"""Every tool that a tools server can have, offered at present or not."""
+"""Every tool that a tools server can have, whether it is offered at present or not."""
 MAX_QUESTION_CHARACTERS = 10_000
 MAX_QUERY_CHARACTERS = 2000
-"""Of what a search is given."""
 STREAM_META_KEY = "orc/stream"
-"""Set to true in a tool call's `_meta`: text deltas then travel as progress messages."""
+"""In the `_meta` of a tool call: true if text deltas are to be sent as progress messages."""
 MODEL_META_KEY = "orc/model"
-"""In a call's `_meta`: the model that writes the answer, where it is not the tools server's usual one."""
+"""In the `_meta` of a tool call: the model for the answer, if it is not the usual one of the tools server."""
 CAP_META_KEY = "orc/max_output_tokens"
-"""In a call's `_meta`: how long the answer may become, in tokens."""
+"""In the `_meta` of a tool call: the maximum length of the answer in tokens."""
 
 
 class FileStatus(Record):
-    """What became of one of the documents that a call asked for. `reused`: under the id that it brought."""
+    """The outcome for one document of a call. `reused`: the file id of the call is still valid."""
 
     blob_name: str
     status: Literal["reused", "created", "failed"]
     sent_as: Literal["file", "base64", "text"] | None = Field(
         default=None,
-        description="how the model got it: by a file id of its provider, as a file within the request, or as"
-        " text of its pages; null where it failed",
+        description="how the model got it: by file id, as base64 in the request, or as text; null if failed",
     )
     reason: str | None = None
     pages: int = 0
@@ -49,24 +40,18 @@ class FileStatus(Record):
 
 
 class DocumentChatMetadata(Record):
-    """How a document_chat answer came about."""
+    """How document_chat produced its answer."""
 
     mode: Literal["inline", "rag", "mixed"]
     reason: str
     pages_read: int = 0
     passages: int = 0
     left_out: int = Field(
-        default=0,
-        ge=0,
-        description="passages or pages that were chosen, and that the model's window could not take, or only"
-        " in part",
+        default=0, ge=0, description="chosen passages or pages that did not fit the context window completely"
     )
-    retrieval: list[RetrievalStep] = Field(
-        default=[], description="the steps of the search, if there was one"
-    )
+    retrieval: list[RetrievalStep] = Field(default=[], description="the steps of the search, if any")
     prompt: dict[str, int] = Field(
-        default={},
-        description="tokens of the parts of the prompt and their total, but for what went as files",
+        default={}, description="tokens of each part of the prompt and their total, without files"
     )
     usage: Usage = Usage()
     files: list[FileStatus] = []
@@ -74,7 +59,7 @@ class DocumentChatMetadata(Record):
 
 
 class DocumentChatResult(BaseModel):
-    """An answer over documents, with the references to reuse next time."""
+    """An answer about documents, with the file references to reuse next time."""
 
     answer: str
     files: list[FileRef] = []
@@ -83,7 +68,7 @@ class DocumentChatResult(BaseModel):
 
 
 class ListedDocument(Record):
-    """One document as documents_list shows it."""
+    """A document in the result of documents_list."""
 
     document_id: str
     filename: str
@@ -103,7 +88,7 @@ class DocumentsListResult(BaseModel):
 
 
 class ToolFailure(BaseModel):
-    """What a tool that fails returns instead of its result, as JSON in its text content."""
+    """The error of a tool, sent as JSON in the text content instead of a result."""
 
     code: str
     message: str
@@ -112,14 +97,14 @@ class ToolFailure(BaseModel):
 
 
 class TextDelta(Record):
-    """Text that the answer goes on with."""
+    """The next part of the answer."""
 
     kind: Literal["text"] = "text"
     text: str
 
 
 class StatusLine(Record):
-    """What the tool is doing, for people."""
+    """The current work of the tool, for people."""
 
     kind: Literal["status"] = "status"
     message: str
@@ -127,7 +112,7 @@ class StatusLine(Record):
 
 ToolProgress = Annotated[TextDelta | StatusLine, Field(discriminator="kind")]
 tool_progress: TypeAdapter[TextDelta | StatusLine] = TypeAdapter[Any](ToolProgress)
-"""Reads and writes the message of a progress notification of a streaming call."""
+"""Parses and serialises the message of a progress notification of a streaming call."""
 
 
 class QuotedPassage(Record):
@@ -150,25 +135,25 @@ class FoundPassage(QuotedPassage):
 
 
 class SearchedDocument(Record):
-    """A document in scope, and whether a search could look into it."""
+    """A document in scope, and whether it was searched."""
 
     document_id: str
     filename: str
     status: str
     searched: bool
-    reason: str | None = Field(default=None, description="why it could not be searched")
+    reason: str | None = Field(default=None, description="why it was not searched")
 
 
 class SemanticSearchResult(BaseModel):
-    """What a search found, best first, how, and in which documents."""
+    """The passages that a search found, best first; the steps of the search and the documents in scope."""
 
     passages: list[FoundPassage]
-    steps: list[RetrievalStep] = Field(description="what was tried, in order")
+    steps: list[RetrievalStep] = Field(description="the attempts of the search, in order")
     documents: list[SearchedDocument]
 
 
 class PageText(Record):
-    """Text of a page: its characters `start` to `end`."""
+    """A span of a page's text: characters `start` to `end`."""
 
     page_id: str
     document_id: str
@@ -180,7 +165,7 @@ class PageText(Record):
 
 
 class FoundPage(PageText):
-    """A page that a search found; `text` is the passage of it that matches best."""
+    """A page that a search found; `text` is its best matching passage."""
 
     summary: str = ""
     topics: list[str] = []
@@ -189,68 +174,70 @@ class FoundPage(PageText):
 
 
 class SearchPagesResult(BaseModel):
-    """The pages that a search found, best first, how, and in which documents."""
+    """The pages that a search found, best first; the steps of the search and the documents in scope."""
 
     pages: list[FoundPage]
-    steps: list[RetrievalStep] = Field(description="what was tried, in order")
+    steps: list[RetrievalStep] = Field(description="the attempts of the search, in order")
     documents: list[SearchedDocument]
 
 
 class ReadPage(PageText):
-    """A page to read. `analysis` is null until the page has been analysed."""
+    """The text of a page. `analysis` is null if the page has not been analysed yet."""
 
-    label: str = Field(description="what the file itself calls the page")
+    label: str = Field(description="the name of the page in the file")
     characters: int = Field(description="length of the whole page")
-    truncated: bool = Field(description="the page goes on after `text`")
+    truncated: bool = Field(description="whether the page continues after `text`")
     analysis: PageAnalysis | None = None
 
 
 class GetPageResult(BaseModel):
-    """The page that was asked for, alone in its list."""
+    """The requested page, as a list of one."""
 
     pages: list[ReadPage]
 
 
 class ConnectedPage(PageText):
-    """A page that has to do with an entity; `text` is the sentence that says so, where it was found."""
+    """A page about an entity; `text` is the sentence that names it, if that sentence was found."""
 
     summary: str = ""
-    named: str = Field(description="the entity, in this page's own spelling")
-    relation: Relation | None = Field(default=None, description="null where the page only names the entity")
-    target_page: int | None = Field(default=None, description="where in the document the relation leads")
+    named: str = Field(description="the entity as this page spells it")
+    relation: Relation | None = Field(default=None, description="null if the page only names the entity")
+    target_page: int | None = Field(default=None, description="the page that the relation refers to")
 
 
 class FollowRelationResult(BaseModel):
-    """The pages that are connected with an entity: those that state a relation, then those that name it."""
+    """The pages about an entity: first those that state a relation, then those that only name it."""
 
     pages: list[ConnectedPage]
-    truncated: bool = Field(description="there are more pages than these")
+    truncated: bool = Field(description="whether there are more pages")
     documents: int = Field(description="documents in scope")
-    documents_analysed: int = Field(description="documents among them that a model has analysed")
+    documents_analysed: int = Field(description="how many of them a model has analysed")
 
 
 class GetOntologyResult(Ontology):
-    """The vocabulary of the documents in scope, and how many of them it was taken from."""
+    """The vocabulary of the analysed documents in scope."""
 
     documents: int = Field(description="documents in scope")
-    documents_analysed: int = Field(description="documents among them that a model has analysed")
+    documents_analysed: int = Field(description="how many of them a model has analysed")
 
 
 class FoundWebPage(Record):
-    """A page of the web. `text` is what the search engine quotes of it; the page itself was not read."""
+    """A web page. `text` is the excerpt of the search engine; the page itself was not read."""
 
     title: str
-    url: str = Field(description="http or https, of a host of the public internet")
+    url: str = Field(description="http or https, on a public host")
     text: str
 
 
 class WebSearchResult(BaseModel):
-    """The pages of the web that a search engine found, best first."""
+    """The web pages that a search engine found, best first."""
 
     provider: str = Field(description="the search engine: `google` or `brave`")
-    query: str = Field(description="what it was asked: the query, or its first 50 words")
+    query: str = Field(description="the query as sent: at most 50 words")
     results: list[FoundWebPage]
-    left_out: int = Field(default=0, description="results that have no text or no address that may be shown")
+    left_out: int = Field(
+        default=0, description="results without text or without an address that may be shown"
+    )
 
 
 class SummaryResult(BaseModel):
@@ -270,23 +257,25 @@ class ContentResult(BaseModel):
     filename: str
     status: str
     kind: Literal["text", "detailed_summary"]
-    reason: str = Field(description="why this kind")
+    reason: str = Field(description="why this kind was chosen")
     characters: int = Field(description="length of the whole text")
     pages: list[PageText] = Field(default=[], description="the text; empty for a summary")
-    detailed_summary: str = Field(default="", description="empty where `pages` hold the text")
+    detailed_summary: str = Field(default="", description="empty if `pages` has the text")
 
 
 class DocumentsAnalyzeMetadata(Record):
-    """How much of a document was read for an answer, and at what cost."""
+    """How much of a document was read for an answer, and the cost."""
 
-    status: str = Field(description="of the document's ingestion")
-    reason: str = Field(description="how it was read")
+    status: str = Field(description="status of the document")
+    reason: str = Field(description="how the document was read, and why")
     pages: int = Field(description="pages of the document that have text")
     pages_read: int
-    pages_failed: list[int] = Field(default=[], description="pages that no model could be made to read")
-    failures: list[str] = Field(default=[], description="why, each reason once")
-    truncated: bool = Field(description="some of the text was left out, to stay within the model calls")
-    chunks: int = Field(description="parts that were read one by one; 1: all at once")
+    pages_failed: list[int] = Field(
+        default=[], description="numbers of the pages that the model could not read"
+    )
+    failures: list[str] = Field(default=[], description="the distinct reasons for these failures")
+    truncated: bool = Field(description="whether text was left out because of the limit of model calls")
+    chunks: int = Field(description="parts that were read separately; 1 if all was read at once")
     usage: Usage = Usage()
     grounding: Grounding = Grounding(grounded=False)
 
@@ -296,5 +285,5 @@ class DocumentsAnalyzeResult(BaseModel):
 
     answer: str
     citations: list[Citation] = []
-    passages: list[QuotedPassage] = Field(default=[], description="what the answer cites")
+    passages: list[QuotedPassage] = Field(default=[], description="the passages that the answer cites")
     metadata: DocumentsAnalyzeMetadata

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -94,12 +95,9 @@ class Document(Record):
     @classmethod
     def first_seen(cls, blob: BlobProperties) -> "Document":
         """A record for a blob that has not been processed yet."""
-        owner = blob.path.owner
         return cls(
+            **asdict(blob.path.owner),
             document_id=blob.path.document_id,
-            organization_id=owner.organization_id,
-            user_id=owner.user_id,
-            conversation_id=owner.conversation_id,
             blob_name=blob.path.file,
             etag=blob.etag,
             generation=uuid.uuid4().hex,
@@ -115,9 +113,7 @@ class Page(Record):
     label: str = Field(default="", description="the name in the file: a heading, a sheet name")
     tokens: int = Field(default=0, ge=0)
     boxes: bytes = Field(
-        default=b"",
-        repr=False,
-        description="positions of the words, see word_boxes.py; empty if unknown or not requested",
+        default=b"", repr=False, description="word positions, see word_boxes.py; b'' if unknown"
     )
 
 
@@ -136,9 +132,7 @@ class Job(Record):
     path: BlobPath
     etag: str
     lease: str = Field(description="unique id of this lease")
-    leases: int = Field(
-        default=1, ge=1, description="leases that began and were not released, including this one"
-    )
+    leases: int = Field(default=1, ge=1, description="leases that were not released, including this one")
 
 
 class JobProgress(Record):

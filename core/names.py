@@ -22,7 +22,7 @@ class Owner:
     conversation_id: str
 
     def __post_init__(self) -> None:
-        for segment in (self.organization_id, self.user_id, self.conversation_id):
+        for segment in self.key:
             check_segment(segment)
 
     @property
@@ -33,7 +33,7 @@ class Owner:
     @property
     def prefix(self) -> str:
         """The start of the blob names of the conversation's documents."""
-        return f"{self.organization_id}/{self.user_id}/{self.conversation_id}/"
+        return "/".join(self.key) + "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,11 @@ def name_for_upload(file_name: str) -> str:
     visible = "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
     name = visible.replace("%", "_")
     check_segment(name)
-    if any(segment in {"", ".", ".."} or _is_odd(segment) for segment in _decoded(visible).split("/")):
+    hidden = visible
+    while (decoded := unquote(hidden)) != hidden:
+        hidden = decoded
+    if any(segment in {"", ".", ".."} or _is_odd(segment) for segment in hidden.split("/")):
         raise UnsafeName("The document name hides a path or a control character.", field="blob_names")
-    return name
-
-
-def _decoded(name: str) -> str:
-    """The name percent-decoded until it no longer changes."""
-    while (decoded := unquote(name)) != name:
-        name = decoded
     return name
 
 

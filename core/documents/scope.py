@@ -7,6 +7,7 @@ import os
 import secrets
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import jwt
@@ -57,9 +58,7 @@ class Scope(Record):
     def over(cls, owner: Owner, documents: list[Document]) -> "Scope":
         """The scope of `owner` with exactly these documents."""
         return cls(
-            organization_id=owner.organization_id,
-            user_id=owner.user_id,
-            conversation_id=owner.conversation_id,
+            **asdict(owner),
             documents=tuple(
                 ScopedDocument(document_id=d.document_id, blob_name=d.blob_name, etag=d.etag)
                 for d in documents
