@@ -9,6 +9,7 @@ from core.models import Page
 
 LONGEST_HEADING = 80
 LONGEST_TITLE = 160
+"""Titles of parts and items may be longer than other headings."""
 MOST_WORDS = 12
 RUNNING_SHARE = 1 / 8
 RUNNING_PAGES = 3
@@ -96,7 +97,7 @@ def _level(line: str) -> int:
 
 
 def _looks_like_heading(line: str) -> bool:
-    if _is_long_title(line):
+    if len(line) <= LONGEST_TITLE and line.isupper() and _level(line) in (PART, ITEM, NOTE):
         return True
     if not 3 <= len(line) <= LONGEST_HEADING or line.endswith(_SENTENCE_END):
         return False
@@ -110,8 +111,3 @@ def _looks_like_heading(line: str) -> bool:
         return True
     weighty = [part for part in parts if len(part) > 3]
     return not line[0].islower() and bool(weighty) and not any(part[0].islower() for part in weighty)
-
-
-def _is_long_title(line: str) -> bool:
-    """Whether a line is the title of a part or item, which may be longer than other headings."""
-    return len(line) <= LONGEST_TITLE and line.isupper() and _level(line) in (PART, ITEM, NOTE)

@@ -27,40 +27,23 @@ AMBIGUOUS_NUMBER_WORDS = frozenset({"one"})
 
 SPELLED_NUMBERS: dict[str, float] = {
     word: float(NUMBER_WORDS[word])
-    for word in (
-        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-        " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred".split()
-    )
+    for word in "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred".split()
 }
 """English number words with their values; not `one`, and none that is a word of another language."""
 
-SCALES: dict[str, str] = {
-    "thousand": "thousand",
-    "million": "million",
-    "billion": "billion",
-    "m": "million",
-    "bn": "billion",
-}
-SCALE_VALUES: dict[str, float] = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
-CURRENCIES: dict[str, str] = {
-    "$": "USD",
-    "usd": "USD",
-    "dollar": "USD",
-    "dollars": "USD",
-    "€": "EUR",
-    "eur": "EUR",
-    "euro": "EUR",
-    "euros": "EUR",
-    "£": "GBP",
-    "gbp": "GBP",
-    "pound": "GBP",
-    "pounds": "GBP",
-    "¥": "JPY",
-    "jpy": "JPY",
-    "yen": "JPY",
-    "%": "%",
-    "percent": "%",
-    "prozent": "%",
+SCALES = {"thousand": "thousand", "million": "million", "billion": "billion", "m": "million", "bn": "billion"}
+SCALE_VALUES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+CURRENCIES = {
+    name: code
+    for names, code in (
+        ("$ usd dollar dollars", "USD"),
+        ("€ eur euro euros", "EUR"),
+        ("£ gbp pound pounds", "GBP"),
+        ("¥ jpy yen", "JPY"),
+        ("% percent prozent", "%"),
+    )
+    for name in names.split()
 }
 
 MONTHS: dict[str, int] = {

@@ -65,19 +65,15 @@ def sentences(block: str) -> Iterator[str]:
     start = 0
     for match in _BOUNDARY.finditer(block):
         word_start = max(start, block.rfind(" ", start, match.start()) + 1)
-        word, rest = block[word_start : match.start()], block[match.end() : match.end() + 1]
-        if not rest.islower() and not _ends_nothing(word, is_first=word_start == start):
+        word = block[word_start : match.start()].lower().lstrip("(\"'“[")
+        is_initial = len(word) == 1 and word.isascii() and word.isalpha()
+        is_numbering = word_start == start and word.isdigit()
+        continues = block[match.end() : match.end() + 1].islower()
+        if not (continues or word in _ABBREVIATIONS or is_initial or is_numbering):
             yield block[start : match.end()].strip()
             start = match.end()
     if rest := block[start:].strip():
         yield rest
-
-
-def _ends_nothing(word: str, *, is_first: bool) -> bool:
-    """Whether a full stop after `word` is that of an abbreviation, an initial or a numbering."""
-    bare = word.lower().lstrip("(\"'“[")
-    is_initial = len(bare) == 1 and bare.isascii() and bare.isalpha()
-    return bare in _ABBREVIATIONS or is_initial or (is_first and bare.isdigit())
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
