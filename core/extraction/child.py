@@ -7,21 +7,17 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
 
-from core.errors import DocumentRejected
 from core.extraction import limits
-from core.extraction.pages import clean, unreadable
+from core.extraction.pages import clean
 from core.extraction.protocol import done_line, error_line, page_lines
 from core.extraction.readers import open_file
 from core.extraction.sniffing import sniff
 
-_OUT_OF_MEMORY = error_line(unreadable("too_much_memory"))
-
 
 def main() -> None:
     """Serve one request from standard input, then exit without unloading the libraries."""
-    output = _take_output()
+    output = limits.reserve_output()
     if sys.platform != "win32" and not select.select([sys.stdin], [], [], 0)[0]:
         # Idle: preload the PDF reader, the most used and slowest to import.
         import_module("core.extraction.pdf")
@@ -30,29 +26,14 @@ def main() -> None:
         os._exit(0)  # the parent has exited
     request = json.loads(line)
     limits.confine(request["memory_bytes"], request["seconds"])
-    for line in _answer(Path(request["path"]), request["name"], request["memory_bytes"]):
-        output.write(line)
-        output.flush()
-    os._exit(0)
-
-
-def _take_output() -> BinaryIO:
-    """Reserve standard output for the protocol: output of libraries must not break it."""
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return output
-
-
-def _answer(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
-    """The output lines for a file. The outermost edge: hostile files can make readers raise anything."""
     try:
-        yield from _read(source, file_name, memory_bytes)
-    except DocumentRejected as error:
-        yield error_line(error)
-    except MemoryError:
-        yield _OUT_OF_MEMORY
+        for line in _read(Path(request["path"]), request["name"], request["memory_bytes"]):
+            output.write(line)
+            output.flush()
     except Exception as error:
-        yield error_line(unreadable("corrupt"), cause=type(error).__name__)
+        output.write(error_line(error))
+    output.flush()
+    os._exit(0)
 
 
 def _read(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """DOCX: one unit for each page if the file has page breaks, otherwise for each heading."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from lxml.etree import _Element
@@ -11,9 +12,9 @@ from core.extraction.pages import (
     SOFT_BREAK,
     Block,
     UnitStream,
-    has_break,
     paged_units,
-    render_rows,
+    running_units,
+    table_blocks,
     unreadable,
 )
 
@@ -86,7 +87,8 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     if body is None:
         raise unreadable("corrupt")
     document = _Document(package, main)
-    return UnitStream(paged_units(list(document.blocks(body)), document.running_lines()))
+    pages = paged_units(list(document.blocks(body)))
+    return UnitStream(chain(pages, running_units(document.running_texts())))
 
 
 class _Document:
@@ -112,13 +114,10 @@ class _Document:
             elif name not in _SKIPPED:
                 yield from self.blocks(child)
 
-    def running_lines(self) -> list[str]:
-        """The distinct lines of headers and footers that contain letters."""
-        lines: dict[str, None] = {}
+    def running_texts(self) -> Iterator[str]:
+        """The text of each header and footer."""
         for root in self._package.related(self._main, "header", "footer"):
-            text = "\n".join(block.text for block in self.blocks(root))
-            lines.update((line.strip(), None) for line in text.splitlines())
-        return [line for line in lines if any(character.isalpha() for character in line)]
+            yield "\n".join(block.text for block in self.blocks(root))
 
     def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
         aside: list[_Element] = []
@@ -158,10 +157,8 @@ class _Document:
             for cell in table.iterfind(".//{*}tc"):
                 yield from self.blocks(cell)
             return
-        texts = [self._row(row) for row in rows]
-        certain = table.find("./{*}tr/{*}trPr/{*}tblHeader") is not None
-        for row, line in zip(texts, render_rows(texts, header=certain), strict=True):
-            yield Block(_row_break("".join(row)) + line)
+        header = table.find("./{*}tr/{*}trPr/{*}tblHeader") is not None
+        yield from table_blocks([self._row(row) for row in rows], header=header)
 
     def _row(self, row: _Element) -> list[str]:
         texts = []
@@ -174,14 +171,8 @@ class _Document:
 
 def _span(cell: _Element) -> int:
     """The number of columns that the cell spans."""
-    span = cell.find("{*}tcPr/{*}gridSpan")
-    value = attribute(span, "val") if span is not None else None
+    value = _value(cell, "{*}tcPr/{*}gridSpan")
     return min(int(value), MAX_COLUMNS) if value and value.isdecimal() else 1
-
-
-def _row_break(text: str) -> str:
-    """A row is not split: it stays on the page of its first text, or moves to the next."""
-    return SOFT_BREAK if has_break(text) else ""
 
 
 def _edge(properties: _Element, name: str) -> str:
@@ -190,8 +181,7 @@ def _edge(properties: _Element, name: str) -> str:
     if element is None:
         return ""
     if name == "sectPr":
-        kind = element.find("{*}type")
-        off = kind is not None and attribute(kind, "val") in {"continuous", "nextColumn"}
+        off = _value(element, "{*}type") in {"continuous", "nextColumn"}
     else:
         off = attribute(element, "val") in {"0", "false", "off"}
     return "" if off else SOFT_BREAK

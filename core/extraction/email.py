@@ -10,7 +10,7 @@ from email.message import Message
 from email.policy import compat32
 from email.utils import format_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from core.errors import UnsupportedDocument
 from core.extraction.html import to_text
@@ -21,11 +21,11 @@ from core.extraction.text import decode
 if TYPE_CHECKING:
     from olefile import OleFileIO
 
-_PREFERRED = ("text/plain", "text/html")
+_PREFERRED = {"text/plain": 0, "text/html": 1}
 
 # Properties of an MSG file, by id.
-_SUBJECT, _TO, _COPY = "0037", "0E04", "0E03"
-_SENDER_NAME, _SENDER_ADDRESSES = "0C1A", ("5D01", "0C1F")
+_TEXT_HEADERS = {"Subject": "0037", "From": "0C1A", "To": "0E04", "Cc": "0E03"}
+_SENDER_ADDRESSES = ("5D01", "0C1F")
 _BODY, _HTML, _RTF = "1000", "1013", "1009"
 _FILE_NAMES = ("3707", "3704", "3001")
 _SENT, _DELIVERED = 0x0039, 0x0E06
@@ -35,77 +35,41 @@ _HEAD_BYTES = 32
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
-class Mail(NamedTuple):
-    """The content of a mail; header values and attachment names may be empty."""
-
-    subject: str
-    sender: str
-    to: str
-    copy: str
-    date: str
-    body: str
-    attachments: list[str]
-
-
-def units(mail: Mail) -> Iterator[Unit]:
+def _stream(headers: dict[str, str], body: str, attachments: list[str]) -> UnitStream:
     """The mail in parts of a citable size, labelled with its subject. Attachments are not opened."""
-    headers = {
-        "Subject": mail.subject,
-        "From": mail.sender,
-        "To": mail.to,
-        "Cc": mail.copy,
-        "Date": mail.date,
-    }
-    lines = [f"{name}: {' '.join(value.split())}" for name, value in headers.items() if value.strip()]
-    named = [" ".join(name.split()) for name in mail.attachments]
-    parts = ["\n".join(lines), mail.body.replace("\r\n", "\n").strip("\n")]
-    if named:
+    headers = {name: " ".join(value.split()) for name, value in headers.items()}
+    parts = ["\n".join(f"{name}: {value}" for name, value in headers.items() if value)]
+    parts.append(body.replace("\r\n", "\n").strip("\n"))
+    if attachments:
+        named = [" ".join(name.split()) for name in attachments]
         parts.append(f"Attachments (not read): {', '.join(filter(None, named)) or len(named)}")
-    return fit(Unit("\n\n".join(filter(None, parts)), " ".join(mail.subject.split())))
+    return UnitStream(fit(Unit("\n\n".join(filter(None, parts)), headers["Subject"])))
 
 
 def read_eml(source: Path) -> UnitStream:
     """Headers and body; of alternative bodies the plain one, unless it is empty."""
     # The newer policy parses headers on access, and raises many kinds of errors for malformed ones.
     message = message_from_bytes(source.read_bytes(), policy=compat32)
-    attachments = [_name(part) for part in _attachments(message)]
+    headers = {name: _header(message, name) for name in ("Subject", "From", "To", "Cc", "Date")}
     body = "\n\n".join(text for text in _texts(message) if text.strip())
-    return UnitStream(
-        units(
-            Mail(
-                subject=_header(message, "subject"),
-                sender=_header(message, "from"),
-                to=_header(message, "to"),
-                copy=_header(message, "cc"),
-                date=_header(message, "date"),
-                body=body,
-                attachments=attachments,
-            )
-        )
-    )
+    return _stream(headers, body, [_name(part) for part in _attachments(message)])
 
 
 def _texts(part: Message) -> Iterator[str]:
     """The texts of the body in their order."""
     children = _children(part)
     if children and part.get_content_type() == "multipart/alternative":
-        yield _best(children)
+        ranked = sorted(children, key=lambda child: _PREFERRED.get(child.get_content_type(), 2))
+        bodies = ("\n\n".join(_texts(child)) for child in ranked)
+        yield next((body for body in bodies if body.strip()), "")
     elif children:
         for child in children:
             yield from _texts(child)
     elif _is_body(part):
-        yield _text(part)
-
-
-def _best(alternatives: list[Message]) -> str:
-    """The most preferred alternative that is not empty."""
-    ranked = sorted(alternatives, key=_preference)
-    return next((text for part in ranked if (text := "\n\n".join(_texts(part))).strip()), "")
-
-
-def _preference(part: Message) -> int:
-    kind = part.get_content_type()
-    return _PREFERRED.index(kind) if kind in _PREFERRED else len(_PREFERRED)
+        payload = part.get_payload(decode=True)
+        content = payload if isinstance(payload, bytes) else b""
+        text = _with_charset(content, part.get_content_charset() or "")
+        yield to_text(text) if part.get_content_type() == "text/html" else text
 
 
 def _attachments(part: Message) -> Iterator[Message]:
@@ -139,19 +103,16 @@ def _name(attachment: Message) -> str:
     return subject or attachment.get_content_type()
 
 
-def _text(part: Message) -> str:
-    payload = part.get_payload(decode=True)
-    content = payload if isinstance(payload, bytes) else b""
-    text = _with_charset(content, part.get_content_charset() or "")
-    return to_text(text) if part.get_content_type() == "text/html" else text
-
-
 def _with_charset(content: bytes, charset: str) -> str:
     """The text in the declared character set, or in the most likely one if that fails."""
     try:
         return content.decode(charset or "utf-8")
     except (LookupError, ValueError):
-        pass
+        return _guess(content)
+
+
+def _guess(content: bytes) -> str:
+    """The text in its most likely encoding, whatever the bytes are."""
     try:
         return decode(content)
     except UnsupportedDocument:
@@ -159,21 +120,18 @@ def _with_charset(content: bytes, charset: str) -> str:
 
 
 def _header(message: Message, name: str) -> str:
-    values = [value for key, value in message.raw_items() if key.lower() == name]
+    values = [value for key, value in message.raw_items() if key.lower() == name.lower()]
     return ", ".join(_decoded(str(value)) for value in values)
 
 
 def _decoded(value: str) -> str:
     """A header's value with encoded words and raw bytes decoded."""
-    raw = value.encode("utf-8", "surrogateescape")
-    text = _with_charset(raw, "")
+    text = _with_charset(value.encode("utf-8", "surrogateescape"), "")
     try:
         parts = decode_header(text)
     except (HeaderParseError, ValueError):
         return text
-    return "".join(
-        part if isinstance(part, str) else _with_charset(part, charset or "") for part, charset in parts
-    )
+    return "".join(part if isinstance(part, str) else _with_charset(part, code or "") for part, code in parts)
 
 
 def read_msg(source: Path) -> UnitStream:
@@ -184,16 +142,11 @@ def read_msg(source: Path) -> UnitStream:
         if not file.exists(_TABLE):
             raise unreadable("corrupt")
         message = _Properties(file, "")
-        mail = Mail(
-            subject=message.text(_SUBJECT),
-            sender=_msg_sender(message),
-            to=message.text(_TO),
-            copy=message.text(_COPY),
-            date=message.sent(),
-            body=_msg_body(message),
-            attachments=[_first(folder, _FILE_NAMES) for folder in message.attachments()],
-        )
-    return UnitStream(units(mail))
+        headers = {name: message.text(number) for name, number in _TEXT_HEADERS.items()}
+        headers["From"] = _sender(headers["From"], message.first(_SENDER_ADDRESSES))
+        headers["Date"] = message.sent()
+        attachments = [folder.first(_FILE_NAMES) for folder in message.attachments()]
+        return _stream(headers, _msg_body(message), attachments)
 
 
 class _Properties:
@@ -208,7 +161,11 @@ class _Properties:
         wide = self._stream(f"__substg1.0_{number}001F")
         if wide is not None:
             return wide.decode("utf-16-le", errors="replace").rstrip("\0")
-        return _decode_text(self._stream(f"__substg1.0_{number}001E") or b"")
+        return _guess(self._stream(f"__substg1.0_{number}001E") or b"").rstrip("\0")
+
+    def first(self, numbers: tuple[str, ...]) -> str:
+        """The first of these text properties that is not blank."""
+        return next((text for number in numbers if (text := self.text(number)).strip()), "")
 
     def content(self, number: str) -> bytes:
         """A property of bytes."""
@@ -241,9 +198,8 @@ class _Properties:
         return content
 
 
-def _msg_sender(message: _Properties) -> str:
+def _sender(name: str, address: str) -> str:
     """Name and address. Within an organization the address may not be a mail address."""
-    name, address = message.text(_SENDER_NAME), _first(message, _SENDER_ADDRESSES)
     if "@" not in address or address == name:
         return name or address
     return f"{name} <{address}>".strip()
@@ -252,26 +208,12 @@ def _msg_sender(message: _Properties) -> str:
 def _msg_body(message: _Properties) -> str:
     if (body := message.text(_BODY)).strip():
         return body
-    if (html := message.text(_HTML) or _decode_text(message.content(_HTML))).strip():
+    if (html := message.text(_HTML) or _guess(message.content(_HTML)).rstrip("\0")).strip():
         return to_text(html)
-    packed = message.content(_RTF)
-    return _rtf_text(packed) if packed else ""
-
-
-def _rtf_text(packed: bytes) -> str:
+    if not (packed := message.content(_RTF)):
+        return ""
     from compressed_rtf import decompress
 
     from core.extraction.rtf import to_text as rtf_to_text
 
     return rtf_to_text(decompress(packed)).replace("\f", "\n")
-
-
-def _first(properties: _Properties, numbers: tuple[str, ...]) -> str:
-    return next((text for number in numbers if (text := properties.text(number)).strip()), "")
-
-
-def _decode_text(content: bytes) -> str:
-    try:
-        return decode(content).rstrip("\0")
-    except UnsupportedDocument:
-        return content.decode("latin-1")

@@ -9,6 +9,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 NICENESS = 5
 """Answers have priority, but people wait for uploads too."""
@@ -25,12 +26,15 @@ def confine(memory_bytes: int, seconds: float) -> None:
         return
     import resource
 
-    _lower_priority()
+    os.nice(NICENESS)
+    with suppress(OSError):  # Linux may schedule by session first, and this process leads its own
+        Path("/proc/self/autogroup").write_text(str(NICENESS))
     processor = math.ceil(seconds) + 1
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (processor, processor + 1))
     if sys.platform == "linux":
-        address_space = _address_space() + memory_bytes
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        address_space = pages * resource.getpagesize() + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
 
 
@@ -43,17 +47,11 @@ def forbid_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _lower_priority() -> None:
-    os.nice(NICENESS)
-    with suppress(OSError):  # Linux may schedule by session first, and this process leads its own
-        Path("/proc/self/autogroup").write_text(str(NICENESS))
-
-
-def _address_space() -> int:
-    import resource
-
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * resource.getpagesize()
+def reserve_output() -> BinaryIO:
+    """The standard output, for the protocol only: what libraries print goes to standard error."""
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return output
 
 
 def main() -> None:

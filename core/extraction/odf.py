@@ -12,10 +12,10 @@ from core.extraction.pages import (
     Block,
     Unit,
     UnitStream,
-    has_break,
     paged_units,
-    render_rows,
+    running_units,
     sheet_units,
+    table_blocks,
     unreadable,
 )
 from core.extraction.spreadsheets import MAX_COLUMNS as MAX_SHEET_COLUMNS
@@ -123,7 +123,6 @@ def _pieces(node: _Element, aside: list[_Element]) -> Iterator[str]:
 
 def _table(table: _Element, edges: Edges) -> Iterator[Block]:
     """One block for each row; a table with one column is a frame around paragraphs."""
-    certain = table.find("{*}table-header-rows") is not None
     cells = [list(_cells(row)) for row in rows(table)]
     if all(len(row) <= 1 for row in cells):
         for row in cells:
@@ -131,8 +130,7 @@ def _table(table: _Element, edges: Edges) -> Iterator[Block]:
                 yield from blocks(cell, edges)
         return
     texts = [["\n".join(block.text for block in blocks(cell, edges)) for cell in row] for row in cells]
-    for text, line in zip(texts, render_rows(texts, header=certain), strict=True):
-        yield Block(f"{SOFT_BREAK if has_break(''.join(text)) else ''}{line}")
+    yield from table_blocks(texts, header=table.find("{*}table-header-rows") is not None)
 
 
 def rows(table: _Element) -> Iterator[_Element]:
@@ -162,15 +160,8 @@ def read_odt(source: Path, memory_bytes: int) -> UnitStream:
     body = read_body(package, "text")
     styles = package.root(STYLES)
     edges = Edges(package.root(CONTENT), styles)
-    return UnitStream(paged_units(list(blocks(body, edges)), _running_lines(styles)))
-
-
-def _running_lines(styles: _Element | None) -> list[str]:
-    """The distinct lines of headers and footers that contain letters."""
-    lines: dict[str, None] = {}
-    for container in [] if styles is None else styles.iterfind("{*}master-styles/{*}master-page/{*}*"):
-        lines.update((line.strip(), None) for line in plain(container).splitlines())
-    return [line for line in lines if any(character.isalpha() for character in line)]
+    running = [] if styles is None else styles.iterfind("{*}master-styles/{*}master-page/{*}*")
+    return UnitStream(chain(paged_units(list(blocks(body, edges))), running_units(map(plain, running))))
 
 
 def read_odp(source: Path, memory_bytes: int) -> UnitStream:

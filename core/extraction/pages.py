@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from core.errors import UnreadableDocument, UnsupportedDocument
+from core.errors import UnreadableDocument
 
 _REASONS = {
     "encrypted": "The file is protected by a password. Save a copy without the password and upload that.",
@@ -24,11 +24,6 @@ def unreadable(code: str) -> UnreadableDocument:
     return UnreadableDocument(_REASONS[code], code=code)
 
 
-def unsupported(message: str) -> UnsupportedDocument:
-    """The error for an unsupported format, or for content that does not fit the name."""
-    return UnsupportedDocument(message)
-
-
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _NOISE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 _GARBAGE = re.compile("[\ufffd\ue000-\uf8ff]")
@@ -41,7 +36,8 @@ def clean(text: str) -> str:
     The result is "" if no letter or digit is left, or if most characters are unmapped glyphs.
     """
     text = _NOISE.sub("", _LINE_ENDS.sub("\n", text))
-    if not _is_readable(text):
+    garbage = len(_GARBAGE.findall(text))
+    if not _LETTER.search(text) or (garbage and count_letters(text) <= garbage):
         return ""
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
@@ -49,13 +45,6 @@ def clean(text: str) -> str:
 def count_letters(text: str) -> int:
     """The number of letters and digits in the text."""
     return len(_LETTER.findall(text))
-
-
-def _is_readable(text: str) -> bool:
-    if not _LETTER.search(text):
-        return False
-    garbage = len(_GARBAGE.findall(text))
-    return not garbage or count_letters(text) > garbage
 
 
 UNIT_CHARACTERS = 6000
@@ -150,23 +139,25 @@ SOFT_BREAK = "\v"
 _ANY_BREAK = re.compile("([\f\v])")
 
 
-def has_break(text: str) -> bool:
-    """Whether the text contains a page break."""
-    return _ANY_BREAK.search(text) is not None
+def running_units(texts: Iterable[str]) -> Iterator[Unit]:
+    """At most one unit: the distinct lines of headers and footers that contain letters."""
+    lines = dict.fromkeys(line.strip() for text in texts for line in text.splitlines())
+    if worded := [line for line in lines if any(map(str.isalpha, line))]:
+        yield Unit("\n".join(worded), "Headers and footers")
 
 
-def paged_units(blocks: list[Block], running: list[str]) -> Iterator[Unit]:
-    """The pages of blocks whose text contains breaks; running headers come once, at the end."""
+def table_blocks(rows: list[list[str]], *, header: bool) -> Iterator[Block]:
+    """One block for each row. A row with a page break is not split: it follows the break."""
+    for row, line in zip(rows, render_rows(rows, header=header), strict=True):
+        yield Block((SOFT_BREAK if _ANY_BREAK.search("".join(row)) else "") + line)
+
+
+def paged_units(blocks: list[Block]) -> Iterator[Unit]:
+    """The pages of blocks whose text contains breaks."""
     pages = _pages(blocks)
-    limit = UNIT_CHARACTERS
-    if any(SOFT_BREAK in block.text for block in blocks):
-        limit *= 2
-    if len(pages) == 1:
-        yield from by_heading(pages[0])
-    else:
-        yield from _paged(pages, limit)
-    if running:
-        yield Unit("\n".join(running), "Headers and footers")
+    has_soft_breaks = any(SOFT_BREAK in block.text for block in blocks)
+    limit = UNIT_CHARACTERS * 2 if has_soft_breaks else UNIT_CHARACTERS
+    return by_heading(pages[0]) if len(pages) == 1 else _paged(pages, limit)
 
 
 def _paged(pages: list[list[Block]], limit: int) -> Iterator[Unit]:
@@ -205,23 +196,18 @@ def render_rows(rows: Iterable[Sequence[str]], *, header: bool = False) -> Itera
 
     The first row with more than one cell is the header if it looks like one, or if `header` says so.
     """
-    lines = (_squeeze(row) for row in rows)
     pending: list[str] | None = None
     names: list[str] | None = None
-    for row in lines:
+    for cells in rows:
+        row = [" ".join(cell.split()) for cell in cells]
+        while row and not row[-1]:
+            row.pop()
         if row and pending is not None:
             names = pending if _is_header(pending, row, header) else []
             pending = None
         if names is None and sum(map(bool, row)) > 1:
             pending = row
         yield _line(row, names or [])
-
-
-def _squeeze(row: Sequence[str]) -> list[str]:
-    cells = [" ".join(cell.split()) for cell in row]
-    while cells and not cells[-1]:
-        cells.pop()
-    return cells
 
 
 def _is_header(row: Sequence[str], following: Sequence[str], certain: bool) -> bool:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 
 from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
+from core.extraction.pages import unreadable
 from core.extraction.word_boxes import BOX_BYTES, MAX_BOXES
 
 MAX_LINE_BYTES = 1024 * 1024
@@ -39,10 +40,13 @@ def done_line(media_type: str) -> bytes:
     return _line({"done": media_type})
 
 
-def error_line(error: DocumentRejected, *, cause: str = "") -> bytes:
-    """`cause` is the name of the original exception, for the log."""
-    kind = "unsupported" if isinstance(error, UnsupportedDocument) else "unreadable"
-    return _line({"error": kind, "code": error.code, "message": error.message, "cause": cause})
+def error_line(error: Exception) -> bytes:
+    """The last line for any exception of a reader: hostile files can make libraries raise anything."""
+    if isinstance(error, MemoryError):
+        return _OUT_OF_MEMORY
+    if not isinstance(error, DocumentRejected):
+        return _rejection_line(unreadable("corrupt"), type(error).__name__)
+    return _rejection_line(error)
 
 
 def parse_line(line: bytes) -> dict[str, object]:
@@ -75,5 +79,13 @@ def rejection(message: dict[str, object]) -> DocumentRejected:
     return kind(str(message.get("message")), code=str(message.get("code")))
 
 
+def _rejection_line(error: DocumentRejected, cause: str = "") -> bytes:
+    kind = "unsupported" if isinstance(error, UnsupportedDocument) else "unreadable"
+    return _line({"error": kind, "code": error.code, "message": error.message, "cause": cause})
+
+
 def _line(message: dict[str, object]) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode() + b"\n"
+
+
+_OUT_OF_MEMORY = _rejection_line(unreadable("too_much_memory"))

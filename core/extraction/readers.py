@@ -1,55 +1,37 @@
 """The reader of each format, imported on use: loading most libraries takes longer than reading a file."""
 
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 from core.extraction.pages import UnitStream
-from core.extraction.sniffing import Format
+from core.extraction.sniffing import PACKAGES, Format
 
-
-class _Reader(NamedTuple):
-    """A function in a module of this package; `takes_memory` if its argument is the memory limit too."""
-
-    module: str
-    function: str = "read"
-    takes_memory: bool = False
-
-
-_IMAGE = _Reader("images")
 _READERS = {
-    Format.PDF: _Reader("pdf"),
-    Format.DOCX: _Reader("docx", takes_memory=True),
-    Format.PPTX: _Reader("pptx", takes_memory=True),
-    Format.XLSX: _Reader("spreadsheets", "read_xlsx"),
-    Format.XLS: _Reader("spreadsheets", "read_xls"),
-    Format.ODT: _Reader("odf", "read_odt", takes_memory=True),
-    Format.ODP: _Reader("odf", "read_odp", takes_memory=True),
-    Format.ODS: _Reader("odf", "read_ods", takes_memory=True),
-    Format.RTF: _Reader("rtf"),
-    Format.EPUB: _Reader("epub", takes_memory=True),
-    Format.EML: _Reader("email", "read_eml"),
-    Format.MSG: _Reader("email", "read_msg"),
-    Format.HTML: _Reader("html"),
-    Format.MARKDOWN: _Reader("text", "read_markdown"),
-    Format.TEXT: _Reader("text", "read_text"),
-    Format.CSV: _Reader("text", "read_csv"),
-    Format.PNG: _IMAGE,
-    Format.JPEG: _IMAGE,
-    Format.TIFF: _Reader("images", "read_tiff"),
-    Format.GIF: _IMAGE,
-    Format.BMP: _IMAGE,
-    Format.WEBP: _IMAGE,
+    Format.PDF: "pdf.read",
+    Format.DOCX: "docx.read",
+    Format.PPTX: "pptx.read",
+    Format.XLSX: "spreadsheets.read_xlsx",
+    Format.XLS: "spreadsheets.read_xls",
+    Format.ODT: "odf.read_odt",
+    Format.ODP: "odf.read_odp",
+    Format.ODS: "odf.read_ods",
+    Format.RTF: "rtf.read",
+    Format.EPUB: "epub.read",
+    Format.EML: "email.read_eml",
+    Format.MSG: "email.read_msg",
+    Format.HTML: "html.read",
+    Format.MARKDOWN: "text.read_markdown",
+    Format.TEXT: "text.read_text",
+    Format.CSV: "text.read_csv",
+    Format.TIFF: "images.read_tiff",
 }
+_TAKES_MEMORY = PACKAGES - {Format.XLSX}
+"""Formats whose reader has the memory limit as a second argument."""
 
 
 def open_file(file_format: Format, source: Path, memory_bytes: int) -> UnitStream:
     """Start reading a file of this format. Exceptions of the reader are not translated."""
-    reader = _READERS[file_format]
-    function = getattr(import_module(f"core.extraction.{reader.module}"), reader.function)
-    read: Callable[[Path], UnitStream] = (
-        partial(function, memory_bytes=memory_bytes) if reader.takes_memory else function
-    )
-    return read(source)
+    module, function = _READERS.get(file_format, "images.read").split(".")
+    read: Callable[..., UnitStream] = getattr(import_module(f"core.extraction.{module}"), function)
+    return read(source, memory_bytes) if file_format in _TAKES_MEMORY else read(source)

@@ -6,8 +6,8 @@ import zipfile
 from enum import Enum
 from pathlib import Path
 
-from core.errors import DocumentRejected
-from core.extraction.pages import unreadable, unsupported
+from core.errors import DocumentRejected, UnsupportedDocument
+from core.extraction.pages import unreadable
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
@@ -51,37 +51,11 @@ KNOWN = (
     "CSV, and images as PNG, JPEG, TIFF, GIF, BMP or WEBP."
 )
 
-_BY_SUFFIX = {
-    ".pdf": Format.PDF,
-    ".docx": Format.DOCX,
-    ".docm": Format.DOCX,
-    ".pptx": Format.PPTX,
-    ".pptm": Format.PPTX,
-    ".xlsx": Format.XLSX,
-    ".xlsm": Format.XLSX,
-    ".xls": Format.XLS,
-    ".odt": Format.ODT,
-    ".odp": Format.ODP,
-    ".ods": Format.ODS,
-    ".rtf": Format.RTF,
-    ".epub": Format.EPUB,
-    ".eml": Format.EML,
-    ".msg": Format.MSG,
-    ".html": Format.HTML,
-    ".htm": Format.HTML,
-    ".md": Format.MARKDOWN,
-    ".markdown": Format.MARKDOWN,
-    ".txt": Format.TEXT,
-    ".csv": Format.CSV,
-    ".tsv": Format.CSV,
-    ".png": Format.PNG,
-    ".jpg": Format.JPEG,
-    ".jpeg": Format.JPEG,
-    ".tif": Format.TIFF,
-    ".tiff": Format.TIFF,
-    ".gif": Format.GIF,
-    ".bmp": Format.BMP,
-    ".webp": Format.WEBP,
+_OTHER_SUFFIXES = (
+    "docm:DOCX pptm:PPTX xlsm:XLSX htm:HTML md:MARKDOWN txt:TEXT tsv:CSV jpg:JPEG tif:TIFF".split()
+)
+_BY_SUFFIX = {f".{kind.name.lower()}": kind for kind in Format if kind is not Format.TEXT} | {
+    f".{suffix}": Format[name] for suffix, name in (pair.split(":") for pair in _OTHER_SUFFIXES)
 }
 _LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx"}
 
@@ -90,10 +64,11 @@ def named_format(file_name: str) -> Format:
     """The format for a file name. Raises UnsupportedDocument with advice for other extensions."""
     suffix = Path(file_name).suffix.lower()
     if suffix in _LEGACY:
-        raise unsupported(f"Files of type {suffix} cannot be read. Save the file as {_LEGACY[suffix]}.")
+        advice = f"Save the file as {_LEGACY[suffix]}."
+        raise UnsupportedDocument(f"Files of type {suffix} cannot be read. {advice}")
     if suffix not in _BY_SUFFIX:
         what = f"Files of type {suffix}" if suffix else "Files without an extension"
-        raise unsupported(f"{what} cannot be read. {KNOWN}")
+        raise UnsupportedDocument(f"{what} cannot be read. {KNOWN}")
     return _BY_SUFFIX[suffix]
 
 
@@ -103,12 +78,12 @@ SMALL_BYTES = 10_000_000
 _ENCRYPTED_FLAG = 0x1
 _TYPE_MEMBER = "mimetype"
 _LONGEST_TYPE = 200
-_FOLDERS = {
-    "word/": Format.DOCX,
-    "ppt/": Format.PPTX,
-    "xl/": Format.XLSX,
-    "META-INF/container.xml": Format.EPUB,
-}
+_FOLDERS = (
+    ("word/", Format.DOCX),
+    ("ppt/", Format.PPTX),
+    ("xl/", Format.XLSX),
+    ("META-INF/container.xml", Format.EPUB),
+)
 _DECLARED = {package.value: package for package in PACKAGES}
 
 
@@ -125,7 +100,9 @@ def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise unreadable("corrupt") from error
     if kind is None:
-        kind = next((_FOLDERS[folder] for folder in _FOLDERS if _has_member(members, folder)), None)
+        names = [member.filename.lstrip("/") for member in members]
+        found = (kind for folder, kind in _FOLDERS if any(name.startswith(folder) for name in names))
+        kind = next(found, None)
     if kind is not None:
         _check_size(members, memory_bytes)
     return kind
@@ -141,18 +118,13 @@ def _declared(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> Forma
     return None
 
 
-def _has_member(members: list[zipfile.ZipInfo], folder: str) -> bool:
-    return any(member.filename.lstrip("/").startswith(folder) for member in members)
-
-
 def _check_size(members: list[zipfile.ZipInfo], memory_bytes: int) -> None:
     if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
         raise unreadable("encrypted")
     unpacked = sum(member.file_size for member in members)
     packed = sum(member.compress_size for member in members)
-    if len(members) > MAX_MEMBERS or unpacked > memory_bytes:
-        raise unreadable("too_much_memory")
-    if unpacked > SMALL_BYTES and unpacked > MAX_RATIO * packed:
+    is_bomb = unpacked > SMALL_BYTES and unpacked > MAX_RATIO * packed
+    if is_bomb or len(members) > MAX_MEMBERS or unpacked > memory_bytes:
         raise unreadable("too_much_memory")
 
 
@@ -160,24 +132,15 @@ HEAD_BYTES = 1024
 _ZIP = "a zip archive"
 _COMPOUND = "an older Office file"
 _RTF = "an RTF file"
-_MAGIC = (
+_MAGIC: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     (b"%PDF-", "a PDF"),
-    (b"PK\x03\x04", _ZIP),
-    (b"PK\x05\x06", _ZIP),
+    ((b"PK\x03\x04", b"PK\x05\x06"), _ZIP),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _COMPOUND),
-    (b"\x89PNG\r\n", "an image"),
-    (b"\xff\xd8\xff", "an image"),
-    (b"GIF8", "an image"),
-    (b"II*\x00", "an image"),
-    (b"II+\x00", "an image"),
-    (b"MM\x00*", "an image"),
-    (b"MM\x00+", "an image"),
+    ((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"II+\0", b"MM\0*", b"MM\0+"), "an image"),
     (b"RIFF", "an image or a recording"),
     (b"{\\rtf", _RTF),
     (b"\x7fELF", "a program"),
-    (b"\x1f\x8b\x08", "a compressed archive"),
-    (b"7z\xbc\xaf\x27\x1c", "a compressed archive"),
-    (b"Rar!", "a compressed archive"),
+    ((b"\x1f\x8b\x08", b"7z\xbc\xaf\x27\x1c", b"Rar!"), "a compressed archive"),
 )
 _IMAGES = (
     (re.compile(rb"\x89PNG\r\n\x1a\n.{4}IHDR", re.DOTALL), Format.PNG),
@@ -218,21 +181,18 @@ def sniff(source: Path, file_name: str, memory_bytes: int) -> Format:
         head = file.read(HEAD_BYTES)
     if not head:
         raise unreadable("empty")
-    found = _recognise(head)
+    found = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
     if named in IMAGES:
         return _image(named, head, found)
     _check_content(source, named, head, found, memory_bytes)
     return named
 
 
-def _recognise(head: bytes) -> str | None:
-    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
-
-
 def _check_content(source: Path, named: Format, head: bytes, found: str | None, memory_bytes: int) -> None:
     if named is Format.PDF:
         if b"%PDF-" not in head:
-            raise _no_pdf(found, head)
+            found = found or _as_markup(head)
+            raise _contradiction(named, found) if found else unreadable("corrupt")
     elif named in PACKAGES:
         _check_package(source, named, found, memory_bytes)
     elif named in _COMPOUNDS:
@@ -247,17 +207,11 @@ def _check_content(source: Path, named: Format, head: bytes, found: str | None, 
 
 
 def _image(named: Format, head: bytes, found: str | None) -> Format:
-    for pattern, image in _IMAGES:
-        if pattern.match(head):
-            return image
+    if image := next((image for pattern, image in _IMAGES if pattern.match(head)), None):
+        return image
     if found == "an image":
         raise unreadable("corrupt")
     raise _contradiction(named, found or _as_markup(head))
-
-
-def _no_pdf(found: str | None, head: bytes) -> DocumentRejected:
-    found = found or _as_markup(head)
-    return _contradiction(Format.PDF, found) if found else unreadable("corrupt")
 
 
 def _as_markup(head: bytes) -> str | None:
@@ -268,23 +222,25 @@ def _check_package(source: Path, named: Format, found: str | None, memory_bytes:
     if found == _COMPOUND and _has_stream(source, _LOCKED_STREAM):
         raise unreadable("encrypted")
     inside = inspect_archive(source, memory_bytes) if found == _ZIP else None
-    if inside is None:
-        raise _contradiction(named, found)
     if inside is not named:
-        raise _contradiction(named, f"a .{inside.name.lower()} file")
+        raise _contradiction(named, _a_file(inside) if inside else found)
 
 
 def _check_compound(source: Path, named: Format, head: bytes, found: str | None, memory_bytes: int) -> None:
     if found != _COMPOUND:
         inside = inspect_archive(source, memory_bytes) if found == _ZIP else None
-        raise _contradiction(named, f"a .{inside.name.lower()} file" if inside else found or _as_markup(head))
+        raise _contradiction(named, _a_file(inside) if inside else found or _as_markup(head))
     if _has_stream(source, _LOCKED_STREAM):
         raise unreadable("encrypted")
     kinds = [kind for stream, kind in _STREAMS.items() if _has_stream(source, stream)]
     if not kinds:
         raise unreadable("corrupt")
-    if f"a .{named.name.lower()} file" not in kinds:
+    if _a_file(named) not in kinds:
         raise _contradiction(named, kinds[0])
+
+
+def _a_file(kind: Format) -> str:
+    return f"a .{kind.name.lower()} file"
 
 
 def _has_stream(source: Path, stream: str) -> bool:
@@ -295,4 +251,4 @@ def _has_stream(source: Path, stream: str) -> bool:
 
 def _contradiction(named: Format, found: str | None) -> DocumentRejected:
     what = f"holds {found}" if found else "is not one"
-    return unsupported(f"The file's name says {named.name}, but it {what}. {KNOWN}")
+    return UnsupportedDocument(f"The file's name says {named.name}, but it {what}. {KNOWN}")

@@ -12,9 +12,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from core.errors import DocumentRejected
 from core.extraction import limits
 from core.extraction.pages import unreadable
 from core.extraction.protocol import error_line
@@ -34,16 +33,8 @@ SMALLEST = 1_000_000
 """Images with fewer pixels are screenshots and clippings, whose letters are too small for OCR engines."""
 
 _POINTS_PER_INCH = 72
-_IMAGE_FORMATS = {
-    "image/png": "PNG",
-    "image/jpeg": "JPEG",
-    "image/tiff": "TIFF",
-    "image/gif": "GIF",
-    "image/bmp": "BMP",
-    "image/webp": "WEBP",
-}
+_IMAGE_FORMATS = {f"image/{name.lower()}": name for name in "PNG JPEG TIFF GIF BMP WEBP".split()}
 _OUTPUT_FORMATS = {"pgm": "PPM", "png": "PNG"}
-_OUT_OF_MEMORY = error_line(unreadable("too_much_memory"))
 
 
 class Picture(NamedTuple):
@@ -55,38 +46,29 @@ class Picture(NamedTuple):
 
 def main() -> None:
     """Serve one request from standard input, then exit without unloading the libraries."""
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a library that prints must not break the protocol
+    output = limits.reserve_output()
     request = json.loads(sys.stdin.buffer.readline())
     limits.confine(request["memory_bytes"], request["seconds"])
     try:
         _draw(output, request)
-    except DocumentRejected as error:
-        output.write(error_line(error))
-    except MemoryError:
-        output.write(_OUT_OF_MEMORY)
     except Exception as error:
-        output.write(error_line(unreadable("corrupt"), cause=type(error).__name__))
+        output.write(error_line(error))
     output.flush()
     os._exit(0)
 
 
-def _draw(output: BinaryIO, request: dict[str, object]) -> None:
-    source, pages = Path(str(request["path"])), request["pages"]
-    assert isinstance(pages, list)
-    pictures = _pictures(source, str(request["media_type"]), pages, str(request["form"]))
+def _draw(output: BinaryIO, request: dict[str, Any]) -> None:
+    source, media_type, pages = Path(request["path"]), request["media_type"], request["pages"]
+    if media_type == "application/pdf":
+        pictures = draw_pdf(source, pages)
+    else:
+        pictures = draw_image(source, _IMAGE_FORMATS[media_type], pages, _OUTPUT_FORMATS[request["form"]])
     limits.forbid_files()
     for picture in pictures:
         header = {"page": picture.page, "bytes": len(picture.content)}
         output.write(json.dumps(header).encode() + b"\n" + picture.content)
         output.flush()
     output.write(b'{"done": true}\n')
-
-
-def _pictures(source: Path, media_type: str, pages: Sequence[int], form: str) -> Iterator[Picture]:
-    if media_type == "application/pdf":
-        return draw_pdf(source, pages)
-    return draw_image(source, _IMAGE_FORMATS[media_type], pages, _OUTPUT_FORMATS[form])
 
 
 def draw_pdf(source: Path, pages: Sequence[int]) -> Iterator[Picture]:
@@ -108,26 +90,21 @@ def _draw_page(document: "PdfDocument", number: int) -> bytes:
     except (PdfiumError, IndexError):
         return b""
     try:
-        return _pgm(page.render(scale=_scale(*page.get_size()), grayscale=True))
+        width, height = page.get_size()
+        pixels_per_point = min(DPI / _POINTS_PER_INCH, math.sqrt(MAX_PDF_PIXELS / max(width * height, 1)))
+        return _pgm(page.render(scale=pixels_per_point, grayscale=True))
     except PdfiumError:
         return b""
     finally:
         page.close()
 
 
-def _scale(width: float, height: float) -> float:
-    """Pixels for each point."""
-    return min(DPI / _POINTS_PER_INCH, math.sqrt(MAX_PDF_PIXELS / max(width * height, 1)))
-
-
 def _pgm(bitmap: "PdfBitmap") -> bytes:
     """The rows without their padding bytes."""
     pixels = memoryview(bitmap.buffer)
-    rows = (
-        pixels[start : start + bitmap.width]
-        for start in range(0, bitmap.stride * bitmap.height, bitmap.stride)
-    )
-    return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(rows)
+    starts = range(0, bitmap.stride * bitmap.height, bitmap.stride)
+    rows = b"".join(pixels[start : start + bitmap.width] for start in starts)
+    return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + rows
 
 
 def draw_image(source: Path, image_format: str, pages: Sequence[int], form: str) -> Iterator[Picture]:
@@ -159,11 +136,10 @@ def _to_grey(image: "Image.Image") -> "Image.Image":
     from PIL import Image
 
     if image.mode.startswith("I;16"):
-        return image.point(lambda value: value / 256).convert("L")
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
+        image = image.point(lambda value: value / 256)
+    elif image.has_transparency_data:
         paper = Image.new("RGBA", image.size, "white")
-        return Image.alpha_composite(paper, image).convert("L")
+        image = Image.alpha_composite(paper, image.convert("RGBA"))
     return image.convert("L")
 
 
