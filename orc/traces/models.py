@@ -41,8 +41,7 @@ class PlanTrace(Record):
     confidence: float
     decided_by: Literal["rules", "model", "fallback"]
     fallback: Literal["not_planned", "not_available"] | None = Field(
-        default=None,
-        description="the planner model failed, or the planned sources are not available",
+        default=None, description="the planner model failed, or the planned sources are not available"
     )
     escalated: bool = Field(description="more was looked up than planned, for lack of confidence")
 
@@ -196,7 +195,7 @@ class TurnFigures(Record):
 
 
 def totals_of(day: date, turns: Sequence[TurnFigures]) -> DayTotals:
-    """The totals of a day with at least one turn."""
+    """The totals of a day with at least one turn; percentiles are by nearest rank."""
     durations = sorted(turn.duration_ms for turn in turns)
     return DayTotals(
         day=day,
@@ -206,19 +205,11 @@ def totals_of(day: date, turns: Sequence[TurnFigures]) -> DayTotals:
         output_tokens=sum(turn.output_tokens for turn in turns),
         cost_usd=sum(turn.cost_usd or 0.0 for turn in turns),
         unpriced=sum(turn.cost_usd is None for turn in turns),
-        p50_ms=_nearest_rank(durations, 50),
-        p95_ms=_nearest_rank(durations, 95),
+        p50_ms=durations[-(-len(durations) * 50 // 100) - 1],
+        p95_ms=durations[-(-len(durations) * 95 // 100) - 1],
     )
 
 
-def _nearest_rank(ordered: Sequence[float], percent: int) -> float:
-    """The least value that so many percent of all do not exceed."""
-    rank = -(-len(ordered) * percent // 100)
-    return ordered[rank - 1]
-
-
-EARLIEST = ""
-"""Sorts below every timestamp."""
 _FIELDS = {*TurnIds.model_fields, *TurnFigures.model_fields, "intent", "model"} - {"turn_id"}
 
 
@@ -238,8 +229,8 @@ def stored_fields(trace: TurnTrace) -> dict[str, object]:
 
 
 def earliest(moment: datetime | None) -> str:
-    """The earliest timestamp that is asked for."""
-    return EARLIEST if moment is None else timestamp(moment)
+    """The earliest timestamp that is asked for; empty, which sorts below every timestamp, if any is."""
+    return "" if moment is None else timestamp(moment)
 
 
 def before(moment: datetime | None, cursor: tuple[str, str]) -> tuple[str, str]:
