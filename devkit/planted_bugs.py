@@ -14,8 +14,6 @@ from core.names import Owner
 from core.storage.cosmos import client as items
 from core.storage.cosmos.client import Container, Item, Operation
 from core.storage.queue import JsonBlobs
-from orc.conversations import cosmos
-from orc.conversations import cosmos as cosmos_items
 from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import Begun, NewTurn
 
@@ -41,8 +39,7 @@ def share_partitions(patch: pytest.MonkeyPatch) -> None:
     def shared(owner: Owner) -> tuple[str, str, str]:
         return owner.organization_id, "everybody", owner.conversation_id
 
-    patch.setattr(cosmos, "key_of", shared)
-    patch.setattr(cosmos_items, "key_of", shared)
+    patch.setattr(Owner, "key", property(shared))
 
 
 def forget_keys(patch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from orc.conversations.models import (
     first_page,
     place_of,
     read_cursor,
+    sortable,
     utc_now,
 )
 
@@ -41,50 +43,16 @@ def turn_id_of(life: str, key: str) -> str:
     return f"turn:{life}:{name}"
 
 
-def sortable(place: tuple[str, str]) -> str:
-    """A place in the listing as one string: to sort by two fields would take an index of both."""
-    return " ".join(place)
-
-
-def head_item(head: Head, life: str, retention_seconds: int | None) -> Item:
-    """The item of a conversation's head."""
-    return {
-        **_common(HEAD, head.owner, life, retention_seconds),
-        "place": sortable(place_of(head)),
-        "item": head.model_dump(mode="json"),
-    }
-
-
 def head_of(item: Item) -> Head:
-    """The head that `head_item` has stored."""
+    """The head that an item holds."""
     return Head.model_validate(item["item"])
 
 
-def turn_item(turn: Turn, owner: Owner, life: str, retention_seconds: int | None) -> Item:
-    """The item of one turn."""
-    record = turn.model_dump(mode="json")
-    result, message = record["result"], record["assistant"]
-    twice = [name for name, field in SAID_TWICE.items() if result and result.get(name) == message[field]]
-    return {
-        **_common(turn_id_of(life, turn.turn_id), owner, life, retention_seconds),
-        "seq": turn.seq,
-        "status": turn.status.value,
-        "item": {**record, "result": result and {**result, **dict.fromkeys(twice)}},
-        "said_twice": twice,
-    }
-
-
 def turn_of(item: Item) -> Turn:
-    """The turn that `turn_item` has stored."""
+    """The turn that an item holds."""
     record: dict[str, Any] = item["item"]
     twice = {name: record["assistant"][SAID_TWICE[name]] for name in item["said_twice"]}
     return Turn.model_validate({**record, "result": record["result"] and {**record["result"], **twice}})
-
-
-def _common(item_id: str, owner: Owner, life: str, retention_seconds: int | None) -> Item:
-    names = ("organization_id", "user_id", "conversation_id")
-    expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
-    return {"id": item_id, **dict(zip(names, owner.key, strict=True)), "life": life, **expiry}
 
 
 OPERATIONS_PER_BATCH = 100
@@ -136,7 +104,7 @@ class CosmosTurnLog:
     ) -> None:
         self._container = container
         self._clock = clock
-        self._retention = retention_seconds
+        self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
 
     async def begin(
         self,
@@ -157,20 +125,19 @@ class CosmosTurnLog:
                     raise transitions.missing_conversation()
                 conversation = _new_life(transitions.first_head(owner, now))
             stored = await self._stored(conversation, new.key)
+            before = stored and stored.turn
+            head, turn = transitions.begin_turn(conversation.head, before, new, attempt, lease_seconds, now)
             if stored is None:
-                head, turn = transitions.open_turn(conversation.head, new, attempt, lease_seconds, now)
                 await self._put(conversation, head, turn)
             else:
-                head, turn = (
-                    conversation.head,
-                    transitions.reopen_turn(stored.turn, new, attempt, lease_seconds, now),
-                )
                 await self._replace(conversation, stored, turn)
             if turn.status is TurnStatus.COMMITTED:
                 return Replayed(turn=turn)
             # After the write: the session then holds whatever was committed before it.
-            history = await self._history(conversation, turn.seq, history_limit)
-            return Started(turn=turn, head=head, history=history)
+            found = await self._query(
+                _COMMITTED_BEFORE, owner, life=conversation.life, before=turn.seq, limit=history_limit
+            )
+            return Started(turn=turn, head=head, history=[turn_of(item) for item in reversed(found)])
 
         return await unraced(work)
 
@@ -216,9 +183,8 @@ class CosmosTurnLog:
     async def conversations(
         self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[Head], str | None]:
-        place = read_cursor(cursor)
         known = {"organization_id": organization_id, "user_id": user_id}
-        parameters = {**known, "place": sortable(place), "limit": limit + 1}
+        parameters = {**known, "place": sortable(read_cursor(cursor)), "limit": limit + 1}
         found = await self._container.query(_HEADS, parameters, list(known.values()))
         # If the service keeps a user's conversations in several partitions, each is sorted separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
@@ -229,7 +195,7 @@ class CosmosTurnLog:
             conversation = await self._find(owner)
             if conversation is None:
                 conversation = _new_life(transitions.first_head(owner, self._clock()))
-                await self._container.create(head_item(conversation.head, conversation.life, self._retention))
+                await self._container.create(self._head_item(conversation.head, conversation.life))
             return conversation.head
 
         return await unraced(work)
@@ -254,11 +220,6 @@ class CosmosTurnLog:
     async def _stored(self, conversation: _Conversation, turn_id: str) -> _Stored | None:
         item = await self._container.read(turn_id_of(conversation.life, turn_id), conversation.head.owner.key)
         return None if item is None else _Stored(turn_of(item), item[ETAG])
-
-    async def _history(self, conversation: _Conversation, before: int, limit: int) -> list[Turn]:
-        owner, life = conversation.head.owner, conversation.life
-        found = await self._query(_COMMITTED_BEFORE, owner, life=life, before=before, limit=limit)
-        return [turn_of(item) for item in reversed(found)]
 
     async def _change(
         self, owner: Owner, turn_id: str, change: Callable[[Turn | None, datetime], Turn]
@@ -285,7 +246,7 @@ class CosmosTurnLog:
         """Write head and turn in one batch, over the versions that were read."""
         await self._container.batch(
             [
-                _over(conversation.etag, head_item(head, conversation.life, self._retention)),
+                _over(conversation.etag, self._head_item(head, conversation.life)),
                 _over(stored and stored.etag, self._turn_item(conversation, turn)),
             ],
             head.owner.key,
@@ -312,8 +273,24 @@ class CosmosTurnLog:
             if ended := [delete(item["id"], item[ETAG]) for item in found if item["life"] != alive]:
                 await self._container.batch(ended, owner.key)
 
+    def _head_item(self, head: Head, life: str) -> Item:
+        place, record = sortable(place_of(head)), head.model_dump(mode="json")
+        return self._item(HEAD, head.owner, life) | {"place": place, "item": record}
+
     def _turn_item(self, conversation: _Conversation, turn: Turn) -> Item:
-        return turn_item(turn, conversation.head.owner, conversation.life, self._retention)
+        record, life = turn.model_dump(mode="json"), conversation.life
+        result, message = record["result"], record["assistant"]
+        twice = [name for name, field in SAID_TWICE.items() if result and result.get(name) == message[field]]
+        return {
+            **self._item(turn_id_of(life, turn.turn_id), conversation.head.owner, life),
+            "seq": turn.seq,
+            "status": turn.status.value,
+            "item": {**record, "result": result and {**result, **dict.fromkeys(twice)}},
+            "said_twice": twice,
+        }
+
+    def _item(self, item_id: str, owner: Owner, life: str) -> Item:
+        return {"id": item_id, **asdict(owner), "life": life, **self._expiry}
 
     async def _query(self, text: str, owner: Owner, **parameters: object) -> list[Item]:
         return await self._container.query(text, parameters, owner.key)

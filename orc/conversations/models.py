@@ -176,6 +176,11 @@ def place_of(head: Head) -> tuple[str, str]:
     return timestamp(head.updated_at), head.conversation_id
 
 
+def sortable(place: tuple[str, str]) -> str:
+    """A place as one string, for a store in which sorting by two fields would take an index of both."""
+    return " ".join(place)
+
+
 def first_page(
     found: list[Each], limit: int, place_of: Callable[[Each], tuple[str, str]]
 ) -> tuple[list[Each], str | None]:

@@ -104,15 +104,18 @@ class SqliteTurnLog:
                     raise transitions.missing_conversation()
                 head = transitions.first_head(owner, now)
             stored = _get_turn(connection, owner, new.key)
-            if stored is None:
-                head, turn = transitions.open_turn(head, new, transitions.new_attempt(), lease_seconds, now)
-                _put_head(connection, head)
-            else:
-                turn = transitions.reopen_turn(stored, new, transitions.new_attempt(), lease_seconds, now)
+            head, turn = transitions.begin_turn(
+                head, stored, new, transitions.new_attempt(), lease_seconds, now
+            )
             if turn.status is TurnStatus.COMMITTED:
                 return Replayed(turn=turn)
+            if stored is None:
+                _put_head(connection, head)
             _put_turn(connection, owner, turn)
-            return Started(turn=turn, head=head, history=_history(connection, owner, turn.seq, history_limit))
+            before = (*owner.key, turn.seq, history_limit)
+            rows = connection.execute(_LIST_COMMITTED_BEFORE, before).fetchall()
+            history = [Turn.model_validate_json(item) for (item,) in reversed(rows)]
+            return Started(turn=turn, head=head, history=history)
 
         return await self._database.write(work)
 
@@ -124,9 +127,8 @@ class SqliteTurnLog:
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         def work(connection: sqlite3.Connection) -> Turn:
             stored = _get_turn(connection, owner, turn_id)
-            head, turn = transitions.commit_turn(
-                _get_head(connection, owner), stored, attempt, outcome, self._clock()
-            )
+            head = _get_head(connection, owner)
+            head, turn = transitions.commit_turn(head, stored, attempt, outcome, self._clock())
             _put_head(connection, head)
             return _put_turn(connection, owner, turn)
 
@@ -153,26 +155,20 @@ class SqliteTurnLog:
     async def conversations(
         self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[Head], str | None]:
-        place = read_cursor(cursor)
-
-        rows = await self._database.rows(_LIST_HEADS, (organization_id, user_id, *place, limit + 1))
+        wanted = (organization_id, user_id, *read_cursor(cursor), limit + 1)
+        rows = await self._database.rows(_LIST_HEADS, wanted)
         heads = [Head.model_validate_json(row["item"]) for row in rows]
         return first_page(heads, limit, place_of)
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         def work(connection: sqlite3.Connection) -> Head:
-            return _get_head(connection, owner) or _put_head(
-                connection, transitions.first_head(owner, self._clock())
-            )
+            head = _get_head(connection, owner)
+            return head or _put_head(connection, transitions.first_head(owner, self._clock()))
 
         return await self._database.write(work)
 
     async def delete(self, owner: Owner) -> bool:
-        def work(connection: sqlite3.Connection) -> bool:
-            connection.execute(_DELETE_TURNS, owner.key)
-            return connection.execute(_DELETE_HEAD, owner.key).rowcount > 0
-
-        return await self._database.write(work)
+        return await self._database.execute((_DELETE_TURNS, owner.key), (_DELETE_HEAD, owner.key)) > 0
 
     async def ping(self) -> None:
         await self._database.ping()
@@ -207,8 +203,3 @@ def _put_turn(connection: sqlite3.Connection, owner: Owner, turn: Turn) -> Turn:
     item = turn.model_dump_json()
     connection.execute(_PUT_TURN, (*owner.key, turn.turn_id, turn.seq, turn.status.value, item))
     return turn
-
-
-def _history(connection: sqlite3.Connection, owner: Owner, before_seq: int, limit: int) -> list[Turn]:
-    rows = connection.execute(_LIST_COMMITTED_BEFORE, (*owner.key, before_seq, limit)).fetchall()
-    return [Turn.model_validate_json(item) for (item,) in reversed(rows)]

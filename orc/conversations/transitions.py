@@ -1,6 +1,7 @@
 """What may become of a turn and its head: the rules that every adapter of the turn log applies."""
 
 import uuid
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from core.errors import KeyReused, NotFound, TurnInFlight
@@ -15,18 +16,21 @@ INTERRUPTED = Failure(
 
 def first_head(owner: Owner, now: datetime) -> Head:
     """The head of a conversation without turns."""
-    return Head(
-        organization_id=owner.organization_id,
-        user_id=owner.user_id,
-        conversation_id=owner.conversation_id,
-        created_at=now,
-        updated_at=now,
-    )
+    return Head(**asdict(owner), created_at=now, updated_at=now)
 
 
 def new_attempt() -> str:
     """Names one attempt at an answer, before anything is written: so that it knows its own writes."""
     return uuid.uuid4().hex
+
+
+def begin_turn(
+    head: Head, stored: Turn | None, new: NewTurn, attempt: str, lease_seconds: float, now: datetime
+) -> tuple[Head, Turn]:
+    """The turn that is pending under this attempt: a new one, or the stored one with this key."""
+    if stored is None:
+        return open_turn(head, new, attempt, lease_seconds, now)
+    return head, reopen_turn(stored, new, attempt, lease_seconds, now)
 
 
 def open_turn(
@@ -58,7 +62,7 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
         raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
     if turn.status is TurnStatus.COMMITTED or turn.attempt == attempt:
         return turn
-    if turn.status is TurnStatus.PENDING and not lease_ran_out(turn, now):
+    if _is_held(turn, now):
         raise TurnInFlight("This question is still being answered.")
     return turn.model_copy(
         update={
@@ -100,8 +104,7 @@ def commit_turn(
         citations=outcome.citations,
         contexts=turn.contexts,
     )
-    answered = {"status": TurnStatus.COMMITTED, "assistant": assistant, "result": outcome.result}
-    return head, turn.model_copy(update={**answered, "finished_at": now, "lease_until": None})
+    return head, _ended(turn, TurnStatus.COMMITTED, now, assistant=assistant, result=outcome.result)
 
 
 def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) -> Turn:
@@ -109,28 +112,23 @@ def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) 
     turn = _fenced(turn, attempt)
     if turn.status is not TurnStatus.PENDING:
         return turn
-    return turn.model_copy(
-        update={"status": TurnStatus.FAILED, "failure": failure, "finished_at": now, "lease_until": None}
-    )
+    return _ended(turn, TurnStatus.FAILED, now, failure=failure)
 
 
 def as_read(turn: Turn, now: datetime) -> Turn:
     """The turn as readers see it: a pending one whose lease ran out has failed, written so or not."""
-    if turn.status is not TurnStatus.PENDING or not lease_ran_out(turn, now):
+    if turn.status is not TurnStatus.PENDING or _is_held(turn, now):
         return turn
-    return turn.model_copy(
-        update={
-            "status": TurnStatus.FAILED,
-            "failure": INTERRUPTED,
-            "finished_at": turn.lease_until,
-            "lease_until": None,
-        }
-    )
+    return _ended(turn, TurnStatus.FAILED, turn.lease_until, failure=INTERRUPTED)
 
 
-def lease_ran_out(turn: Turn, now: datetime) -> bool:
-    """Whether a pending turn is free to be taken over."""
-    return turn.lease_until is None or turn.lease_until <= now
+def _is_held(turn: Turn, now: datetime) -> bool:
+    """Whether an attempt at the turn holds its lease, so that no other may take it over."""
+    return turn.status is TurnStatus.PENDING and turn.lease_until is not None and turn.lease_until > now
+
+
+def _ended(turn: Turn, status: TurnStatus, at: datetime | None, **changes: object) -> Turn:
+    return turn.model_copy(update={**changes, "status": status, "finished_at": at, "lease_until": None})
 
 
 def missing_conversation() -> NotFound:
@@ -157,12 +155,9 @@ def _answered_head(head: Head, turn: Turn, outcome: TurnOutcome, now: datetime) 
         "code_thread_id": outcome.code_thread_id,
     }
     changes: dict[str, object] = {name: value for name, value in carried.items() if value is not None}
-    return _next_version(head, now, title=head.title or _title(turn.question), **changes)
+    title = " ".join(turn.question.split())[:TITLE_CHARACTERS].rstrip() or None
+    return _next_version(head, now, title=head.title or title, **changes)
 
 
 def _next_version(head: Head, now: datetime, **changes: object) -> Head:
     return head.model_copy(update={**changes, "version": head.version + 1, "updated_at": now})
-
-
-def _title(question: str) -> str | None:
-    return " ".join(question.split())[:TITLE_CHARACTERS].rstrip() or None

@@ -3,8 +3,8 @@
 import asyncio
 from datetime import date, timedelta
 
-from core.storage.cosmos.client import Container, Item
-from orc.conversations.models import first_page, read_cursor
+from core.storage.cosmos.client import Container
+from orc.conversations.models import first_page, read_cursor, sortable
 from orc.traces.models import (
     DayTotals,
     TraceFilter,
@@ -32,11 +32,13 @@ class CosmosTraceStore:
 
     def __init__(self, container: Container, *, retention_seconds: int | None = None) -> None:
         self._container = container
-        self._retention = retention_seconds
+        self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
 
     async def save(self, trace: TurnTrace) -> None:
         # The same item for every writer and every retry: a lost confirmation does no harm.
-        await self._container.upsert(_item(trace, self._retention))
+        place, record = sortable(place_of(trace)), trace.model_dump(mode="json")
+        item = {"id": trace.attempt, **stored_fields(trace), "place": place, "item": record}
+        await self._container.upsert(item | self._expiry)
 
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None
@@ -46,7 +48,7 @@ class CosmosTraceStore:
             **wanted.fields,
             "organization_id": organization_id,
             "since": earliest(wanted.since),
-            "before": _sortable(before(wanted.until, read_cursor(cursor))),
+            "before": sortable(before(wanted.until, read_cursor(cursor))),
             "limit": limit + 1,
         }
         found = await self._container.query(query, parameters, [organization_id])
@@ -65,19 +67,3 @@ class CosmosTraceStore:
 
         days = [since + timedelta(days=number) for number in range((until - since).days + 1)]
         return [each for each in await asyncio.gather(*map(totals, days)) if each is not None]
-
-
-def _sortable(place: tuple[str, str]) -> str:
-    """A place as one string: to sort by two fields would take an index of both."""
-    return " ".join(place)
-
-
-def _item(trace: TurnTrace, retention_seconds: int | None) -> Item:
-    expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
-    return {
-        "id": trace.attempt,
-        **stored_fields(trace),
-        "place": _sortable(place_of(trace)),
-        "item": trace.model_dump(mode="json"),
-        **expiry,
-    }

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from core.errors import DependencyDown
 from core.names import Owner
-from orc.conversations import sqlite
+from orc.conversations import sqlite, transitions
 from orc.conversations.models import Begun, NewTurn, Started, Turn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.conversations.transitions import open_turn
@@ -53,7 +53,7 @@ def swap_two_turns() -> None:
         head, turn = open_turn(*given)
         return head, turn.model_copy(update={"seq": {2: 3, 3: 2}.get(turn.seq, turn.seq)})
 
-    replace(sqlite, "open_turn", swapped)
+    replace(transitions, "open_turn", swapped)
 
 
 def store_with_the_answer() -> None:
