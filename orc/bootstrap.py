@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.memory import sqlite as memory_sqlite
 from orc.memory.models import ConversationMemory, MemoryStore
-from orc.memory.recall import Selection
+from orc.memory.recall import Selection, TextVectors
 from orc.memory.service import MemoryService, NoMemory
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import Summarizer
@@ -96,9 +96,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         check_intents(settings.intents, models)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
-        log = await _open_turn_log(settings, documents.clients)
-        traces = await _open_traces(settings, documents.clients)
-        memory = await _open_memory(settings, documents, log, models.summariser, stack)
+        log, traces, memories = await _open_stores(settings, documents.clients)
+        memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         parts = TurnDependencies(
             log=log,
             library=documents.library,
@@ -136,73 +135,50 @@ def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
     return build_offline_model(counter)
 
 
-async def _open_turn_log(settings: Settings, clients: StorageClients) -> TurnLog:
-    if clients.cosmos is None:
-        await clients.file.migrate(turn_log_sqlite.SCHEMA)
-        return SqliteTurnLog(clients.file)
+async def _open_stores(
+    settings: Settings, clients: StorageClients
+) -> tuple[TurnLog, TraceStore, MemoryStore]:
+    file, cosmos = clients.file, clients.cosmos
+    if cosmos is None:
+        await file.migrate(turn_log_sqlite.SCHEMA, traces_sqlite.SCHEMA, memory_sqlite.SCHEMA)
+        retention = timedelta(days=settings.retention_days) if settings.retention_days else None
+        return SqliteTurnLog(file), SqliteTraceStore(file, retention=retention), SqliteMemoryStore(file)
     from orc.conversations.cosmos import CosmosTurnLog
+    from orc.memory.cosmos import CosmosMemoryStore
+    from orc.traces.cosmos import CosmosTraceStore
 
-    return CosmosTurnLog(
-        clients.cosmos.container("conversations"), retention_seconds=settings.retention_seconds
+    seconds = settings.retention_seconds
+    return (
+        CosmosTurnLog(cosmos.container("conversations"), retention_seconds=seconds),
+        CosmosTraceStore(cosmos.container("traces"), retention_seconds=seconds),
+        CosmosMemoryStore(cosmos.container("memory"), retention_seconds=seconds),
     )
 
 
-async def _open_traces(settings: Settings, clients: StorageClients) -> TraceStore:
-    days = settings.retention_days
-    if clients.cosmos is None:
-        await clients.file.migrate(traces_sqlite.SCHEMA)
-        return SqliteTraceStore(clients.file, retention=timedelta(days=days) if days else None)
-    from orc.traces.cosmos import CosmosTraceStore
-
-    return CosmosTraceStore(clients.cosmos.container("traces"), retention_seconds=settings.retention_seconds)
-
-
-async def _open_memory(
-    settings: Settings, documents: Documents, log: TurnLog, summariser: ChatModel, stack: AsyncExitStack
+def _build_memory(
+    settings: Settings,
+    documents: Documents,
+    store: MemoryStore,
+    log: TurnLog,
+    summariser: ChatModel,
+    stack: AsyncExitStack,
 ) -> ConversationMemory:
     if settings.memory == "off":
         return NoMemory()
-    counter, engines = documents.counter, documents
-    nearness = None
-    if engines.embedder is not None:
-        from orc.memory.recall import TextVectors
-
-        nearness = TextVectors(engines.embedder)
+    counter, nearness, summarizer = documents.counter, None, None
+    if documents.embedder is not None:
+        nearness = TextVectors(documents.embedder)
         stack.push_async_callback(nearness.close)
     # The offline model cannot summarize.
-    summarizer = None
-    if settings.memory in ("auto", "model") and engines.provider is not None:
+    if settings.memory in ("auto", "model") and documents.provider is not None:
         summarizer = Summarizer(summariser, (_PROMPTS / "summarise.md").read_text(), counter)
-    return MemoryService(
-        await _open_memory_store(settings, documents.clients),
-        log,
-        Selection(settings.memory_tokens, counter, nearness),
-        counter,
-        settings,
-        summarizer,
-    )
-
-
-async def _open_memory_store(settings: Settings, clients: StorageClients) -> MemoryStore:
-    if clients.cosmos is None:
-        await clients.file.migrate(memory_sqlite.SCHEMA)
-        return SqliteMemoryStore(clients.file)
-    from orc.memory.cosmos import CosmosMemoryStore
-
-    return CosmosMemoryStore(clients.cosmos.container("memory"), retention_seconds=settings.retention_seconds)
+    selection = Selection(settings.memory_tokens, counter, nearness)
+    return MemoryService(store, log, selection, counter, settings, summarizer)
 
 
 def load_prompts() -> Prompts:
     """The prompts that ship with the code."""
-    return Prompts(
-        plan=(_PROMPTS / "plan.md").read_text(),
-        converse=(_PROMPTS / "converse.md").read_text(),
-        use_tools=_with_marker((_PROMPTS / "use_tools.md").read_text()),
-        answer_from_tools=_with_marker((_PROMPTS / "answer_from_tools.md").read_text()),
-        critic=(_PROMPTS / "critic.md").read_text(),
-        revise=(_PROMPTS / "revise.md").read_text(),
-    )
-
-
-def _with_marker(prompt: str) -> str:
-    return prompt.format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
+    texts = {field.name: (_PROMPTS / f"{field.name}.md").read_text() for field in fields(Prompts)}
+    for name in ("use_tools", "answer_from_tools"):
+        texts[name] = texts[name].format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
+    return Prompts(**texts)

@@ -19,11 +19,15 @@ SECONDS = 5.0
 
 
 class DependencyState(Record):
-    """What is in use for one need, and whether it answers. `where` is for the operator's eyes only."""
+    """What is in use for one need, and whether it answers. `where` is for the operator's eyes only.
+
+    `advice` says what would add to a service that answers.
+    """
 
     name: str
     backend: str
     where: str
+    advice: str = ""
     ok: bool
     latency_ms: float
     detail: str | None = None
@@ -45,6 +49,7 @@ def check(
     ping: Callable[[], Awaitable[None]] | None,
     *,
     needed: bool = True,
+    advice: str = "",
 ) -> Check:
     """A check of one dependency; None for one that is in this process or costs money to ask.
 
@@ -54,13 +59,13 @@ def check(
     async def run() -> DependencyState:
         started = time.perf_counter()
         detail = await _failure(ping) if ping else None
-        latency = round((time.perf_counter() - started) * 1000, 1)
         return DependencyState(
             name=name,
             backend=backend,
             where=where,
+            advice=advice,
             ok=detail is None,
-            latency_ms=latency,
+            latency_ms=round((time.perf_counter() - started) * 1000, 1),
             detail=detail,
             needed=needed,
         )
@@ -83,10 +88,12 @@ def build_checks(
     settings: Settings, documents: Documents, gateway: McpToolGateway, log: TurnLog, model: ChatModel
 ) -> list[Check]:
     """A check of every service in use."""
+    provider = documents.provider
     return [
         *_store_checks(settings, documents, log),
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, _ping_of_tools(gateway, documents)),
-        _model_check(settings, documents, model),
+        # While the model is down questions fail, saying so, and all that was stored can be read.
+        check("model", model.name, describe(settings), provider.ping if provider else None, needed=False),
         _search_check(settings, documents),
         _ocr_check(documents),
     ]
@@ -104,20 +111,15 @@ def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> lis
         ]
     if clients.storage is None:
         return [*checks, check("blobs", "folder", str(settings.blobs_dir), stores.blobs.ping)]
-    where = settings.azure_storage_account_url or ""
-    containers = (settings.azure_storage_container, settings.azure_storage_derived)
     from core.storage.queue import queue_names
 
-    storage = clients.storage
+    account, storage = settings.azure_storage_account_url or "", clients.storage
+    containers = (settings.azure_storage_container, settings.azure_storage_derived)
+    blobs, queues = partial(storage.ping, containers), partial(storage.ping, (), queue_names().values())
     return [
         *checks,
-        check("blobs", "Blob Storage", f"{where} {' '.join(containers)}", partial(storage.ping, containers)),
-        check(
-            "queue",
-            "Queue Storage",
-            settings.azure_storage_queue_url or where,
-            partial(storage.ping, (), queue_names().values()),
-        ),
+        check("blobs", "Blob Storage", " ".join((account, *containers)), blobs),
+        check("queue", "Queue Storage", settings.azure_storage_queue_url or account, queues),
     ]
 
 
@@ -132,26 +134,21 @@ def _ping_of_tools(gateway: McpToolGateway, documents: Documents) -> Callable[[]
     return ping
 
 
-def _model_check(settings: Settings, documents: Documents, model: ChatModel) -> Check:
-    provider = documents.provider
-    # While it is down questions fail, saying so, and all that was stored can be read.
-    ping = provider.ping if provider else None
-    return check("model", model.name, describe(settings), ping, needed=False)
-
-
 def _search_check(settings: Settings, documents: Documents) -> Check:
     embedder, search = documents.embedder, documents.clients.search
-    where = embedder.name if embedder else "name ORC_EMBEDDING_MODEL for vectors"
-    how = "lexical and vectors" if embedder else "lexical"
+    how, where = ("lexical and vectors", embedder.name) if embedder else ("lexical", "")
+    advice = "" if embedder else "Set ORC_EMBEDDING_MODEL to search by vectors too."
     if search is None:
-        return check("search", how, where, None)
-    index = f"{settings.azure_search_endpoint} {settings.azure_search_index}; {where}"
-    return check("search", f"AI Search, {how}", index, search.ping, needed=False)
+        return check("search", how, where, None, advice=advice)
+    index = "; ".join(
+        filter(None, [f"{settings.azure_search_endpoint} {settings.azure_search_index}", where])
+    )
+    return check("search", f"AI Search, {how}", index, search.ping, needed=False, advice=advice)
 
 
 def _ocr_check(documents: Documents) -> Check:
     ocr = documents.ocr
     if ocr is None:
-        advice = "scanned pages stay without text: install Tesseract, or name an Azure endpoint"
-        return check("ocr", "none", advice, None)
-    return check("ocr", ocr.name, "reads scanned pages", ocr.ping, needed=False)
+        advice = "Install Tesseract, or name an Azure endpoint. Until then scanned pages stay without text."
+        return check("ocr", "none", "", None, advice=advice)
+    return check("ocr", ocr.name, "", ocr.ping, needed=False)

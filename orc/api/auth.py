@@ -79,7 +79,7 @@ class EasyAuth:
         except (ValueError, KeyError, TypeError, binascii.Error) as exc:
             raise NotAuthenticated("The request carries no usable client principal.") from exc
         roles = [value for kind, value in claims if kind in _ROLE_CLAIMS]
-        return _principal(dict(reversed(claims)), _listed(roles))
+        return _principal(dict(reversed(claims)), roles)
 
 
 class BearerTokens:
@@ -111,7 +111,9 @@ class BearerTokens:
             )
         except jwt.PyJWTError as exc:
             raise NotAuthenticated("The bearer token does not verify.") from exc
-        return _principal(claims, _listed(claims.get("roles")))
+        roles = claims.get("roles")
+        # Some issuers write one role as a text.
+        return _principal(claims, roles if isinstance(roles, list) else [roles])
 
     async def _key_of(self, token: str) -> jwt.PyJWK:
         try:
@@ -123,14 +125,7 @@ class BearerTokens:
             ) from exc
 
 
-def _listed(roles: object) -> list[str]:
-    """A claim that some issuers write as one text where there is one value."""
-    if isinstance(roles, str):
-        return [roles]
-    return [role for role in roles if isinstance(role, str)] if isinstance(roles, list) else []
-
-
-def _principal(claims: Mapping[str, Any], roles: list[str]) -> Principal:
+def _principal(claims: Mapping[str, Any], roles: list[object]) -> Principal:
     organization = next((claims[name] for name in _TENANT_CLAIMS if claims.get(name)), None)
     user = next((claims[name] for name in _USER_CLAIMS if claims.get(name)), None)
     if not isinstance(organization, str) or not isinstance(user, str):
@@ -140,7 +135,7 @@ def _principal(claims: Mapping[str, Any], roles: list[str]) -> Principal:
         check_segment(user)
     except UnsafeName as exc:
         raise NotAuthenticated("The identity holds characters that cannot be used.") from exc
-    return Principal(organization, user, frozenset(roles))
+    return Principal(organization, user, frozenset(role for role in roles if isinstance(role, str)))
 
 
 def _hosts_of(request: Request) -> list[str]:
@@ -187,12 +182,7 @@ class AuthMiddleware:
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        prefixes: tuple[str, ...],
-        max_bytes: int,
-        max_upload_bytes: int,
+        self, app: ASGIApp, *, prefixes: tuple[str, ...], max_bytes: int, max_upload_bytes: int
     ) -> None:
         self._app = app
         self._prefixes = prefixes
@@ -207,13 +197,10 @@ class AuthMiddleware:
             authenticator: Authenticator = scope["app"].state.authenticator
             scope[PRINCIPAL] = await authenticator.identify(Request(scope))
         except OrcError as exc:
-            refusal = render(problem_of(exc, scope["orc.trace_id"]))
-            await refusal(scope, receive, send)
+            await render(problem_of(exc, scope["orc.trace_id"]))(scope, receive, send)
             return
-        await self._app(scope, _within(self._limit(scope["path"]), receive), send)
-
-    def _limit(self, path: str) -> int:
-        return self._max_upload_bytes if path.endswith("/documents") else self._max_bytes
+        limit = self._max_upload_bytes if scope["path"].endswith("/documents") else self._max_bytes
+        await self._app(scope, _within(limit, receive), send)
 
 
 def _within(limit: int, receive: Receive) -> Receive:

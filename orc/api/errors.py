@@ -24,8 +24,6 @@ RETRY_AFTER_SECONDS = "2"
 SESSION_HEADER = "x-session-id"
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
-MEDIA_TYPE = "application/problem+json"
-
 
 def render(content: Problem) -> JSONResponse:
     """A problem document as a response."""
@@ -54,12 +52,14 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
     errors = exc.errors()
     if any(error["type"] == "json_invalid" for error in errors):
         return render(problem(400, "The body is not valid JSON.", _trace_id(request), code="malformed_json"))
-    if _is_wrong_media_type(request):
-        detail = "Send the body as application/json."
-        return render(problem(415, detail, _trace_id(request)))
-    fields = [
-        FieldProblem(field=_place(error["loc"]), reason=error["msg"], code=error["type"]) for error in errors
-    ]
+    if _takes_json(request) and "json" not in request.headers.get("content-type", ""):
+        return render(problem(415, "Send the body as application/json.", _trace_id(request)))
+    fields = []
+    for error in errors:
+        # The dotted place of the field, without the leading `body` or `path`.
+        first, *place = error["loc"]
+        name = ".".join(map(str, place)) or str(first)
+        fields.append(FieldProblem(field=name, reason=error["msg"], code=error["type"]))
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields[:3])
     return render(problem(422, detail, _trace_id(request), code="invalid_input", errors=fields))
 
@@ -91,23 +91,12 @@ def _of_session(request: Request, response: JSONResponse) -> JSONResponse:
 
 def _allowed_methods(request: Request) -> list[str]:
     """The methods of all routes with this path; the framework names those of the first one alone."""
-    return [
-        method
-        for method in METHODS
-        if any(
-            route.matches({**request.scope, "method": method})[0] is Match.FULL
-            for route in request.app.routes
-        )
-    ]
 
+    def is_allowed(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
 
-def _place(location: tuple[int | str, ...]) -> str:
-    """The dotted place of a field, without the leading `body` or `path`."""
-    return ".".join(map(str, location[1:])) or str(location[0])
-
-
-def _is_wrong_media_type(request: Request) -> bool:
-    return _takes_json(request) and "json" not in request.headers.get("content-type", "")
+    return list(filter(is_allowed, METHODS))
 
 
 def _takes_json(request: Request) -> bool:

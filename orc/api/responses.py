@@ -1,7 +1,7 @@
 """Responses: server-sent events, JSON, and how routes document both."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -22,19 +22,16 @@ HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 def stream(events: Numbered) -> EventSourceResponse:
     """The events as they happen, with a `: ping` comment while nothing does."""
+
+    async def encoded() -> AsyncIterator[ServerSentEvent]:
+        async for number, event in events:
+            data = json.dumps(event.data(), ensure_ascii=False, separators=(",", ":"))
+            yield ServerSentEvent(id=str(number), event=event.kind, data=data)
+
+    ping = ServerSentEvent(comment="ping")
     return EventSourceResponse(
-        _encoded(events),
-        headers=HEADERS,
-        ping=KEEPALIVE_SECONDS,
-        ping_message_factory=lambda: ServerSentEvent(comment="ping"),
-        sep="\n",
+        encoded(), headers=HEADERS, ping=KEEPALIVE_SECONDS, ping_message_factory=lambda: ping, sep="\n"
     )
-
-
-async def _encoded(events: Numbered) -> AsyncIterator[ServerSentEvent]:
-    async for number, event in events:
-        data = json.dumps(event.data(), ensure_ascii=False, separators=(",", ":"))
-        yield ServerSentEvent(id=str(number), event=event.kind, data=data)
 
 
 EVENT_STREAM = "text/event-stream"
@@ -78,28 +75,19 @@ class DocumentedApp(FastAPI):
         document = super().openapi()
         schema = Problem.model_json_schema(ref_template=_REFERENCES)
         document["components"]["schemas"].update({**schema.pop("$defs"), Problem.__name__: schema})
-        for form in _upload_forms(document):
-            form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
+        operations = [each for path in document["paths"].values() for each in path.values()]
+        for operation in operations:
+            # A file's name says what it is, which the schema of the form cannot tell.
+            content = operation.get("requestBody", {}).get("content", {})
+            if form := content.get("multipart/form-data"):
+                form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
         return document
 
 
-def _upload_forms(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The forms that carry files: a file's name says what it is, which its schema cannot tell."""
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            content = operation.get("requestBody", {}).get("content", {})
-            if "multipart/form-data" in content:
-                yield content["multipart/form-data"]
-
-
 def _response(status: HTTPStatus) -> dict[str, Any]:
-    example = problem(
-        status, "What went wrong, for the person who asked.", "0af7651916cd43dd8448eb211c80319c"
-    )
-    content = {
-        "schema": {"$ref": _REFERENCES.format(model=Problem.__name__)},
-        "example": example.model_dump(mode="json", exclude_none=True),
-    }
+    detail, trace_id = "What went wrong, for the person who asked.", "0af7651916cd43dd8448eb211c80319c"
+    example = problem(status, detail, trace_id).model_dump(mode="json", exclude_none=True)
+    content = {"schema": {"$ref": _REFERENCES.format(model=Problem.__name__)}, "example": example}
     return {"description": status.phrase, "content": {MEDIA_TYPE: content}}
 
 
@@ -128,7 +116,13 @@ async def reply(log: EventLog, *, streaming: bool) -> Response:
     """The turn's events from the first, or what it ended in."""
     if streaming:
         return stream(log.follow())
-    return await _as_json(log)
+    match await log.last():
+        case Done(result=result):
+            return JSONResponse(result.model_dump(mode="json"))
+        case Failed(problem=problem):
+            return render(problem)
+        case other:
+            raise AssertionError(f"a turn cannot end with {other.kind}")
 
 
 def prefers_stream(accept: str) -> bool:
@@ -145,13 +139,3 @@ def _media_and_weight(part: str) -> tuple[str, float]:
         return media, float(weight)
     except ValueError:
         return media, 0.0
-
-
-async def _as_json(log: EventLog) -> Response:
-    match await log.last():
-        case Done(result=result):
-            return JSONResponse(result.model_dump(mode="json"))
-        case Failed(problem=problem):
-            return render(problem)
-        case other:
-            raise AssertionError(f"a turn cannot end with {other.kind}")

@@ -2,27 +2,31 @@
 
 import uuid
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StringConstraints, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    StringConstraints,
+    field_validator,
+)
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
-from core.models import Document, DocumentStatus, Usage
-from orc.conversations.models import ChatMessage, Failure, Head, Turn, TurnStatus
+from core.models import DocumentStatus, Usage
+from orc.conversations.models import ChatMessage, Failure, TurnStatus
 from orc.events import FieldProblem
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
-from orc.readiness import DependencyState
 from orc.traces.models import DayTotals, Status, TurnTrace
 
 MAX_NAMES = 50
 MAX_MESSAGES = 200
 MAX_MESSAGE_CHARACTERS = 100_000
 MAX_SESSION_CHARACTERS = 200
-Question = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUESTION_CHARACTERS)
-]
-SessionId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SESSION_CHARACTERS)]
 
 
 def without_nul(text: str) -> str:
@@ -32,22 +36,47 @@ def without_nul(text: str) -> str:
     return text
 
 
-class BlobName(BaseModel):
-    """A document by name."""
+Question = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUESTION_CHARACTERS),
+    AfterValidator(without_nul),
+]
+SessionId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SESSION_CHARACTERS)]
+
+
+class Body(BaseModel):
+    """Part of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class View(BaseModel):
+    """Part of a response that shows fields of a record."""
+
+    @classmethod
+    def of(cls, record: BaseModel, **others: object) -> Self:
+        """The fields of the record that are shown, and `others`."""
+        return cls.model_validate({**record.model_dump(include=set(cls.model_fields)), **others})
+
+
+def _example(**fields: JsonValue) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
+class BlobName(Body):
+    """A document by name."""
+
     blob_name: str
 
 
-class ContextRef(BaseModel):
+class ContextRef(Body):
     """A business context; the first of a request is the focus."""
 
-    model_config = ConfigDict(extra="forbid")
     type: Annotated[str, Field(min_length=1, max_length=64)]
     id: Annotated[str, Field(min_length=1, max_length=256)]
 
 
-class Choices(BaseModel):
+class Choices(Body):
     """Options of a question: the documents to ask about, the tools to switch off, the model to use."""
 
     blob_names: list[str | BlobName] = Field(
@@ -75,33 +104,20 @@ class Choices(BaseModel):
 class AskRequest(Choices):
     """A question, with the documents to ask about."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "question": "How many days of leave does a new employee get?",
-                    "conversation_id": "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11",
-                    "blob_names": ["handbook.pdf"],
-                }
-            ]
-        },
+    model_config = _example(
+        question="How many days of leave does a new employee get?",
+        conversation_id="3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11",
+        blob_names=["handbook.pdf"],
     )
     question: Question
     conversation_id: uuid.UUID | None = Field(
         default=None, description="without it, a new conversation begins"
     )
 
-    @field_validator("question")
-    @classmethod
-    def _no_nul(cls, question: str) -> str:
-        return without_nul(question)
 
-
-class SaidMessage(BaseModel):
+class SaidMessage(Body):
     """One message of a chat."""
 
-    model_config = ConfigDict(extra="forbid")
     role: Literal["user", "assistant", "system", "developer", "tool", "function"] = Field(
         description="only messages of user and assistant count; system messages of the client are ignored"
     )
@@ -111,20 +127,13 @@ class SaidMessage(BaseModel):
 class ChatRequest(Choices):
     """The messages of a chat, oldest first. The last is the question, those before it its history."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "session_id": "holiday-planning",
-                    "messages": [
-                        {"role": "user", "content": "How many days of leave does a new employee get?"},
-                        {"role": "assistant", "content": "25 days a year."},
-                        {"role": "user", "content": "And after five years?"},
-                    ],
-                }
-            ]
-        },
+    model_config = _example(
+        session_id="holiday-planning",
+        messages=[
+            {"role": "user", "content": "How many days of leave does a new employee get?"},
+            {"role": "assistant", "content": "25 days a year."},
+            {"role": "user", "content": "And after five years?"},
+        ],
     )
     messages: list[SaidMessage] = Field(
         min_length=1,
@@ -158,7 +167,7 @@ class ChatRequest(Choices):
         ]
 
 
-class DocumentView(BaseModel):
+class DocumentView(View):
     """A document of a conversation."""
 
     document_id: str
@@ -177,11 +186,6 @@ class DocumentView(BaseModel):
     created_at: datetime
     updated_at: datetime
 
-    @classmethod
-    def of(cls, document: Document, *, summarised: bool = False) -> "DocumentView":
-        facts = document.model_dump(include=set(cls.model_fields))
-        return cls.model_validate({**facts, "summary_available": summarised})
-
 
 class UploadResponse(BaseModel):
     """The stored documents and the refused files. Nothing of a refused file is stored."""
@@ -191,12 +195,10 @@ class UploadResponse(BaseModel):
     errors: list[FieldProblem] = Field(default=[], description="one per refused file; `field` is its name")
 
 
-class TicketRequest(BaseModel):
+class TicketRequest(Body):
     """A file to be uploaded directly to the storage service."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"file_name": "handbook.pdf", "size": 52_428_800}]}
-    )
+    model_config = _example(file_name="handbook.pdf", size=52_428_800)
     file_name: str
     size: int = Field(ge=1, description="bytes")
 
@@ -219,7 +221,7 @@ class DocumentsResponse(BaseModel):
     documents: list[DocumentView]
 
 
-class ConversationView(BaseModel):
+class ConversationView(View):
     """A conversation in a list."""
 
     conversation_id: str
@@ -229,10 +231,6 @@ class ConversationView(BaseModel):
     created_at: datetime
     updated_at: datetime
 
-    @classmethod
-    def of(cls, head: Head) -> "ConversationView":
-        return cls.model_validate(head.model_dump(include=set(cls.model_fields)))
-
 
 class ConversationsResponse(BaseModel):
     """One page of conversations, latest first."""
@@ -241,7 +239,7 @@ class ConversationsResponse(BaseModel):
     next_cursor: str | None = Field(default=None, description="pass as `cursor` for the next page")
 
 
-class TurnView(BaseModel):
+class TurnView(View):
     """One question and its result."""
 
     turn_id: str
@@ -254,11 +252,6 @@ class TurnView(BaseModel):
     failure: Failure | None = None
     created_at: datetime
     finished_at: datetime | None = None
-
-    @classmethod
-    def of(cls, turn: Turn) -> "TurnView":
-        answer = turn.assistant.content if turn.assistant else None
-        return cls.model_validate({**turn.model_dump(include=set(cls.model_fields)), "answer": answer})
 
 
 class ConversationResponse(ConversationView):
@@ -275,7 +268,7 @@ class Health(BaseModel):
     status: str = Field(default="ok", examples=["ok"])
 
 
-class DependencyView(BaseModel):
+class DependencyView(View):
     """One dependency, and whether the service in use answers. Its address is not shown."""
 
     name: str
@@ -283,10 +276,6 @@ class DependencyView(BaseModel):
     ok: bool
     latency_ms: float
     detail: str | None = Field(default=None, description="why it does not answer")
-
-    @classmethod
-    def of(cls, state: DependencyState) -> "DependencyView":
-        return cls.model_validate(state.model_dump(include=set(cls.model_fields)))
 
 
 class Readiness(BaseModel):
@@ -296,7 +285,7 @@ class Readiness(BaseModel):
     dependencies: list[DependencyView]
 
 
-class TurnSummary(BaseModel):
+class TurnSummary(View):
     """A turn in a list: a summary of its trace."""
 
     trace_id: str = Field(examples=["0af7651916cd43dd8448eb211c80319c"])
@@ -315,10 +304,6 @@ class TurnSummary(BaseModel):
     usage: Usage
     cost_usd: float | None = Field(description="an estimate in US dollars; null if it is not known")
 
-    @classmethod
-    def of(cls, trace: TurnTrace) -> "TurnSummary":
-        return cls.model_validate(trace.model_dump(include=set(cls.model_fields)))
-
 
 class TelemetryResponse(BaseModel):
     """One page of an organization's turns, latest first."""
@@ -334,23 +319,11 @@ class TraceResponse(BaseModel):
     turns: list[TurnTrace]
 
 
+_TURNS: dict[str, Any] = {"day": "2025-03-10", "turns": 40, "failed": 1, "p50_ms": 2100.0, "p95_ms": 6800.0}
+_SPENT: dict[str, Any] = {"input_tokens": 91000, "output_tokens": 8200, "cost_usd": 0.31, "unpriced": 0}
+
+
 class DaysResponse(BaseModel):
     """An organization's days in order; days without turns are left out."""
 
-    days: list[DayTotals] = Field(
-        examples=[
-            [
-                {
-                    "day": "2025-03-10",
-                    "turns": 40,
-                    "failed": 1,
-                    "input_tokens": 91000,
-                    "output_tokens": 8200,
-                    "cost_usd": 0.31,
-                    "unpriced": 0,
-                    "p50_ms": 2100.0,
-                    "p95_ms": 6800.0,
-                }
-            ]
-        ]
-    )
+    days: list[DayTotals] = Field(examples=[[{**_TURNS, **_SPENT}]])

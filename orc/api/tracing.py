@@ -63,15 +63,11 @@ def _request(scope: Scope, prefix: str) -> Iterator[tuple[Span, dict[str, str | 
         try:
             yield begun, attributes
         finally:
-            _finish(begun, attributes, _route(scope, prefix))
+            # The route names no document, as the path may; it is known once the request is answered.
+            path = getattr(scope.get("route"), "path", None)
+            _finish(begun, attributes, path and prefix + path.removeprefix(prefix))
             if name is not None:
                 _DURATION.record(time.perf_counter() - began, attributes)
-
-
-def _route(scope: Scope, prefix: str) -> str | None:
-    """The route that was found. It names no document, as the path may; it is known once that is answered."""
-    path: str | None = getattr(scope.get("route"), "path", None)
-    return path if path is None or path.startswith(prefix) else prefix + path
 
 
 def _finish(begun: Span, attributes: dict[str, str | int], route: str | None) -> None:

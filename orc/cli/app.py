@@ -6,12 +6,13 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from core.documents.scope import Scope
 from core.errors import NotFound, OrcError
@@ -41,20 +42,17 @@ async def examine(settings: Settings, console: Console) -> bool:
     """Print the state of every dependency; whether all is well enough to answer turns."""
     async with open_app(settings) as app:
         states = await asyncio.gather(*(check() for check in app.checks))
-    table = Table(
-        "", "what", "in use", "where", "ms", "to do", title=f"Orc on Python {platform.python_version()}"
-    )
+    # Lines that the terminal wraps: a table cuts addresses and paths.
+    say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
+    say(f"Orc on Python {platform.python_version()}")
     for state in states:
-        advice = "" if state.ok else f"{state.detail} {_ADVICE.get(state.backend.partition(',')[0], '')}"
-        table.add_row(
-            "[green]ok[/]" if state.ok else "[red]no[/]",
-            state.name,
-            state.backend,
-            state.where,
-            str(state.latency_ms),
-            advice,
-        )
-    console.print(table)
+        mark = Text("ok", "green") if state.ok else Text("no", "red")
+        say(mark, f" {state.name}: {state.backend}, {state.latency_ms} ms")
+        advice = _ADVICE.get(state.backend.partition(",")[0], "")
+        to_do = state.advice if state.ok else f"{state.detail} {advice}"
+        for label, text in (("where", state.where), ("to do", to_do)):
+            if text:
+                say(f"    {label}: {text}")
     for warning in deprecated_settings():
         console.print(f"[yellow]{warning}[/]")
     return all(state.allows_turns for state in states)
@@ -117,7 +115,6 @@ def ask(
 @app.command()
 def doctor() -> None:
     """List the services in use, whether each answers, and what to do if it does not."""
-
     if not _run(lambda settings: examine(settings, out)):
         raise typer.Exit(1)
 

@@ -23,10 +23,7 @@ STOP_SECONDS = 5.0
 
 def environment_of(settings: Settings, **overrides: str) -> dict[str, str]:
     """The environment of a child process that uses the same data, with some settings changed."""
-    return child_environment(
-        ORC_DATA_DIR=str(settings.data_dir.resolve()),
-        **overrides,
-    )
+    return child_environment(ORC_DATA_DIR=str(settings.data_dir.resolve()), **overrides)
 
 
 async def keep_running(what: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -134,9 +131,8 @@ async def _until_up(settings: Settings, supervisor: asyncio.Task[None]) -> None:
                 with contextlib.suppress(DependencyDown):
                     return await gateway.ping()
                 await asyncio.sleep(POLL_SECONDS)
-        raise DependencyDown(
-            "The tools server cannot be started.", dependency="mcp_server"
-        ) from supervisor.exception()
+        message = "The tools server cannot be started."
+        raise DependencyDown(message, dependency="mcp_server") from supervisor.exception()
     except TimeoutError as exc:
         raise DependencyDown("The tools server did not start.", dependency="mcp_server") from exc
     finally:

@@ -4,7 +4,6 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -290,7 +289,9 @@ class CosmosTurnLog:
         }
 
     def _item(self, item_id: str, owner: Owner, life: str) -> Item:
-        return {"id": item_id, **asdict(owner), "life": life, **self._expiry}
+        organization, user, conversation = owner.key
+        key = {"organization_id": organization, "user_id": user, "conversation_id": conversation}
+        return {"id": item_id, **key, "life": life, **self._expiry}
 
     async def _query(self, text: str, owner: Owner, **parameters: object) -> list[Item]:
         return await self._container.query(text, parameters, owner.key)

@@ -92,22 +92,21 @@ class McpToolGateway:
         """All tools of the server; the cached list if it is recent or the server does not answer."""
         if time.monotonic() - self._schemas_read_at > self._kept_seconds:
             try:
-                self._schemas = await self._listed(token)
+                async with (
+                    self._attempt(token, self._listing_seconds) as client,
+                    asyncio.timeout(self._listing_seconds),
+                ):
+                    listed = await client.list_tools()
+                self._schemas = [
+                    ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
+                    for t in listed.tools
+                ]
             except DependencyDown as exc:
                 if not self._schemas:
                     raise
                 logger.warning("the tools could not be listed again: %s", exc.code)
             self._schemas_read_at = time.monotonic()
         return self._schemas
-
-    async def _listed(self, token: str) -> list[ToolSchema]:
-        seconds = self._listing_seconds
-        async with self._attempt(token, seconds) as client, asyncio.timeout(seconds):
-            listed = await client.list_tools()
-        return [
-            ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
-            for t in listed.tools
-        ]
 
     async def call(
         self,
@@ -119,24 +118,28 @@ class McpToolGateway:
         on_restart: OnRestart | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """See ToolGateway."""
-
         async def restart(attempt: RetryCallState) -> None:
             logger.warning("tool %s broke off, calling again", name)
             if on_restart is not None:
                 on_restart(str(attempt.outcome and attempt.outcome.exception()))
             await self._until_back()
 
-        call = _RETRYING.copy(retry=retry_if_exception(self._may_be_restarting), before_sleep=restart)
-        request = CallToolRequest(
-            params=CallToolRequestParams(name=name, arguments=arguments, _meta=_meta(meta, on_progress))
+        call = AsyncRetrying(
+            stop=stop_after_attempt(2),
+            wait=wait_random(0, 0.1),
+            retry=retry_if_exception(self._may_be_restarting),
+            before_sleep=restart,
+            reraise=True,
         )
-        with tool_step(name if self._has(name) else None):
-            return _structured(name, await call(self._call_once, request, token, on_progress))
-
-    def _has(self, name: str) -> bool:
-        """Whether the name is in the list of tools; a model may have invented it."""
-        return not self._schemas or any(schema.name == name for schema in self._schemas)
+        extra = {**(meta or {}), **({STREAM_META_KEY: True} if on_progress is not None else {})}
+        params = CallToolRequestParams(name=name, arguments=arguments, _meta=extra or None)
+        # A model may have invented the name.
+        is_known = not self._schemas or any(schema.name == name for schema in self._schemas)
+        with tool_step(name if is_known else None):
+            result: CallToolResult = await call(
+                self._call_once, CallToolRequest(params=params), token, on_progress
+            )
+            return _structured(name, result)
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the server answers."""
@@ -209,26 +212,15 @@ class McpToolGateway:
             headers={"authorization": f"Bearer {token}"},
             timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS),
         )
+        transport = streamable_http_client(self._url, http_client=http)
         try:
-            async with (
-                http,
-                Client(
-                    streamable_http_client(self._url, http_client=http), mode=PROTOCOL, cache=None
-                ) as client,
-            ):
+            async with http, Client(transport, mode=PROTOCOL, cache=None) as client:
                 yield client
         except* _FAILURES as group:
             raise _translated(group, seconds) from group
 
 
-_FAILURES = (
-    httpx2.HTTPError,
-    MCPError,
-    ValidationError,
-    RuntimeError,
-    TimeoutError,
-    UnicodeEncodeError,
-)
+_FAILURES = (httpx2.HTTPError, MCPError, ValidationError, RuntimeError, TimeoutError, UnicodeEncodeError)
 
 
 def _translated(group: BaseExceptionGroup[Exception], seconds: float) -> OrcError:
@@ -243,13 +235,10 @@ def _translated(group: BaseExceptionGroup[Exception], seconds: float) -> OrcErro
         return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
     if isinstance(cause, httpx2.TransportError) or getattr(cause, "code", None) == CONNECTION_CLOSED:
         return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
-    logger.error("the tools server refused a call: %s", type(cause).__name__, exc_info=_ours(cause))
+    # Only a bug of ours has its traceback logged: messages of others may contain content.
+    ours = cause if isinstance(cause, RuntimeError) else None
+    logger.error("the tools server refused a call: %s", type(cause).__name__, exc_info=ours)
     return DependencyDown("The tools server refused the call.", dependency="mcp_server", code="tool_refused")
-
-
-def _meta(extra: Mapping[str, Any] | None, on_progress: OnProgress | None) -> dict[str, Any] | None:
-    streams = {STREAM_META_KEY: True} if on_progress is not None else {}
-    return {**(extra or {}), **streams} or None
 
 
 def _is_too_slow(cause: BaseException) -> bool:
@@ -259,37 +248,21 @@ def _is_too_slow(cause: BaseException) -> bool:
     return isinstance(cause, (TimeoutError, httpx2.ReadTimeout, httpx2.WriteTimeout))
 
 
-def _ours(cause: BaseException) -> BaseException | None:
-    """A bug of ours, whose traceback is logged; messages of others may contain content."""
-    return cause if isinstance(cause, RuntimeError) else None
-
-
 class _BrokenOff(DependencyDown):
     """The connection could not be made, or was lost before the result."""
 
 
-_RETRYING = AsyncRetrying(
-    stop=stop_after_attempt(2),
-    wait=wait_random(0, 0.1),
-    reraise=True,
-)
-
-
 def _structured(name: str, result: CallToolResult) -> dict[str, Any]:
-    if result.is_error:
-        raise _failure(name, result)
+    """The content of a result, or the error that it names."""
     content = result.structured_content
-    if not isinstance(content, dict):
+    if not result.is_error and isinstance(content, dict):
+        return content
+    if not result.is_error:
         raise DependencyDown(f"The tool {name} returned no structured result.", dependency="mcp_server")
-    return content
-
-
-def _failure(name: str, result: CallToolResult) -> OrcError:
     text = "".join(part.text for part in result.content if isinstance(part, TextContent))
     try:
         failed = ToolFailure.model_validate_json(text)
     except ValidationError:
-        return DependencyDown(
-            f"The tool {name} refused the call.", dependency="mcp_server", code="tool_refused"
-        )
-    return error_named(failed.code, failed.message, dependency=failed.dependency, retryable=failed.retryable)
+        refused = f"The tool {name} refused the call."
+        raise DependencyDown(refused, dependency="mcp_server", code="tool_refused") from None
+    raise error_named(failed.code, failed.message, dependency=failed.dependency, retryable=failed.retryable)

@@ -44,7 +44,7 @@ async def get_conversation(
     turns = more[:limit]
     return ConversationResponse(
         **ConversationView.of(head).model_dump(),
-        turns=[TurnView.of(turn) for turn in turns],
+        turns=[TurnView.of(turn, answer=turn.assistant and turn.assistant.content) for turn in turns],
         history=history_view(head, turns),
         next_seq=turns[-1].seq if len(more) > limit else None,
     )

@@ -76,17 +76,14 @@ async def _changes(library: DocumentService, document: Document) -> AsyncIterato
     while not document.status.is_final:
         if time.monotonic() > end:
             return
-        before = (shown, last_progress)
+        wait = min(1.5 * wait, LONGEST_LOOK_SECONDS)
         if document != shown:
-            shown = document
+            shown, wait = document, FIRST_LOOK_SECONDS
             yield DocumentChanged(document=DocumentView.of(document))
         progress = await library.progress(document)
         if progress is not None and progress != last_progress and progress.what:
-            last_progress = progress
+            last_progress, wait = progress, FIRST_LOOK_SECONDS
             yield DocumentProgress(done=progress.done, total=progress.total, message=progress.what)
-        wait = (
-            FIRST_LOOK_SECONDS if (shown, last_progress) != before else min(1.5 * wait, LONGEST_LOOK_SECONDS)
-        )
         await asyncio.sleep(wait)
         document = await library.find(document.owner, document.document_id)
     yield DocumentReady(document=DocumentView.of(document))
@@ -105,11 +102,7 @@ _FOLLOWED = {"description": "The events, as they come; the last is `done` or `er
 async def upload(
     file: Annotated[
         list[UploadFile],
-        File(
-            min_length=1,
-            description="one or more files",
-            examples=[["the bytes of handbook.pdf"]],
-        ),
+        File(min_length=1, description="one or more files", examples=[["the bytes of handbook.pdf"]]),
     ],
     owner: OwnerDep,
     app: AppDep,
@@ -171,7 +164,7 @@ async def list_documents(owner: OwnerDep, app: AppDep) -> DocumentsResponse:
     summarised = await app.library.summarised(documents)
     return DocumentsResponse(
         conversation_id=owner.conversation_id,
-        documents=[DocumentView.of(d, summarised=d.document_id in summarised) for d in documents],
+        documents=[DocumentView.of(d, summary_available=d.document_id in summarised) for d in documents],
     )
 
 
@@ -184,9 +177,7 @@ async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace:
     `status` and the last one, `done`, carry the document as the list shows it; `progress` has done, total
     and message.
     """
-    document = await app.library.find(owner, document_id)
-    events = follow_document(app.library, document, trace)
-    return stream(events)
+    return stream(follow_document(app.library, await app.library.find(owner, document_id), trace))
 
 
 @router.delete("/documents/{document_id}", status_code=204, responses=responses(404))
@@ -213,11 +204,11 @@ async def _store(item: UploadFile, name: str, owner: Owner, app: App) -> Documen
         return await app.library.upload(owner, name, copy)
 
 
-def _check_size(size: int, app: App) -> None:
-    if size > (limit := app.settings.max_upload_bytes):
-        raise DocumentTooLarge(f"The file has {size:,} bytes; at most {limit:,} are taken.")
-
-
 def _save(item: UploadFile, target: Path) -> None:
     with target.open("wb") as out:
         shutil.copyfileobj(item.file, out)
+
+
+def _check_size(size: int, app: App) -> None:
+    if size > (limit := app.settings.max_upload_bytes):
+        raise DocumentTooLarge(f"The file has {size:,} bytes; at most {limit:,} are taken.")

@@ -95,6 +95,25 @@ def test_the_doctor_reports_a_missing_tools_server_and_what_to_do(
     assert "http://127.0.0.1:1/mcp" in result.stdout
 
 
+def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = f"http://127.0.0.1:1/{'long/' * 20}mcp"
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("MCP_SERVER_URL", tools)
+    lines = orc("doctor").stdout.splitlines()
+    assert f"    where: {data_dir}/orc.db" in lines
+    at = lines.index(f"    where: {tools}")
+    assert lines[at - 1].startswith("no  mcp_server: MCP over HTTP, ")
+    assert lines[at + 1].endswith(" Start it with `orc serve`, or set MCP_SERVER_URL.")
+
+
+def test_the_doctor_gives_advice_as_advice(data_dir: Path) -> None:
+    lines = orc("doctor").stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("ok  search: lexical, "))
+    assert lines[at + 1] == "    to do: Set ORC_EMBEDDING_MODEL to search by vectors too."
+
+
 def test_the_doctor_lists_deprecated_settings(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
     monkeypatch.setenv("ORC_TRACES", "true")
