@@ -1,7 +1,7 @@
 """Documents in a prompt of document_chat: as provider files or as text, and how the result reports them."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.documents.ports import PDF, Attachment, plain_name
@@ -32,45 +32,35 @@ def message_content(
 def _block(attached: Attachment) -> dict[Any, Any]:
     if attached.sent_as == "file":
         return {"type": "file", "file_id": attached.ref.file_id}
-    return {
-        "type": "file",
-        "base64": base64.b64encode(attached.content).decode(),
-        "mime_type": PDF,
-        "filename": plain_name(attached.document),
-    }
+    content = base64.b64encode(attached.content).decode()
+    return {"type": "file", "base64": content, "mime_type": PDF, "filename": plain_name(attached.document)}
 
 
 def how_sent(attached: Sequence[Attachment]) -> list[str]:
     """What of the documents went as files, and why others did not."""
     sentences = []
     for way, how in (("file", "by file id"), ("base64", "as a file within the request"), ("text", "as text")):
-        for reason in dict.fromkeys(each.reason for each in attached if each.sent_as == way):
-            names = [
-                each.document.blob_name for each in attached if (each.sent_as, each.reason) == (way, reason)
-            ]
-            if way != "text" or reason:
-                sentences.append(f"Sent {how}: {', '.join(names)}.{' ' * bool(reason)}{reason}")
+        names: dict[str, list[str]] = {}
+        for each in attached:
+            if each.sent_as == way and (way != "text" or each.reason):
+                names.setdefault(each.reason, []).append(each.document.blob_name)
+        sentences += [f"Sent {how}: {', '.join(sent)}. {reason}".rstrip() for reason, sent in names.items()]
     return sentences
 
 
-def refs_in_order(documents: Sequence[Document], attached: Sequence[Attachment]) -> list[FileRef]:
-    refs = {each.document.document_id: each.ref for each in attached}
-    return [refs[document.document_id] for document in documents]
-
-
 def file_statuses(
-    ready: Sequence[Document], attached: Sequence[Attachment], cached: Sequence[FileRef]
+    ready: Sequence[Document], attached: Mapping[str, Attachment], cached: Sequence[FileRef]
 ) -> list[FileStatus]:
-    by_id = {each.document.document_id: each for each in attached}
-    return [_status(document, by_id.get(document.document_id), cached) for document in ready]
-
-
-def _status(document: Document, attached: Attachment | None, cached: Sequence[FileRef]) -> FileStatus:
-    return FileStatus(
-        blob_name=document.blob_name,
-        status="failed" if attached is None else "reused" if attached.ref in cached else "created",
-        sent_as=attached.sent_as if attached else None,
-        reason=document.reason,
-        pages=document.pages,
-        pages_without_text=document.pages_without_text,
-    )
+    """What became of each document; `attached` are those that the model got, by id."""
+    sent = ((document, attached.get(document.document_id)) for document in ready)
+    return [
+        FileStatus(
+            blob_name=document.blob_name,
+            status="failed" if each is None else "reused" if each.ref in cached else "created",
+            sent_as=each.sent_as if each else None,
+            reason=document.reason,
+            pages=document.pages,
+            pages_without_text=document.pages_without_text,
+        )
+        for document, each in sent
+    ]

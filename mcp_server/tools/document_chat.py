@@ -23,23 +23,17 @@ from core.grounding.citations import (
     mark_truncated,
     with_rectangles,
 )
-from core.grounding.models import Grounding, Revision
+from core.grounding.models import Revision
 from core.grounding.sources import withdrawn
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter, measure_sections
-from core.mcp_contract import (
-    CAP_META_KEY,
-    MODEL_META_KEY,
-    DocumentChatMetadata,
-    DocumentChatResult,
-    FileStatus,
-)
+from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, DocumentChatMetadata, DocumentChatResult
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
-from mcp_server.tools.attachments import file_statuses, how_sent, message_content, refs_in_order
-from mcp_server.tools.document_context import Plan, PromptSources, Reader, fit_to_window
+from mcp_server.tools.attachments import file_statuses, how_sent, message_content
+from mcp_server.tools.document_context import Plan, PromptSources, Reader, fit_to_window, plan_reading
 from mcp_server.tools.registration import CallProgress, CallScope, Question, offer, success
 
 MAX_DOCUMENTS = 50
@@ -71,7 +65,10 @@ DEFAULT_WRITER = WriterOptions()
 
 @dataclass
 class _ChatCall:
-    """The state of one call: what is read, how it is attached, and the answer so far."""
+    """The state of one call: what is read, how it is attached, and the answer so far.
+
+    `cut` is the limit in tokens that the answer has reached; 0 if it is complete.
+    """
 
     question: str
     plan: Plan
@@ -84,56 +81,23 @@ class _ChatCall:
     budget: CallBudget
     shown: str = ""
     trimmed: StreamStripper = field(default_factory=StreamStripper)
-    cut: bool = False
+    cut: int = 0
     sizes: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def reads_more(self) -> bool:
-        return self.revision is not None and self.revision.read_more
 
-    @property
-    def query(self) -> str:
-        """The search query."""
-        more = self.revision.query if self.revision else ""
-        return f"{self.question} {more}".strip()
-
-    @property
-    def text_besides_sources(self) -> str:
-        """The text of the prompt besides the sources."""
-        return f"{self.question}\n{withdrawn(self.revision)}" if self.revision else self.question
-
-    def grounding(self, writer: CitationWriter) -> Grounding:
-        """The result of the checks, with a note if the answer is cut."""
-        if self.max_tokens is None or not self.cut:
-            return writer.grounding
-        return mark_truncated(writer.grounding, self.max_tokens)
-
-
+@dataclass(kw_only=True)
 class DocumentChat:
     """Reads the documents, asks the model once and checks its citations."""
 
-    def __init__(
-        self,
-        *,
-        library: DocumentService,
-        reader: Reader,
-        read_boxes: ReadBoxes,
-        files: ProviderFiles,
-        named: Callable[[str | None], ChatModel],
-        counter: TokenCounter,
-        window: int,
-        prompt: str,
-        revise: str,
-    ) -> None:
-        self._library = library
-        self._reader = reader
-        self._read_boxes = read_boxes
-        self._files = files
-        self._named = named
-        self._counter = counter
-        self._window = window
-        self._prompt = prompt
-        self._revise = revise
+    library: DocumentService
+    reader: Reader
+    read_boxes: ReadBoxes
+    files: ProviderFiles
+    named: Callable[[str | None], ChatModel]
+    counter: TokenCounter
+    window: int
+    prompt: str
+    revise: str
 
     async def answer(
         self,
@@ -153,32 +117,45 @@ class DocumentChat:
         raised. `cached` ids are used only if the catalog has them for these documents. Raises InvalidInput
         for a model that is not configured. With `revision` the answer corrects an earlier one.
         """
-        model = self._named(writer_options.model)
+        model = self.named(writer_options.model)
         documents = await self._in_scope(scope, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
         if not readable:
-            raise NoReadableDocument(_all_failed(ready))
-        plan = self._reader.plan(readable)
-        attached = await self._files.attach(plan.whole)
-        searched = [Attachment(document, await self._files.ensure(document)) for document in plan.searched]
+            reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in ready)
+            raise NoReadableDocument(f"None of the documents can be read. {reasons}")
+        plan = plan_reading(readable, self.reader.limits)
+        attached = await self.files.attach(plan.whole)
+        searched = [Attachment(document, await self.files.ensure(document)) for document in plan.searched]
         budget = CallBudget(max_calls=MODEL_CALLS)
         work = _ChatCall(
             question, plan, attached, reporter, stream, model, writer_options.max_tokens, revision, budget
         )
         reading, writer = await self._answer(work)
-        sent = work.attached + searched
+        sent = {each.document.document_id: each for each in [*work.attached, *searched]}
+        grounding = await asyncio.to_thread(lambda: writer.grounding)
         return DocumentChatResult(
             answer=work.shown,
-            files=refs_in_order(readable, sent),
-            citations=await with_rectangles(writer.citations, reading.sources, self._read_boxes),
-            metadata=await _metadata(work, reading, writer, file_statuses(ready, sent, cached)),
+            files=[sent[document.document_id].ref for document in readable],
+            citations=await with_rectangles(writer.citations, reading.sources, self.read_boxes),
+            metadata=DocumentChatMetadata(
+                mode=reading.mode,
+                reason=" ".join([reading.reason, *how_sent(work.attached)]),
+                pages_read=reading.pages,
+                passages=len(reading.sources),
+                left_out=reading.left_out,
+                retrieval=reading.steps,
+                prompt=work.sizes,
+                usage=budget.usage,
+                files=file_statuses(ready, sent, cached),
+                grounding=mark_truncated(grounding, work.cut) if work.cut else grounding,
+            ),
         )
 
     async def _ready(self, document: Document, reporter: Reporter) -> Document:
         """The document once it can be read, or as `failed` with the reason."""
         try:
-            return await self._library.readable(document, reporter.working)
+            return await self.library.readable(document, reporter.working)
         except (NotFound, Unavailable) as exc:
             failure = {"status": DocumentStatus.FAILED, "reason_code": exc.code, "reason": exc.message}
             return document.model_copy(update=failure)
@@ -188,60 +165,38 @@ class DocumentChat:
         for name in names:
             if resolve_blob_name(name, scope.owner).document_id not in in_scope:
                 raise missing_document(name)
-        return await self._library.resolve(scope.owner, names)
+        return await self.library.resolve(scope.owner, names)
 
     async def _answer(self, work: _ChatCall) -> tuple[PromptSources, CitationWriter]:
         """Asks the model, and a second time if it refuses the files before it has sent any text."""
         try:
             return await self._ask(work)
         except OrcError as exc:
-            again = None if work.shown else await self._files.reattach(work.attached, exc)
+            again = None if work.shown else await self.files.reattach(work.attached, exc)
             if again is None:
                 raise
         work.attached = again
         return await self._ask(work)
 
     async def _ask(self, work: _ChatCall) -> tuple[PromptSources, CitationWriter]:
+        question, revision = work.question, work.revision
         files = {each.document.document_id: each for each in work.attached if each.sent_as != "text"}
-        found = await self._reader.read(work.query, work.plan, files, more=work.reads_more)
-        reading = fit_to_window(
-            found, work.text_besides_sources, self._window, self._counter, work.max_tokens
-        )
+        query, besides, more = question, question, False
+        before: list[BaseMessage] = [SystemMessage(self.prompt)]
+        if revision is not None:
+            query, besides = f"{question} {revision.query}", f"{question}\n{withdrawn(revision)}"
+            before = [SystemMessage(f"{self.prompt}\n{self.revise}"), HumanMessage(withdrawn(revision))]
+            more = revision.read_more
+        found = await self.reader.read(query.strip(), work.plan, files, more=more)
+        reading = fit_to_window(found, besides, self.window, self.counter, work.max_tokens)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
-        messages = self._messages(work, reading, files)
-        writer = CitationWriter(reading.sources, work.question)
+        content = message_content(question, reading, files)
+        messages = [*before, QuestionMessage(content=content, question=question)]
+        writer = CitationWriter(reading.sources, question)
         _, work.sizes = await asyncio.gather(
-            _write(messages, writer, work), measure_sections(messages, work.question, self._counter)
+            _write(messages, writer, work), measure_sections(messages, question, self.counter)
         )
         return reading, writer
-
-    def _messages(
-        self, work: _ChatCall, reading: PromptSources, files: dict[str, Attachment]
-    ) -> list[BaseMessage]:
-        asked = QuestionMessage(
-            content=message_content(work.question, reading, files), question=work.question
-        )
-        if work.revision is None:
-            return [SystemMessage(self._prompt), asked]
-        system = SystemMessage(f"{self._prompt}\n{self._revise}")
-        return [system, HumanMessage(withdrawn(work.revision)), asked]
-
-
-async def _metadata(
-    work: _ChatCall, reading: PromptSources, writer: CitationWriter, files: list[FileStatus]
-) -> DocumentChatMetadata:
-    return DocumentChatMetadata(
-        mode=reading.mode,
-        reason=" ".join([reading.reason, *how_sent(work.attached)]),
-        pages_read=reading.pages,
-        passages=len(reading.sources),
-        left_out=reading.left_out,
-        retrieval=reading.steps,
-        prompt=work.sizes,
-        usage=work.budget.usage,
-        files=files,
-        grounding=await asyncio.to_thread(work.grounding, writer),
-    )
 
 
 async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _ChatCall) -> None:
@@ -260,7 +215,7 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
     except ReplyCut as exc:
         if work.max_tokens is None or not exc.at_limit or not work.shown:
             raise
-        work.cut = True
+        work.cut = work.max_tokens
     await _send(writer.finish(), work)
     if not work.shown:
         raise empty_reply()
@@ -272,21 +227,10 @@ async def _send(text: str, work: _ChatCall) -> None:
         await work.reporter.text(text)
 
 
-def _all_failed(documents: Sequence[Document]) -> str:
-    reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in documents)
-    return f"None of the documents can be read. {reasons}"
-
-
 def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> None:
     """Registers the tool."""
 
-    @offer(
-        server,
-        "Ask documents",
-        NotFound.code,
-        UnsafeName.code,
-        NoReadableDocument.code,
-    )
+    @offer(server, "Ask documents", NotFound.code, UnsafeName.code, NoReadableDocument.code)
     async def document_chat(
         question: Question,
         document_names: Annotated[

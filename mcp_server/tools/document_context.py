@@ -9,7 +9,7 @@ from core.documents.service import DocumentService
 from core.grounding.sources import AttachedFile, Source
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, take_first_fitting, truncate
-from core.models import Document, DocumentStatus, Hit, Page, Record, RetrievalStep
+from core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
 
 INSTRUCTIONS = 800
 AROUND_A_SOURCE = 40
@@ -65,38 +65,34 @@ class Plan(Record):
 
 def plan_reading(documents: Sequence[Document], limits: ReadingLimits) -> Plan:
     """Decides from size and status only; the documents must be readable."""
-    size = _tokens(documents)
+    size = sum(document.tokens for document in documents)
     if size <= limits.whole:
         reason = f"The whole text ({size} tokens) fits the budget of {limits.whole}."
         return Plan(mode="inline", reason=reason, whole=list(documents), searched=[])
     waiting = [document for document in documents if document.status is not DocumentStatus.COMPLETED]
     ready = [document for document in documents if document.status is DocumentStatus.COMPLETED]
-    too_large = f"The whole text ({size} tokens) exceeds the budget of {limits.whole}"
+    too_large = f"The whole text ({size} tokens) exceeds the budget of {limits.whole}."
     if not waiting:
-        return Plan(mode="rag", reason=f"{too_large}.", whole=[], searched=ready)
+        return Plan(mode="rag", reason=too_large, whole=[], searched=ready)
     names = ", ".join(document.blob_name for document in waiting)
-    if _tokens(waiting) <= limits.unindexed:
+    if sum(document.tokens for document in waiting) <= limits.unindexed:
         reason = f"Not indexed yet, so read whole: {names}."
         whole, searched = waiting, ready
     else:
         reason = f"Not indexed yet and too long to read whole, so read through for passages: {names}."
         whole, searched = [], list(documents)
-    if ready:
-        reason = f"{too_large}. {reason}"
-    return Plan(mode="mixed" if ready else "inline", reason=reason, whole=whole, searched=searched)
+    if not ready:
+        return Plan(mode="inline", reason=reason, whole=whole, searched=searched)
+    return Plan(mode="mixed", reason=f"{too_large} {reason}", whole=whole, searched=searched)
 
 
 class Reader:
     """Reads the sources of a plan."""
 
     def __init__(self, library: DocumentService, retriever: Retriever, limits: ReadingLimits) -> None:
+        self.limits = limits
         self._library = library
         self._retriever = retriever
-        self._limits = limits
-
-    def plan(self, documents: Sequence[Document]) -> Plan:
-        """What to read of these readable documents."""
-        return plan_reading(documents, self._limits)
 
     async def read(
         self, question: str, plan: Plan, attached: Collection[str] = (), *, more: bool = False
@@ -107,19 +103,20 @@ class Reader:
         of such a page cannot be verified.
         """
         sources, files = await self._read_whole(plan.whole, attached)
-        if not plan.searched:
-            return _reading(plan, sources, files, [])
-        passages = self._limits.passages * (MORE if more else 1)
-        found = await self._retriever.search(
-            question, [document.document_id for document in plan.searched], passages
+        reason, steps = plan.reason, []
+        if plan.searched:
+            passages = self.limits.passages * (MORE if more else 1)
+            searched = {document.document_id: document for document in plan.searched}
+            found = await self._retriever.search(question, list(searched), passages)
+            steps = found.steps
+            if found.hits:
+                sources += await self._as_sources(searched, found.hits, after=len(sources))
+            else:
+                sources += await self._read_openings(plan.searched, after=len(sources))
+                reason += " No passage matches the question, so the opening pages were read."
+        return PromptSources(
+            mode=plan.mode, reason=reason, sources=sources, files=files, pages=pages_of(sources), steps=steps
         )
-        if found.hits:
-            sources += await self._as_sources(plan.searched, found.hits, after=len(sources))
-            return _reading(plan, sources, files, found.steps)
-        sources += await self._read_openings(plan.searched, after=len(sources))
-        note = "No passage matches the question, so the opening pages were read."
-        plan = plan.model_copy(update={"reason": f"{plan.reason} {note}"})
-        return _reading(plan, sources, files, found.steps)
 
     async def _read_whole(
         self, documents: Sequence[Document], attached: Collection[str]
@@ -128,9 +125,14 @@ class Reader:
         files: list[AttachedFile] = []
         for document in documents:
             pages, first = await self._library.text(document), len(sources) + 1
-            if document.document_id in attached:
-                pages = _every_page(document, pages)
-                files.append(_attached(document, pages, first))
+            if (key := document.document_id) in attached:
+                known = {page.number: page for page in pages}
+                numbers = range(1, max([document.pages, *known]) + 1)
+                pages = [known.get(number) or Page(number=number, text="") for number in numbers]
+                file = AttachedFile(
+                    document_id=key, blob_name=document.blob_name, first=first, pages=len(pages)
+                )
+                files.append(file)
             else:
                 pages = [page for page in pages if page.text.strip()]
             sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
@@ -140,40 +142,25 @@ class Reader:
         sources: list[Source] = []
         for document in documents:
             pages = await self._library.text(document, range(1, OPENING_PAGES + 1))
-            first = after + len(sources)
-            sources.extend(_whole_page(document, page, first + n) for n, page in enumerate(pages, 1))
+            first = after + len(sources) + 1
+            sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
         return sources
 
     async def _as_sources(
-        self, documents: Sequence[Document], hits: Sequence[Hit], after: int
+        self, documents: dict[str, Document], hits: Sequence[Hit], after: int
     ) -> list[Source]:
-        by_id = {document.document_id: document for document in documents}
-        texts = await self._page_texts(by_id, hits)
-        # A document that was replaced since the search may have fewer pages.
-        present = [hit for hit in hits if (hit.passage.document_id, hit.passage.page) in texts]
-        return [
-            Source(
-                number=number,
-                document_id=hit.passage.document_id,
-                blob_name=by_id[hit.passage.document_id].blob_name,
-                page=hit.passage.page,
-                start=hit.passage.start,
-                text=hit.passage.text,
-                page_text=texts[hit.passage.document_id, hit.passage.page],
-            )
-            for number, hit in enumerate(present, after + 1)
-        ]
-
-    async def _page_texts(
-        self, documents: dict[str, Document], hits: Sequence[Hit]
-    ) -> dict[tuple[str, int], str]:
+        passages = [hit.passage for hit in hits]
         texts: dict[tuple[str, int], str] = {}
         for document_id, document in documents.items():
-            wanted = sorted({hit.passage.page for hit in hits if hit.passage.document_id == document_id})
-            if wanted:
+            if wanted := sorted({each.page for each in passages if each.document_id == document_id}):
                 pages = await self._library.text(document, wanted)
-                texts.update({(document_id, page.number): page.text for page in pages})
-        return texts
+                texts |= {(document_id, page.number): page.text for page in pages}
+        # A document that was replaced since the search may have fewer pages.
+        present = [each for each in passages if (each.document_id, each.page) in texts]
+        return [
+            passage_source(number, documents[p.document_id], p, texts[p.document_id, p.page])
+            for number, p in enumerate(present, after + 1)
+        ]
 
 
 def pages_of(sources: Sequence[Source]) -> int:
@@ -181,45 +168,23 @@ def pages_of(sources: Sequence[Source]) -> int:
     return len({(source.document_id, source.page) for source in sources})
 
 
-def _reading(
-    plan: Plan, sources: list[Source], files: list[AttachedFile], steps: list[RetrievalStep]
-) -> PromptSources:
-    return PromptSources(
-        mode=plan.mode,
-        reason=plan.reason,
-        sources=sources,
-        files=files,
-        pages=pages_of(sources),
-        steps=steps,
-    )
-
-
-def _every_page(document: Document, pages: Sequence[Page]) -> list[Page]:
-    known = {page.number: page for page in pages}
-    last = max([document.pages, *known])
-    return [known.get(number) or Page(number=number, text="") for number in range(1, last + 1)]
-
-
-def _attached(document: Document, pages: Sequence[Page], first: int) -> AttachedFile:
-    return AttachedFile(
-        document_id=document.document_id, blob_name=document.blob_name, first=first, pages=len(pages)
-    )
-
-
-def _tokens(documents: Sequence[Document]) -> int:
-    return sum(document.tokens for document in documents)
-
-
-def _whole_page(document: Document, page: Page, number: int) -> Source:
+def passage_source(number: int, document: Document, passage: Passage, page_text: str) -> Source:
+    """The passage as the source with this number."""
     return Source(
         number=number,
         document_id=document.document_id,
         blob_name=document.blob_name,
-        page=page.number,
-        start=0,
-        text=page.text,
-        page_text=page.text,
+        page=passage.page,
+        start=passage.start,
+        text=passage.text,
+        page_text=page_text,
     )
+
+
+def _whole_page(document: Document, page: Page, number: int) -> Source:
+    text, key = page.text, document.document_id
+    whole = Passage(document_id=key, page=page.number, start=0, end=len(text), text=text)
+    return passage_source(number, document, whole, text)
 
 
 def tokens_for_text(window: int) -> int:

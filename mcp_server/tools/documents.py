@@ -1,7 +1,7 @@
 """documents_list, documents_get_summary and documents_get_content: the documents of a scope as a whole."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -10,19 +10,12 @@ from pydantic import Field
 
 from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis
 from core.documents.scope import Scope
+from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, ToolFailed, Unavailable
 from core.mcp_contract import ContentResult, DocumentsListResult, ListedDocument, SummaryResult
-from core.models import Document, DocumentStatus, Page, Progress
+from core.models import Document, DocumentStatus, Progress
+from mcp_server.tools import scope_filter
 from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, offer, success
-from mcp_server.tools.scope_filter import (
-    Library,
-    current_analyses,
-    document_in_scope,
-    documents_in_scope,
-    read_document,
-    unreadable,
-    whole_page,
-)
 
 MAX_CONTENT_CHARACTERS = 100_000
 
@@ -33,25 +26,23 @@ MAX_CONTENT_CHARS = 8000
 """documents_get_content returns summaries of longer documents."""
 
 
+@dataclass
 class DocumentContents:
     """Lists documents and returns their summaries, and the text of documents of up to `characters`."""
 
-    def __init__(
-        self, library: Library, analyses: AnalysisStore, *, characters: int = MAX_CONTENT_CHARS
-    ) -> None:
-        self._library = library
-        self._analyses = analyses
-        self._characters = characters
+    library: DocumentService
+    analyses: AnalysisStore
+    characters: int = MAX_CONTENT_CHARS
 
     async def documents(self, scope: Scope) -> DocumentsListResult:
         """The documents in `scope`, oldest first. Others of the same owner are not mentioned."""
-        documents = await documents_in_scope(self._library, scope)
-        analysed = await current_analyses(self._analyses, documents)
+        documents = await scope_filter.documents_in_scope(self.library, scope)
+        analysed = await scope_filter.current_analyses(self.analyses, documents)
         return DocumentsListResult(documents=[_listed(d, analysed.get(d.document_id)) for d in documents])
 
     async def summary(self, scope: Scope, document_id: str) -> SummaryResult:
         """The document's summary. Raises `not_ready` until it is completed and its summary is made."""
-        document = await document_in_scope(self._library, scope, document_id)
+        document = await scope_filter.document_in_scope(self.library, scope, document_id)
         analysis = await self._finished_analysis(document)
         return SummaryResult(
             document_id=document.document_id,
@@ -65,29 +56,44 @@ class DocumentContents:
         self, scope: Scope, document_id: str, max_chars: int | None, progress: Progress
     ) -> ContentResult:
         """The whole text if it is short enough, even before ingestion; otherwise the detailed summary."""
-        document = await document_in_scope(self._library, scope, document_id)
-        document = await read_document(self._library, document, progress)
-        most = self._characters if max_chars is None else max_chars
-        pages = await self._library.text(document)
+        document = await scope_filter.read_document(self.library, scope, document_id, progress)
+        most = self.characters if max_chars is None else max_chars
+        pages = await self.library.text(document)
         length = sum(len(page.text) for page in pages)
+        shared: dict[str, Any] = {"document_id": document_id, "filename": document.blob_name}
+        shared |= {"status": document.status, "characters": length}
         if length <= most:
-            return _text(document, pages, length, most)
+            return ContentResult(
+                **shared,
+                kind="text",
+                reason=f"The whole text has {length} characters, within the limit of {most}.",
+                pages=[scope_filter.page_text(document, page) for page in pages],
+            )
         analysis = await self._finished_analysis(document)
-        return _summary(document, analysis, length, most)
+        return ContentResult(
+            **shared,
+            kind="detailed_summary",
+            reason=f"The whole text has {length} characters, over the limit of {most}; this is its summary.",
+            detailed_summary=analysis.detailed_summary,
+        )
 
     async def _finished_analysis(self, document: Document) -> DocumentAnalysis:
         if document.status is DocumentStatus.FAILED:
-            raise unreadable(document)
-        analysis = (await current_analyses(self._analyses, [document])).get(document.document_id)
+            raise scope_filter.unreadable(document)
+        analysed = await scope_filter.current_analyses(self.analyses, [document])
+        analysis = analysed.get(document.document_id)
         if analysis is not None and analysis.status is AnalysisStatus.FAILED:
             reason = analysis.reason or "The analysis failed."
             message = f'There is no summary of "{document.blob_name}": {reason}'
             raise ToolFailed(message, code=SUMMARY_FAILED)
-        if document.status is not DocumentStatus.COMPLETED:
-            raise _not_ready(document, f"its status is {document.status}, not completed")
-        if analysis is None or not analysis.is_done:
-            raise _not_ready(document, f"its status is {document.status}, but its summary is being made")
-        return analysis
+        is_indexed = document.status is DocumentStatus.COMPLETED
+        if is_indexed and analysis is not None and analysis.is_done:
+            return analysis
+        why = "but its summary is being made" if is_indexed else "not completed"
+        message = (
+            f'The summary of "{document.blob_name}" is not ready: its status is {document.status}, {why}.'
+        )
+        raise Unavailable(f"{message} Try again in a moment.", code=NOT_READY)
 
 
 def _listed(document: Document, analysis: DocumentAnalysis | None) -> ListedDocument:
@@ -100,35 +106,6 @@ def _listed(document: Document, analysis: DocumentAnalysis | None) -> ListedDocu
         pages=document.pages,
         pages_without_text=document.pages_without_text,
         summary_available=analysis is not None and analysis.is_done,
-    )
-
-
-def _not_ready(document: Document, why: str) -> Unavailable:
-    message = f'The summary of "{document.blob_name}" is not ready: {why}. Try again in a moment.'
-    return Unavailable(message, code=NOT_READY)
-
-
-def _text(document: Document, pages: Sequence[Page], length: int, most: int) -> ContentResult:
-    return ContentResult(
-        document_id=document.document_id,
-        filename=document.blob_name,
-        status=document.status,
-        kind="text",
-        reason=f"The whole text has {length} characters, within the limit of {most}.",
-        characters=length,
-        pages=[whole_page(document, page) for page in pages],
-    )
-
-
-def _summary(document: Document, analysis: DocumentAnalysis, length: int, most: int) -> ContentResult:
-    return ContentResult(
-        document_id=document.document_id,
-        filename=document.blob_name,
-        status=document.status,
-        kind="detailed_summary",
-        reason=f"The whole text has {length} characters, over the limit of {most}; this is its summary.",
-        characters=length,
-        detailed_summary=analysis.detailed_summary,
     )
 
 
@@ -150,9 +127,7 @@ def register(server: MCPServer[None], contents: DocumentContents, scope: CallSco
         return success(result, "\n".join(lines) or "There are no documents.")
 
     @offer(server, "Summarise a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
-    async def documents_get_summary(
-        document_id: DocumentId,
-    ) -> Annotated[CallToolResult, SummaryResult]:
+    async def documents_get_summary(document_id: DocumentId) -> Annotated[CallToolResult, SummaryResult]:
         """Get the summary of one document, once its status is `completed`."""
         result = await contents.summary(scope(), document_id)
         return success(result, result.summary)

@@ -13,32 +13,22 @@ from mcp_types import CallToolResult
 
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
+from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError
 from core.grounding.citations import CitationWriter, ReadBoxes, with_rectangles
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.models import Citation, Grounding
+from core.grounding.models import Citation
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
-from core.models import Document, Hit, Page, Progress, Record
+from core.models import Document, Page, Progress, Record
 from core.names import page_id
-from mcp_server.tools.parts import (
-    PageBlock,
-    Part,
-    PartReader,
-    Plan,
-    Sized,
-    cut,
-    join,
-    pack,
-    plan_parts,
-    thin_out,
-    total,
-)
+from mcp_server.tools import parts
+from mcp_server.tools.parts import PageBlock, Part, Plan, Sized, total
 from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, Question, offer, success
-from mcp_server.tools.scope_filter import Library, document_in_scope, read_document, unreadable
+from mcp_server.tools.scope_filter import read_document, unreadable
 
 AT_ONCE = 3
 MATCHING_PASSAGES = 50
@@ -70,28 +60,13 @@ class _Run:
     parts: int = 0
     parts_read: int = 0
 
-    @property
-    def calls_left(self) -> int:
-        return self.budget.max_calls - self.budget.usage.model_calls
-
-    @property
-    def pages_failed(self) -> set[int]:
-        return set().union(*self.failures.values())
-
-    def begin_round(self, parts: int) -> None:
-        self.rounds += 1
-        self.parts, self.parts_read = parts, 0
-
-    def fail(self, part: Part, error: OrcError) -> None:
-        self.errors.append(error)
-        self.failures.setdefault(error.message, set()).update(block.page for block in part)
-
     def step(self) -> None:
         self.parts_read += 1
         what = "Reading the document in parts" if self.rounds == 1 else "Condensing what was found"
         self.progress(self.parts_read, self.parts, what)
 
 
+@dataclass(kw_only=True)
 class DocumentsAnalyze:
     """Reads a document part by part, keeps the relevant passages, and answers from those.
 
@@ -99,26 +74,14 @@ class DocumentsAnalyze:
     can be checked against its page, and no text of a document becomes an instruction.
     """
 
-    def __init__(
-        self,
-        *,
-        library: Library,
-        retriever: Retriever,
-        reader: PartReader,
-        model: ChatModel,
-        prompt: str,
-        counter: TokenCounter,
-        read_boxes: ReadBoxes,
-        limits: Limits,
-    ) -> None:
-        self._library = library
-        self._retriever = retriever
-        self._reader = reader
-        self._model = model
-        self._prompt = prompt
-        self._counter = counter
-        self._read_boxes = read_boxes
-        self._limits = limits
+    library: DocumentService
+    retriever: Retriever
+    reader: parts.PartReader
+    model: ChatModel
+    prompt: str
+    counter: TokenCounter
+    read_boxes: ReadBoxes
+    limits: Limits
 
     async def answer(
         self, scope: Scope, document_id: str, question: str, progress: Progress
@@ -128,57 +91,66 @@ class DocumentsAnalyze:
         A part that the model could not read is reported in the metadata. If it could read none, the first
         error is raised.
         """
-        document = await document_in_scope(self._library, scope, document_id)
-        document = await read_document(self._library, document, progress)
-        pages = [page for page in await self._library.text(document) if page.text.strip()]
+        document = await read_document(self.library, scope, document_id, progress)
+        pages = [page for page in await self.library.text(document) if page.text.strip()]
         if not pages:
             raise unreadable(document)
-        run = _Run(question, CallBudget(self._limits.model_calls), progress)
+        run = _Run(question, CallBudget(self.limits.model_calls), progress)
         plan = await self._plan(document, pages, run)
         relevant = await self._condense(plan.parts, run)
         sources = [sized.source for block in relevant for sized in block.sources]
-        writer, text = await self._write(sources, run)
+        writer = CitationWriter(sources, question)
+        said = await self._ask(sources, run) if sources else NOT_FOUND_ANSWER
+        text = await asyncio.to_thread(lambda: writer.feed(said) + writer.finish())
+        chosen = {block.page for part in plan.parts for block in part}
+        failed = set().union(*run.failures.values())
         return DocumentsAnalyzeResult(
-            answer=text,
-            citations=await with_rectangles(writer.citations, sources, self._read_boxes),
+            answer=text.strip(),
+            citations=await with_rectangles(writer.citations, sources, self.read_boxes),
             passages=_cited_passages(sources, writer.citations),
-            metadata=_metadata(document, pages, plan, run, await asyncio.to_thread(lambda: writer.grounding)),
+            metadata=DocumentsAnalyzeMetadata(
+                status=document.status,
+                reason=_reason(len(chosen), len(pages), len(failed), plan, run),
+                pages=len(pages),
+                pages_read=len(chosen - failed),
+                pages_failed=sorted(failed),
+                failures=list(run.failures),
+                truncated=not run.is_whole,
+                chunks=len(plan.parts),
+                usage=run.budget.usage,
+                grounding=await asyncio.to_thread(lambda: writer.grounding),
+            ),
         )
 
     async def _plan(self, document: Document, pages: Sequence[Page], run: _Run) -> Plan:
-        blocks = await asyncio.to_thread(cut, document, pages, self._limits.part_tokens, self._counter.count)
-        if total(blocks) <= self._limits.largest_part_tokens:
+        usual, largest = self.limits.part_tokens, self.limits.largest_part_tokens
+        blocks = await asyncio.to_thread(parts.cut, document, pages, usual, self.counter.count)
+        if total(blocks) <= largest:
             return Plan([blocks], is_whole=True)
-        calls = max(1, int(self._limits.model_calls * READING_SHARE))
+        calls = max(1, int(self.limits.model_calls * READING_SHARE))
+        found = await self.retriever.search(run.question, [document.document_id], MATCHING_PASSAGES)
         plan = await asyncio.to_thread(
-            plan_parts,
-            blocks,
-            await self._matching(document, run.question),
-            calls=calls,
-            usual=self._limits.part_tokens,
-            largest=self._limits.largest_part_tokens,
+            parts.plan_parts, blocks, found.hits, calls=calls, usual=usual, largest=largest
         )
         run.is_whole = plan.is_whole
         return plan
 
-    async def _matching(self, document: Document, question: str) -> list[Hit]:
-        found = await self._retriever.search(question, [document.document_id], MATCHING_PASSAGES)
-        return found.hits
-
-    async def _condense(self, parts: list[Part], run: _Run) -> list[PageBlock]:
+    async def _condense(self, unread: list[Part], run: _Run) -> list[PageBlock]:
         """The blocks relevant to the question: parts are condensed until the rest fits one call."""
-        budget = self._limits.largest_part_tokens
-        while len(parts) > 1:
-            blocks = [block for part in parts for block in part]
-            if len(parts) >= run.calls_left or total(blocks) >= run.condensed_to:
+        budget = self.limits.largest_part_tokens
+        while len(unread) > 1:
+            blocks = [block for part in unread for block in part]
+            calls_left = run.budget.max_calls - run.budget.usage.model_calls
+            if len(unread) >= calls_left or total(blocks) >= run.condensed_to:
                 run.is_whole = False
-                return thin_out(blocks, budget)
+                return parts.thin_out(blocks, budget)
             run.condensed_to = total(blocks)
-            parts = pack(await self._read_parts(parts, run), budget)
-        return parts[0] if parts else []
+            unread = parts.pack(await self._read_parts(unread, run), budget)
+        return unread[0] if unread else []
 
-    async def _read_parts(self, parts: Sequence[Part], run: _Run) -> list[PageBlock]:
-        run.begin_round(len(parts))
+    async def _read_parts(self, unread: Sequence[Part], run: _Run) -> list[PageBlock]:
+        run.rounds += 1
+        run.parts, run.parts_read = len(unread), 0
         gate, failed_before = asyncio.Semaphore(AT_ONCE), len(run.errors)
 
         async def read(part: Part) -> list[Sized]:
@@ -188,86 +160,58 @@ class DocumentsAnalyze:
             return relevant
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(read(part)) for part in parts]
-        if len(run.errors) - failed_before == len(parts):
+            tasks = [group.create_task(read(part)) for part in unread]
+        if len(run.errors) - failed_before == len(unread):
             raise run.errors[failed_before]
         relevant = [sized for task in tasks for sized in task.result()]
-        return join(relevant, self._limits.part_tokens)
+        return parts.join(relevant, self.limits.part_tokens)
 
     async def _relevant(self, part: Part, run: _Run) -> list[Sized]:
         sized = [each for block in part for each in block.sources]
         try:
-            found = await self._reader.relevant(run.question, [each.source for each in sized], run.budget)
+            found = await self.reader.relevant(run.question, [each.source for each in sized], run.budget)
         except OrcError as exc:
-            run.fail(part, exc)
+            run.errors.append(exc)
+            run.failures.setdefault(exc.message, set()).update(block.page for block in part)
             return []
         return [each for each in sized if each.source.number in found]
 
-    async def _write(self, sources: Sequence[Source], run: _Run) -> tuple[CitationWriter, str]:
-        writer = CitationWriter(sources, run.question)
-        said = await self._ask(sources, run) if sources else NOT_FOUND_ANSWER
-        text = await asyncio.to_thread(lambda: writer.feed(said) + writer.finish())
-        return writer, text.strip()
-
     async def _ask(self, sources: Sequence[Source], run: _Run) -> str:
         request = f"{fence(sources)}\n\nQuestion: {run.question}"
-        return await self._model.complete(
-            [SystemMessage(self._prompt), QuestionMessage(content=request, question=run.question)],
+        return await self.model.complete(
+            [SystemMessage(self.prompt), QuestionMessage(content=request, question=run.question)],
             budget=run.budget,
         )
 
 
 def _cited_passages(sources: Sequence[Source], citations: Sequence[Citation]) -> list[QuotedPassage]:
     """The passages with the quotes of the answer; an unverified claim has no quote."""
-    quotes = [(citation.page, citation.start, citation.end) for citation in citations]
-    return [
-        _passage(source)
+    passages = [
+        QuotedPassage(
+            document_id=source.document_id,
+            blob_name=source.blob_name,
+            page=source.page,
+            page_id=page_id(source.document_id, source.page),
+            text=source.text,
+            start=source.start,
+            end=source.start + len(source.text),
+        )
         for source in sources
-        if any(page == source.page and _overlaps(source, start, end) for page, start, end in quotes)
+    ]
+    return [
+        each
+        for each in passages
+        if any(each.page == c.page and c.start < each.end and each.start < c.end for c in citations)
     ]
 
 
-def _overlaps(source: Source, start: int, end: int) -> bool:
-    return start < source.start + len(source.text) and source.start < end
-
-
-def _passage(source: Source) -> QuotedPassage:
-    return QuotedPassage(
-        document_id=source.document_id,
-        blob_name=source.blob_name,
-        page=source.page,
-        page_id=page_id(source.document_id, source.page),
-        text=source.text,
-        start=source.start,
-        end=source.start + len(source.text),
-    )
-
-
-def _metadata(
-    document: Document, pages: Sequence[Page], plan: Plan, run: _Run, grounding: Grounding
-) -> DocumentsAnalyzeMetadata:
-    chosen = {block.page for part in plan.parts for block in part}
-    return DocumentsAnalyzeMetadata(
-        status=document.status,
-        reason=_reason(len(chosen), len(pages), plan, run),
-        pages=len(pages),
-        pages_read=len(chosen - run.pages_failed),
-        pages_failed=sorted(run.pages_failed),
-        failures=list(run.failures),
-        truncated=not run.is_whole,
-        chunks=len(plan.parts),
-        usage=run.budget.usage,
-        grounding=grounding,
-    )
-
-
-def _reason(chosen: int, pages: int, plan: Plan, run: _Run) -> str:
+def _reason(chosen: int, pages: int, failed: int, plan: Plan, run: _Run) -> str:
     if len(plan.parts) == 1:
         return f"All {pages} pages with text fit into one call."
     how = f"{chosen} of {pages} pages with text were given to the model in {len(plan.parts)} parts."
     left_out = f" Some text was left out to stay within {run.budget.max_calls} model calls."
-    failed = f" {len(run.pages_failed)} pages could not be read."
-    return how + left_out * (not run.is_whole) + failed * bool(run.pages_failed)
+    unread = f" {failed} pages could not be read."
+    return how + left_out * (not run.is_whole) + unread * bool(failed)
 
 
 def register(server: MCPServer[None], analyze: DocumentsAnalyze, scope: CallScope) -> None:

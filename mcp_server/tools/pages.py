@@ -1,5 +1,6 @@
 """get_page: one page's text and analysis."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -9,18 +10,13 @@ from pydantic import Field
 
 from core.analysis.models import AnalysisStore
 from core.documents.scope import Scope
+from core.documents.service import DocumentService
 from core.errors import InvalidInput, NoReadableDocument, NotFound
 from core.mcp_contract import GetPageResult, ReadPage
-from core.models import Document, Page, Progress
+from core.models import Progress
 from core.names import page_id
 from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, PageId, offer, success
-from mcp_server.tools.scope_filter import (
-    Library,
-    current_analyses,
-    document_in_scope,
-    read_document,
-    whole_page,
-)
+from mcp_server.tools.scope_filter import current_analyses, page_text, read_document
 
 NO_SUCH_PAGE = "There is no such page in this conversation."
 
@@ -28,39 +24,35 @@ MAX_PAGE_CHARS = 20_000
 """Text of one page that get_page returns."""
 
 
+@dataclass
 class Pages:
     """Reads single pages in scope, up to so many characters."""
 
-    def __init__(
-        self, library: Library, analyses: AnalysisStore, *, characters: int = MAX_PAGE_CHARS
-    ) -> None:
-        self._library = library
-        self._analyses = analyses
-        self._characters = characters
+    library: DocumentService
+    analyses: AnalysisStore
+    characters: int = MAX_PAGE_CHARS
 
     async def get(self, scope: Scope, place: tuple[str, int], progress: Progress) -> GetPageResult:
         """The page at (document id, number); NotFound if it does not exist or is not in `scope`."""
         document_id, number = place
         try:
-            document = await document_in_scope(self._library, scope, document_id)
+            document = await read_document(self.library, scope, document_id, progress)
         except NotFound:
             raise NotFound(NO_SUCH_PAGE) from None
-        document = await read_document(self._library, document, progress)
-        for page in await self._library.text(document, [number]):
-            return GetPageResult(pages=[await self._read(document, page)])
-        raise NotFound(NO_SUCH_PAGE)
-
-    async def _read(self, document: Document, page: Page) -> ReadPage:
-        shown = page.model_copy(update={"text": page.text[: self._characters]})
-        analysed = await current_analyses(self._analyses, [document])
-        analyses = await self._analyses.pages(document.document_id, [page.number]) if analysed else []
-        return ReadPage(
-            **whole_page(document, shown).model_dump(),
+        found = await self.library.text(document, [number])
+        if not found:
+            raise NotFound(NO_SUCH_PAGE)
+        page = found[0]
+        analysed = await current_analyses(self.analyses, [document])
+        analyses = await self.analyses.pages(document_id, [number]) if analysed else []
+        read = ReadPage(
+            **page_text(document, page, end=self.characters).model_dump(),
             label=page.label,
             characters=len(page.text),
-            truncated=len(page.text) > self._characters,
+            truncated=len(page.text) > self.characters,
             analysis=analyses[0] if analyses else None,
         )
+        return GetPageResult(pages=[read])
 
 
 def page_reference(page: str | None, document_id: str | None, number: int | None) -> tuple[str, int]:
@@ -69,17 +61,13 @@ def page_reference(page: str | None, document_id: str | None, number: int | None
     Raises InvalidInput for both ways, neither, or half of one, and NotFound for an invalid page id.
     """
     if page is not None and document_id is None and number is None:
-        return _read_page_id(page)
+        document_id, _, digits = page.rpartition(".p")
+        if digits.isdecimal() and page_id(document_id, int(digits)) == page:
+            return document_id, int(digits)
+        raise NotFound(NO_SUCH_PAGE)
     if page is None and document_id is not None and number is not None:
         return document_id, number
     raise InvalidInput("Name the page either by page_id, or by document_id and page_number.", field="page_id")
-
-
-def _read_page_id(page: str) -> tuple[str, int]:
-    document_id, _, digits = page.rpartition(".p")
-    if digits.isdecimal() and page_id(document_id, int(digits)) == page:
-        return document_id, int(digits)
-    raise NotFound(NO_SUCH_PAGE)
 
 
 def register(server: MCPServer[None], pages: Pages, scope: CallScope) -> None:

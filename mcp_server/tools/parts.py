@@ -12,8 +12,10 @@ from core.documents.passages import split_pages
 from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
-from core.models import Document, Hit, Page
+from core.llm.tokens import take_each_fitting
+from core.models import Document, Hit, Page, Passage
 from core.search.bm25 import Candidate, TextRanking
+from mcp_server.tools.document_context import passage_source
 
 BLOCKS_PER_PART = 4
 """A block is at most this fraction of a part, so that packed parts are nearly full."""
@@ -54,15 +56,7 @@ def cut(document: Document, pages: Sequence[Page], part_tokens: int, count: Coun
     texts = {page.number: page.text for page in pages}
     sized = []
     for number, passage in enumerate(split_pages(document.document_id, pages), 1):
-        source = Source(
-            number=number,
-            document_id=document.document_id,
-            blob_name=document.blob_name,
-            page=passage.page,
-            start=passage.start,
-            text=passage.text,
-            page_text=texts[passage.page],
-        )
+        source = passage_source(number, document, passage, texts[passage.page])
         sized.append(Sized(source, count(passage.text)))
     return join(sized, part_tokens // BLOCKS_PER_PART)
 
@@ -117,31 +111,18 @@ def plan_parts(
 
 
 def _selected(blocks: Sequence[PageBlock], best: Sequence[Hit], capacity: int) -> list[PageBlock]:
-    chosen: set[int] = set()
-    left = capacity
-    for index in _matching(blocks, best):
-        if blocks[index].tokens <= left:
-            chosen.add(index)
-            left -= blocks[index].tokens
-    others = [index for index in range(len(blocks)) if index not in chosen]
-    spread = set(thin_out([blocks[index] for index in others], left))
-    chosen.update(index for index in others if blocks[index] in spread)
-    return [blocks[index] for index in sorted(chosen)]
+    """The blocks that the hits overlap, best first, and then others from everywhere, in reading order."""
+    matching = dict.fromkeys(block for hit in best for block in blocks if _overlaps(block, hit.passage))
+    chosen = set(take_each_fitting(matching, capacity, lambda block: block.tokens))
+    others = [block for block in blocks if block not in chosen]
+    chosen.update(thin_out(others, capacity - total(chosen)))
+    return [block for block in blocks if block in chosen]
 
 
-def _matching(blocks: Sequence[PageBlock], best: Sequence[Hit]) -> list[int]:
-    """The places of the blocks that the hits overlap, best first."""
-    found: dict[int, None] = {}
-    for hit in best:
-        for index, block in enumerate(blocks):
-            if block.page == hit.passage.page and _overlaps(block, hit):
-                found[index] = None
-    return list(found)
-
-
-def _overlaps(block: PageBlock, hit: Hit) -> bool:
+def _overlaps(block: PageBlock, passage: Passage) -> bool:
     first, last = block.sources[0].source, block.sources[-1].source
-    return first.start < hit.passage.end and hit.passage.start < last.start + len(last.text)
+    is_near = first.start < passage.end and passage.start < last.start + len(last.text)
+    return block.page == passage.page and is_near
 
 
 def thin_out(blocks: Sequence[PageBlock], budget: int) -> list[PageBlock]:
@@ -177,8 +158,9 @@ class NoteTaker:
     async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:
         """The sources that the notes cite."""
         asked = QuestionMessage(content=f"{fence(sources)}\n\nQuestion: {question}", question=question)
-        messages = [SystemMessage(self._prompt), asked]
-        return _numbers_cited(await self._model.complete(messages, budget=budget))
+        notes = await self._model.complete([SystemMessage(self._prompt), asked], budget=budget)
+        brackets = (bracketed(notes[opened.start() :], is_all=True) for opened in OPENING.finditer(notes))
+        return {number for bracket in brackets if bracket for number in cited_numbers(bracket)}
 
 
 class BestMatches:
@@ -190,15 +172,6 @@ class BestMatches:
 
     async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:  # noqa: ARG002
         """The sources with the most, and the rarest, words of the question."""
-        return await asyncio.to_thread(_best_matches, question, sources)
-
-
-def _best_matches(question: str, sources: Sequence[Source]) -> set[int]:
-    ranking = TextRanking(question, [Candidate(source.text) for source in sources])
-    best = ranking.matching()[:BEST_OF_PART] or [0]
-    return {sources[index].number for index in best}
-
-
-def _numbers_cited(text: str) -> set[int]:
-    brackets = (bracketed(text[opened.start() :], is_all=True) for opened in OPENING.finditer(text))
-    return {number for bracket in brackets if bracket for number in cited_numbers(bracket)}
+        candidates = [Candidate(source.text) for source in sources]
+        ranked = await asyncio.to_thread(lambda: TextRanking(question, candidates).matching())
+        return {sources[index].number for index in ranked[:BEST_OF_PART] or [0]}

@@ -1,7 +1,7 @@
 """follow_relation and get_ontology: entities and relations that a model found in the documents in scope."""
 
 import asyncio
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -11,13 +11,14 @@ from pydantic import Field
 from core.analysis.models import AnalysisStore, Connection, PageAnalysis, TypeUse
 from core.analysis.relations import Direction, build_ontology, follow
 from core.documents.scope import Scope
+from core.documents.service import DocumentService
 from core.grounding.evidence import page_sentences
-from core.grounding.quotes import Span, locate
+from core.grounding.quotes import locate
 from core.llm.errors import ModelMisconfigured
-from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult, PageText
+from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult
 from core.models import Document, Page
 from mcp_server.tools.registration import CallScope, offer, success
-from mcp_server.tools.scope_filter import Library, current_analyses, documents_in_scope, whole_page
+from mcp_server.tools.scope_filter import current_analyses, documents_in_scope, page_text
 
 MAX_NAME_CHARACTERS = 500
 
@@ -28,6 +29,7 @@ NEEDS_MODEL = "This tool needs a model: set AZURE_OPENAI_ENDPOINT or OPENAI_API_
 Analysed = dict[str, list[PageAnalysis]]
 
 
+@dataclass
 class Relations:
     """Follows the relations that a model has found in the documents in scope.
 
@@ -35,30 +37,22 @@ class Relations:
     `has_model` is False.
     """
 
-    def __init__(self, library: Library, analyses: AnalysisStore, *, has_model: bool) -> None:
-        self._library = library
-        self._analyses = analyses
-        self._has_model = has_model
+    library: DocumentService
+    analyses: AnalysisStore
+    has_model: bool
 
     async def follow(
         self, scope: Scope, entity: str, relation_type: str | None, direction: Direction
     ) -> FollowRelationResult:
         """The pages that state a relation of `entity`, then those that only name it."""
-        documents = await documents_in_scope(self._library, scope)
-        analysed = await self._page_analyses(documents)
-        found = await asyncio.to_thread(
-            follow,
-            pages=analysed,
-            entity_value=entity,
-            relation_type=relation_type,
-            direction=direction,
-            limit=MAX_CONNECTIONS + 1,
-        )
+        documents, analysed = await self._page_analyses(scope)
+        limit = MAX_CONNECTIONS + 1
+        found = await asyncio.to_thread(follow, analysed, entity, relation_type, direction, limit)
         by_id = {document.document_id: document for document in documents}
-        shown = found[:MAX_CONNECTIONS]
-        pages = [await self._show(by_id[each.document_id], each, analysed) for each in shown]
+        shown = ((by_id[each.document_id], each) for each in found[:MAX_CONNECTIONS])
+        pages = [page for place in shown for page in await self._show(*place, analysed)]
         return FollowRelationResult(
-            pages=[page for page in pages if page is not None],
+            pages=pages,
             truncated=len(found) > MAX_CONNECTIONS,
             documents=len(documents),
             documents_analysed=len(analysed),
@@ -66,53 +60,50 @@ class Relations:
 
     async def ontology(self, scope: Scope) -> GetOntologyResult:
         """The types of entities and relations in the documents in scope, and names for the same thing."""
-        documents = await documents_in_scope(self._library, scope)
-        analysed = await self._page_analyses(documents)
+        documents, analysed = await self._page_analyses(scope)
         ontology = await asyncio.to_thread(build_ontology, analysed)
         return GetOntologyResult(
             **ontology.model_dump(), documents=len(documents), documents_analysed=len(analysed)
         )
 
-    async def _page_analyses(self, documents: Sequence[Document]) -> Analysed:
-        """The page analyses that a model made of the documents' present bytes, by document."""
-        found = await current_analyses(self._analyses, documents)
+    async def _page_analyses(self, scope: Scope) -> tuple[list[Document], Analysed]:
+        """The documents in scope, and the page analyses that a model made of their present bytes, by id."""
+        documents = await documents_in_scope(self.library, scope)
+        found = await current_analyses(self.analyses, documents)
         present = [document_id for document_id, analysis in found.items() if analysis.is_by_model]
-        if documents and not present and not self._has_model:
+        if documents and not present and not self.has_model:
             raise ModelMisconfigured(NEEDS_MODEL)
-        pages = {document_id: await self._analyses.pages(document_id) for document_id in present}
-        return {document_id: analysed for document_id, analysed in pages.items() if analysed}
+        pages = {document_id: await self.analyses.pages(document_id) for document_id in present}
+        return documents, {document_id: analysed for document_id, analysed in pages.items() if analysed}
 
     async def _show(
         self, document: Document, connection: Connection, analysed: Analysed
-    ) -> ConnectedPage | None:
-        """The page with the words that connect it; None if it was deleted meanwhile."""
+    ) -> list[ConnectedPage]:
+        """The page with the words that connect it; none if it was deleted meanwhile."""
         summaries = {page.page: page.summary for page in analysed[document.document_id]}
-        for page in await self._library.text(document, [connection.page]):
-            return ConnectedPage(
-                **_place(document, page, _words_of(connection, page)).model_dump(),
+        return [
+            ConnectedPage(
+                **page_text(document, page, *_words_of(connection, page)).model_dump(),
                 summary=summaries.get(connection.page, ""),
                 named=connection.named,
                 relation=connection.relation,
                 target_page=connection.target_page,
             )
-        return None
+            for page in await self.library.text(document, [connection.page])
+        ]
 
 
-def _words_of(connection: Connection, page: Page) -> Span | None:
-    """The span of the relation's evidence; on a page that only names the entity, the sentence that does."""
+def _words_of(connection: Connection, page: Page) -> tuple[int, int]:
+    """Where the relation's evidence is; on a page that only names the entity, the sentence that does so.
+
+    An empty span if the page does not contain it.
+    """
     if connection.relation is not None:
-        return locate(connection.relation.evidence, page.text)
-    named = locate(connection.named, page.text)
-    if named is None:
-        return None
-    around = [span for span in page_sentences(page.text) if span.start <= named.start < span.end]
-    return around[0] if around else named
-
-
-def _place(document: Document, page: Page, span: Span | None) -> PageText:
-    start, end = (span.start, span.end) if span else (0, 0)
-    shown = {"text": page.text[start:end], "start": start, "end": end}
-    return whole_page(document, page).model_copy(update=shown)
+        found = locate(connection.relation.evidence, page.text)
+    elif found := locate(connection.named, page.text):
+        around = (span for span in page_sentences(page.text) if span.start <= found.start < span.end)
+        found = next(around, found)
+    return (found.start, found.end) if found else (0, 0)
 
 
 def register(server: MCPServer[None], relations: Relations, scope: CallScope) -> None:
@@ -135,7 +126,11 @@ def register(server: MCPServer[None], relations: Relations, scope: CallScope) ->
         Pages that only name the entity follow. Needs documents that a model has analysed.
         """
         result = await relations.follow(scope(), entity_value, relation_type, direction)
-        lines = [f"{p.blob_name}, page {p.page_number}: {_as_text(p)}" for p in result.pages]
+        lines = []
+        for page in result.pages:
+            found = page.relation
+            says = f"{found.source} {found.type} {found.target}" if found else f"names {page.named}"
+            lines.append(f"{page.blob_name}, page {page.page_number}: {says}")
         return success(result, "\n".join(lines) or "No page was found.")
 
     @offer(server, "Show the vocabulary")
@@ -152,11 +147,6 @@ def register(server: MCPServer[None], relations: Relations, scope: CallScope) ->
             *(f"{alias.name}: also {', '.join(alias.aliases)}" for alias in result.aliases),
         ]
         return success(result, "\n".join(lines))
-
-
-def _as_text(page: ConnectedPage) -> str:
-    relation = page.relation
-    return f"{relation.source} {relation.type} {relation.target}" if relation else f"names {page.named}"
 
 
 def _counted(types: list[TypeUse]) -> str:

@@ -1,7 +1,10 @@
 """semantic_search and search_pages: the passages in scope that match a query, and their pages."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -12,6 +15,7 @@ from pydantic import Field
 from core.analysis.models import AnalysisStore, PageAnalysis
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
+from core.documents.service import DocumentService
 from core.grounding.evidence import page_sentences
 from core.mcp_contract import (
     FoundPage,
@@ -24,12 +28,7 @@ from core.models import Document, Hit, Progress, Retrieval
 from core.names import page_id
 from core.search.bm25 import Candidate, TextRanking
 from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, success
-from mcp_server.tools.scope_filter import (
-    Library,
-    current_analyses,
-    read_documents_in_scope,
-    searched_document,
-)
+from mcp_server.tools.scope_filter import current_analyses, read_documents_in_scope, searched_document
 
 MAX_PASSAGES = 50
 MAX_PAGES = 20
@@ -42,54 +41,58 @@ LONGEST_MATCH = 400
 PageKey = tuple[str, int]
 
 
+@dataclass
 class DocumentSearch:
     """Searches the documents in scope, including those that are not indexed yet."""
 
-    def __init__(self, library: Library, retriever: Retriever, analyses: AnalysisStore) -> None:
-        self._library = library
-        self._retriever = retriever
-        self._analyses = analyses
+    library: DocumentService
+    retriever: Retriever
+    analyses: AnalysisStore
 
     async def passages(
         self, scope: Scope, query: str, top_k: int, progress: Progress
     ) -> SemanticSearchResult:
         """The best `top_k` passages."""
-        documents = await read_documents_in_scope(self._library, scope, progress)
-        found = await self._search(query, documents, top_k)
-        names = {document.document_id: document.blob_name for document in documents}
+        documents, found = await self._search(scope, query, top_k, progress)
         return SemanticSearchResult(
-            passages=[_passage(hit, names[hit.passage.document_id]) for hit in found.hits],
+            passages=[_passage(hit, documents[hit.passage.document_id].blob_name) for hit in found.hits],
             steps=found.steps,
-            documents=[searched_document(document) for document in documents],
+            documents=list(map(searched_document, documents.values())),
         )
 
     async def pages(self, scope: Scope, query: str, limit: int, progress: Progress) -> SearchPagesResult:
         """The best `limit` pages, in the order of their best passages."""
-        documents = await read_documents_in_scope(self._library, scope, progress)
-        found = await self._search(query, documents, limit * HITS_PER_PAGE)
-        by_page = dict(list(_by_page(found.hits).items())[:limit])
-        analyses = await self._page_analyses(documents, list(by_page))
-        names = {document.document_id: document.blob_name for document in documents}
+        documents, found = await self._search(scope, query, limit * HITS_PER_PAGE, progress)
+        hits_on: dict[PageKey, list[Hit]] = defaultdict(list)
+        for hit in found.hits:
+            hits_on[hit.passage.document_id, hit.passage.page].append(hit)
+        best = dict(islice(hits_on.items(), limit))
+        analyses = await self._page_analyses(list(documents.values()), list(best))
         pages = [
-            await asyncio.to_thread(_page, names[key[0]], hits, analyses.get(key), query)
-            for key, hits in by_page.items()
+            await asyncio.to_thread(_page, documents[key[0]].blob_name, hits, analyses.get(key), query)
+            for key, hits in best.items()
         ]
         return SearchPagesResult(
-            pages=pages, steps=found.steps, documents=[searched_document(document) for document in documents]
+            pages=pages, steps=found.steps, documents=list(map(searched_document, documents.values()))
         )
 
-    async def _search(self, query: str, documents: Sequence[Document], top_k: int) -> Retrieval:
+    async def _search(
+        self, scope: Scope, query: str, top_k: int, progress: Progress
+    ) -> tuple[dict[str, Document], Retrieval]:
+        """The documents in scope by id, and the passages found in those that can be read."""
+        documents = await read_documents_in_scope(self.library, scope, progress)
         searched = [document.document_id for document in documents if document.readable]
-        return await self._retriever.search(query, searched, top_k)
+        found = await self.retriever.search(query, searched, top_k)
+        return {document.document_id: document for document in documents}, found
 
     async def _page_analyses(
         self, documents: Sequence[Document], keys: Sequence[PageKey]
     ) -> dict[PageKey, PageAnalysis]:
         """The stored analyses of these pages."""
         found: dict[PageKey, PageAnalysis] = {}
-        for document_id in await current_analyses(self._analyses, documents):
+        for document_id in await current_analyses(self.analyses, documents):
             if numbers := [number for key, number in keys if key == document_id]:
-                analysed = await self._analyses.pages(document_id, numbers)
+                analysed = await self.analyses.pages(document_id, numbers)
                 found.update({(document_id, analysis.page): analysis for analysis in analysed})
         return found
 
@@ -104,16 +107,13 @@ def _passage(hit: Hit, blob_name: str) -> FoundPassage:
     )
 
 
-def _by_page(hits: Sequence[Hit]) -> dict[PageKey, list[Hit]]:
-    """The hits of each page, pages and hits best first."""
-    pages: dict[PageKey, list[Hit]] = {}
-    for hit in hits:
-        pages.setdefault((hit.passage.document_id, hit.passage.page), []).append(hit)
-    return pages
-
-
 def _page(blob_name: str, hits: Sequence[Hit], analysis: PageAnalysis | None, query: str) -> FoundPage:
+    """A page with the sentences that match the query best, best first, word for word."""
     best = hits[0].passage
+    texts = (hit.passage.text for hit in hits)
+    found = [text[span.start : span.end] for text in texts for span in page_sentences(text)]
+    ranking = TextRanking(query, [Candidate(sentence) for sentence in found])
+    matches = dict.fromkeys(found[index][:LONGEST_MATCH] for index in ranking.matching())
     return FoundPage(
         page_id=page_id(best.document_id, best.page),
         document_id=best.document_id,
@@ -125,16 +125,8 @@ def _page(blob_name: str, hits: Sequence[Hit], analysis: PageAnalysis | None, qu
         summary=analysis.summary if analysis else "",
         topics=analysis.topics if analysis else [],
         score=hits[0].score,
-        matches=_best_sentences(query, [hit.passage.text for hit in hits]),
+        matches=list(matches)[:MATCHES_PER_PAGE],
     )
-
-
-def _best_sentences(query: str, texts: Sequence[str]) -> list[str]:
-    """The sentences that match the query best, best first, word for word."""
-    found = [text[span.start : span.end] for text in texts for span in page_sentences(text)]
-    ranking = TextRanking(query, [Candidate(sentence) for sentence in found])
-    matching = [found[index][:LONGEST_MATCH] for index in ranking.matching()]
-    return list(dict.fromkeys(matching))[:MATCHES_PER_PAGE]
 
 
 def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
 from core.documents.passages import split_pages
 from core.documents.scope import Scope
+from core.documents.service import DocumentService
 from core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
 from core.names import BlobPath, Owner
 from core.storage.sqlite.documents import SqliteAnalysisStore
@@ -17,7 +18,7 @@ def unheard(done: int, total: int, what: str) -> None:
     """Progress without a listener."""
 
 
-class FakeLibrary:
+class FakeLibrary(DocumentService):
     """Documents in memory. `unread` ones become readable on demand; `failed` ones never do."""
 
     def __init__(self) -> None:
