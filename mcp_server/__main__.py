@@ -43,8 +43,14 @@ async def serve_http(settings: Settings) -> None:
             timeout_graceful_shutdown=5,
         )
         server = _Server(config, telemetry)
+
+        def stop_at_end_of_input() -> None:
+            if not os.read(sys.stdin.fileno(), 1024):
+                asyncio.get_running_loop().remove_reader(sys.stdin)
+                server.should_exit = True
+
         if settings.mcp_until_stdin_ends:
-            asyncio.get_running_loop().add_reader(sys.stdin, _stop_at_end_of_input, server)
+            asyncio.get_running_loop().add_reader(sys.stdin, stop_at_end_of_input)
         # Queued telemetry spans would otherwise trigger full collections of about 0.1 s during turns.
         gc.freeze()
         await server.serve()
@@ -60,12 +66,6 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
         await asyncio.to_thread(self._telemetry.close)
-
-
-def _stop_at_end_of_input(server: uvicorn.Server) -> None:
-    if not os.read(sys.stdin.fileno(), 1024):
-        asyncio.get_running_loop().remove_reader(sys.stdin)
-        server.should_exit = True
 
 
 async def serve_stdio(settings: Settings) -> None:

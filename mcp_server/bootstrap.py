@@ -51,10 +51,7 @@ class App:
     web: WebSearchTool | None
     tokens: ScopeTokens
     ping_stores: Callable[[], Awaitable[None]]
-
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the stores answer."""
-        await self.ping_stores()
+    """Raises DependencyDown unless the stores answer."""
 
 
 @asynccontextmanager
@@ -83,11 +80,15 @@ def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
 
 def _assemble(settings: Settings, documents: Documents, models: ChatModels, web: WebSearchTool | None) -> App:
     library, analyses = documents.library, documents.analyses
-    window = _window(settings, models)
+    window = settings.context_window or ModelCatalogue(settings.model_catalog).window(models.names)
+    most = tokens_for_text(window)
+    limits = ReadingLimits(
+        whole=min(settings.full_text_tokens, most), unindexed=min(settings.unindexed_text_tokens, most)
+    )
     return App(
         document_chat=DocumentChat(
-            library=documents.library,
-            reader=Reader(documents.library, documents.retriever, _reading_limits(settings, window)),
+            library=library,
+            reader=Reader(library, documents.retriever, limits),
             read_boxes=documents.stores.pages.boxes,
             files=documents.files,
             named=models.named,
@@ -124,27 +125,10 @@ def _build_engine(settings: Settings, client: httpx2.AsyncClient) -> WebSearch:
     if settings.web_search_engine == "brave":
         assert settings.brave_search_key
         return BraveSearch(client, settings.brave_search_url, key=settings.brave_search_key, seconds=seconds)
-    assert settings.google_search_key
-    assert settings.google_search_engine
-    return GoogleSearch(
-        client,
-        settings.google_search_url,
-        key=settings.google_search_key,
-        engine_id=settings.google_search_engine,
-        seconds=seconds,
-    )
-
-
-def _window(settings: Settings, models: ChatModels) -> int:
-    return settings.context_window or ModelCatalogue(settings.model_catalog).window(models.names)
-
-
-def _reading_limits(settings: Settings, window: int) -> ReadingLimits:
-    fitting = tokens_for_text(window)
-    return ReadingLimits(
-        whole=min(settings.full_text_tokens, fitting),
-        unindexed=min(settings.unindexed_text_tokens, fitting),
-    )
+    key, engine_id = settings.google_search_key, settings.google_search_engine
+    assert key
+    assert engine_id
+    return GoogleSearch(client, settings.google_search_url, key=key, engine_id=engine_id, seconds=seconds)
 
 
 def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -> DocumentsAnalyze:

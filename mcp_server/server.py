@@ -38,15 +38,12 @@ class ToolServer(MCPServer[None]):
             except ToolError as exc:
                 if not isinstance(exc.__cause__, ValidationError):
                     return failure(OrcError(f"The tool {name} cannot be called.", code="tool_unavailable"))
-                result = failure(InvalidInput(_describe(exc.__cause__)))
+                # Which arguments are invalid and why, without their values.
+                found = exc.__cause__.errors(include_input=False, include_url=False, include_context=False)
+                problems = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:5])
+                result = failure(InvalidInput("; ".join(problems)))
             name_tool(begun, name)
             return result
-
-
-def _describe(error: ValidationError) -> str:
-    """Which arguments are invalid and why, without their values."""
-    problems = error.errors(include_input=False, include_url=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems[:5])
 
 
 INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
@@ -54,16 +51,36 @@ INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token
 
 def build_http_app(app: App, settings: Settings) -> Starlette:
     """The stateless streamable HTTP app at `/mcp`; every call needs a scope token."""
+    auth = {
+        "issuer_url": settings.mcp_url.removesuffix("/mcp"),
+        "resource_server_url": settings.mcp_url,
+        "required_scopes": [REQUIRED_SCOPE],
+        "validate_token_resource": False,
+    }
     server = ToolServer(
         "orc-documents",
         instructions=INSTRUCTIONS,
         log_level="WARNING",
         token_verifier=ScopeTokenVerifier(app.tokens),
-        auth=_auth_settings(settings),
+        auth=AuthSettings.model_validate(auth),
     )
     _add_tools(server, app, request_scope)
+
+    async def live(_request: Request) -> JSONResponse:
+        """Succeeds even if a store is down, as a restart would not help."""
+        return JSONResponse({"status": "ok"})
+
+    async def health(_request: Request) -> JSONResponse:
+        """Whether the stores answer."""
+        try:
+            await app.ping_stores()
+        except DependencyDown as exc:
+            down = {"status": "down", "dependency": exc.dependency}
+            return JSONResponse(down, HTTPStatus.SERVICE_UNAVAILABLE)
+        return JSONResponse({"status": "ok"})
+
     http_app = server.streamable_http_app(stateless_http=True, transport_security=_allowed_hosts(settings))
-    http_app.router.routes.extend([_live_route(), _health_route(app)])
+    http_app.router.routes.extend([Route("/live", live), Route("/health", health)])
     return http_app
 
 
@@ -83,40 +100,6 @@ def _add_tools(server: MCPServer[None], app: App, scope: CallScope) -> None:
     document_chat.register(server, app.document_chat, scope)
     documents_analyze.register(server, app.documents_analyze, scope)
     web_search.register(server, app.web, scope)
-
-
-def _live_route() -> Route:
-    """The liveness check: succeeds even if a store is down, as a restart would not help."""
-
-    async def live(_request: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
-
-    return Route("/live", live)
-
-
-def _health_route(app: App) -> Route:
-    """The readiness check: whether the stores answer."""
-
-    async def health(_request: Request) -> JSONResponse:
-        try:
-            await app.ping()
-        except DependencyDown as exc:
-            down = {"status": "down", "dependency": exc.dependency}
-            return JSONResponse(down, HTTPStatus.SERVICE_UNAVAILABLE)
-        return JSONResponse({"status": "ok"})
-
-    return Route("/health", health)
-
-
-def _auth_settings(settings: Settings) -> AuthSettings:
-    return AuthSettings.model_validate(
-        {
-            "issuer_url": settings.mcp_url.removesuffix("/mcp"),
-            "resource_server_url": settings.mcp_url,
-            "required_scopes": [REQUIRED_SCOPE],
-            "validate_token_resource": False,
-        }
-    )
 
 
 def _allowed_hosts(settings: Settings) -> TransportSecuritySettings:

@@ -92,12 +92,9 @@ def offer(
     `open_world`: it sends its arguments to an external service.
     """
 
-    def register(tool: Tool[Arguments]) -> Tool[Arguments]:
-        meta = {ERRORS_META_KEY: sorted(errors)}
-        annotations = READ_ONLY.model_copy(update={"open_world_hint": open_world})
-        return server.tool(title=title, annotations=annotations, meta=meta)(reports_failures(tool))
-
-    return register
+    annotations = READ_ONLY.model_copy(update={"open_world_hint": open_world})
+    register = server.tool(title=title, annotations=annotations, meta={ERRORS_META_KEY: sorted(errors)})
+    return lambda tool: register(reports_failures(tool))
 
 
 MAX_ID_CHARACTERS = 200
@@ -108,8 +105,7 @@ DocumentId = Annotated[
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 PageId = Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARACTERS, description="from a search")]
 Query = Annotated[
-    str,
-    Field(min_length=1, max_length=MAX_QUERY_CHARACTERS, description="a question or words to look for"),
+    str, Field(min_length=1, max_length=MAX_QUERY_CHARACTERS, description="a question or words to look for")
 ]
 
 
@@ -120,18 +116,14 @@ def failure(error: OrcError) -> CallToolResult:
     even for errors, and would show a mismatch instead of the failure.
     """
     fail(get_current_span(), error)
+    dependency = getattr(error, "dependency", None)
     content = ToolFailure(
-        code=error.code,
-        message=error.message,
-        retryable=error.retryable,
-        dependency=getattr(error, "dependency", None),
+        code=error.code, message=error.message, retryable=error.retryable, dependency=dependency
     )
     return CallToolResult(is_error=True, content=[TextContent(text=content.model_dump_json())])
 
 
-def reports_failures(
-    tool: Callable[Arguments, Awaitable[CallToolResult]],
-) -> Callable[Arguments, Awaitable[CallToolResult]]:
+def reports_failures(tool: Tool[Arguments]) -> Tool[Arguments]:
     """Converts our errors into results; other exceptions are logged and returned as `internal`."""
 
     @functools.wraps(tool)

@@ -32,7 +32,8 @@ class WebSearchTool:
 
     async def search(self, query: str, limit: int) -> WebSearchResult:
         """The pages found, each address once. Raises InvalidInput and DependencyDown."""
-        asked = _shortened(query)
+        words = plain_text(query, len(query)).split()[:MOST_WORDS]
+        asked = " ".join(words)[:MOST_CHARACTERS].strip()
         if not asked:
             raise InvalidInput("There is nothing to search for in an empty query.", field="query")
         found = (await self._engine.search(asked, limit))[:limit]
@@ -43,11 +44,6 @@ class WebSearchTool:
             results=list(shown.values()),
             left_out=len(found) - len(shown),
         )
-
-
-def _shortened(query: str) -> str:
-    """The first words of the query, as many as search engines accept."""
-    return " ".join(plain_text(query, len(query)).split()[:MOST_WORDS])[:MOST_CHARACTERS].strip()
 
 
 def _shown(page: WebPage) -> FoundWebPage | None:
@@ -73,10 +69,5 @@ def register(server: MCPServer[None], web: WebSearchTool | None, scope: CallScop
         """
         scope()  # It uses no document, but the caller must still be authorised.
         result = await web.search(query, limit)
-        return success(result, _as_text(result))
-
-
-def _as_text(result: WebSearchResult) -> str:
-    """What was found, for people."""
-    found = [f"{page.title or page.url} ({page.url}): {page.text}" for page in result.results]
-    return "\n\n".join(found) or "Nothing was found."
+        found = [f"{page.title or page.url} ({page.url}): {page.text}" for page in result.results]
+        return success(result, "\n\n".join(found) or "Nothing was found.")

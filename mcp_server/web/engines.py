@@ -77,7 +77,7 @@ class BraveSearch:
             log.info("web_search.further_snippets_not_in_plan")
             self._further_snippets = False
             answer = await self._ask(query, limit)
-        return [_page(result) for result in answer.web.results]
+        return list(map(_page, answer.web.results))
 
     async def _ask(self, query: str, limit: int) -> _BraveAnswer:
         params = {"q": query, "count": str(limit), "result_filter": "web", "text_decorations": "false"}
@@ -95,7 +95,10 @@ def _page(result: _Result) -> WebPage:
 
 def explain_brave(status: int, body: bytes) -> DependencyDown:
     """What a refusal of Brave's amounts to."""
-    code = _code_in(body)
+    code = ""
+    with suppress(ValidationError):
+        refusal = _BraveRefusal.model_validate_json(body)
+        code = next((error.code for error in [refusal.error, *refusal.errors] if error), "")
     if status == HTTPStatus.PAYMENT_REQUIRED or code == "QUOTA_LIMITED":
         return quota_used_up(BRAVE, "wait until the plan's next month, or change the plan")
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or code in _NO_KEY:
@@ -103,13 +106,6 @@ def explain_brave(status: int, body: bytes) -> DependencyDown:
     if code == "OPTION_NOT_IN_PLAN":
         return refused(NOT_IN_PLAN, "The plan of BRAVE_SEARCH_KEY does not include searches of the web.")
     return unanswered(BRAVE, status)
-
-
-def _code_in(body: bytes) -> str:
-    with suppress(ValidationError):
-        refusal = _BraveRefusal.model_validate_json(body)
-        return next((error.code for error in [refusal.error, *refusal.errors] if error), "")
-    return ""
 
 
 GOOGLE = "Google"
@@ -153,12 +149,8 @@ class GoogleSearch:
 
     async def search(self, query: str, limit: int) -> list[WebPage]:
         """As the port says. One search of the quota, however many pages."""
-        params = {
-            "key": self._key.get_secret_value(),
-            "cx": self._engine_id,
-            "q": query,
-            "num": str(limit),
-        }
+        key = self._key.get_secret_value()
+        params = {"key": key, "cx": self._engine_id, "q": query, "num": str(limit)}
         answer = await self._engine.get(params, {}, _GoogleAnswer)
         return [WebPage(title=item.title, url=item.link, text=item.snippet) for item in answer.items]
 

@@ -75,21 +75,16 @@ class SearchEngine:
 
     async def _attempt(self, params: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
         asked = self._client.stream("GET", self._url, params=params, headers=headers)
+        body = bytearray()
         async with asyncio.timeout(self._seconds * ATTEMPT_SHARE), asked as response:
-            body = await _beginning(response)
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > MOST_BYTES:
+                    # What is cut here is no JSON any more.
+                    break
         if response.status_code != HTTPStatus.OK:
-            raise self._explain(response.status_code, body)
-        return body
-
-
-async def _beginning(response: httpx2.Response) -> bytes:
-    """The body; one that is too long is cut, and is no JSON then."""
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > MOST_BYTES:
-            break
-    return bytes(body)
+            raise self._explain(response.status_code, bytes(body))
+        return bytes(body)
 
 
 def _translate(exc: Exception) -> OrcError | None:
@@ -122,15 +117,11 @@ def quota_used_up(engine: str, what_to_do: str) -> DependencyDown:
     return refused(QUOTA, f"The searches that {engine} allows are used up: {what_to_do}.")
 
 
-def too_many(engine: str) -> DependencyDown:
-    """More searches at a time than the plan has. Each further one would count, too; the engine is up."""
-    return refused(BUSY, f"{engine} takes no more searches at the moment. Ask again in a minute.")
-
-
 def unanswered(engine: str, status: int) -> DependencyDown:
     """Any other status: the engine's own trouble, or an address that is not that of a search engine."""
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return too_many(engine)
+        # Each further search would count, too; the engine is up.
+        return refused(BUSY, f"{engine} takes no more searches at the moment. Ask again in a minute.")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return down(f"{engine} does not answer at the moment (HTTP {status}). Try again shortly.")
     return refused(REFUSED, f"{engine} refused the search (HTTP {status}).")

@@ -38,8 +38,10 @@ class WebSearch(Protocol):
 
 
 LONGEST_URL = 2000
-_JOINERS = "\u200c\u200d"
-_UNSEEN = {"Cf", "Cs", "Co", "Cn"}
+_KEPT = "\n\u200c\u200d"
+"""Line ends and joiners."""
+_SHOWN_AS = dict.fromkeys(("Cf", "Cs", "Co", "Cn"), "") | dict.fromkeys(("Cc", "Zl", "Zp"), " ")
+"""Unicode categories that cannot be seen, and those of line ends and controls."""
 _SPACES = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\s*\n\s*")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+")
@@ -50,17 +52,8 @@ _OWN_NETWORK = re.compile(r"(?:.*\.)?(?:localhost|local|internal|lan|home|corp|i
 
 def plain_text(text: str, longest: int) -> str:
     """The text without what cannot be seen, spaces and line ends single, at most `longest` characters."""
-    seen = "".join(_shown(character) for character in text)
+    seen = "".join(_SHOWN_AS.get(unicodedata.category(c), c) if c not in _KEPT else c for c in text)
     return _LINES.sub("\n", _SPACES.sub(" ", seen)).strip()[:longest].rstrip()
-
-
-def _shown(character: str) -> str:
-    if character == "\n" or character in _JOINERS:
-        return character
-    category = unicodedata.category(character)
-    if category in _UNSEEN:
-        return ""
-    return " " if category in ("Cc", "Zl", "Zp") else character
 
 
 def public_address(url: str) -> str | None:
