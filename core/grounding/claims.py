@@ -61,7 +61,7 @@ _WORD = re.compile(r"[\u0e00-\u109f\u1780-\u17ff\u3040-\ud7af]{1,2}|[^\W\d_]+(?:
 _POINTS_ON = ("follow", "folg", "suivant", "siguiente")
 _FUNCTION_WORDS = frozenset[str]().union(*STOP_WORDS.values())
 
-_BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
+BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 _ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
 _CONTINUATION = re.compile(r"[\d§a-z]")
 _MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)")
@@ -186,7 +186,7 @@ def _claims_of(text: str) -> list[Claim]:
     found: list[Claim] = []
     for piece in split_pieces(text):
         kind: str = "title" if piece.kind == "heading" and piece.text.startswith("#") else piece.kind
-        bare = _MARKUP.sub("", _BULLET.sub("", piece.text)).strip()
+        bare = _MARKUP.sub("", BULLET.sub("", piece.text)).strip()
         found.extend(Claim(part, kind) for part in sentences(bare))
     return found
 

@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 _RUN = re.compile(
     r"(?P<broken>(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_]))"
@@ -13,6 +14,7 @@ _RUN = re.compile(
     re.S,
 )
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_OPENING_MARKS = frozenset("\"'([{“‘„‚«‹»›「『（【¿¡")
 _BETWEEN_CJK = re.compile(rf"(?<=[{_CJK}]) (?=[{_CJK}])")
 
 
@@ -24,10 +26,9 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Canonical:
+class _Canonical(NamedTuple):
     text: str
-    offsets: tuple[int, ...]
+    offsets: Sequence[int]
 
 
 def locate(quote: str, page_text: str) -> Span | None:
@@ -52,9 +53,9 @@ class QuoteFinder:
             return []
         page = self._canonical
         return [
-            _with_last_mark(quote, self._text, page.offsets[at], page.offsets[at + len(wanted) - 1] + 1)
+            _with_outer_marks(quote, self._text, page.offsets[at], page.offsets[at + len(wanted) - 1] + 1)
             for at in _occurrences(wanted, page.text)
-            if _at_boundary(page.text, at, at + len(wanted))
+            if not (_joined(page.text, at - 1) or _joined(page.text, at + len(wanted) - 1))
         ]
 
     @cached_property
@@ -99,23 +100,22 @@ def _canonical_character(character: str, text: str, index: int) -> str | None:
         if after.isdigit() and not before.isalnum():
             return "-"
         return None if before.isalpha() and after.isalpha() else " "
-    if character in "\u00ad'\u2019" or unicodedata.combining(character):
-        return None if character in "\u00ad'\u2019" else character
-    return " "
+    if character in "\u00ad'\u2019":
+        return None
+    return character if unicodedata.combining(character) else " "
 
 
 def _without_cjk_spaces(text: str, offsets: list[int]) -> _Canonical:
-    gaps = {match.start() for match in _BETWEEN_CJK.finditer(text)}
-    if not gaps:
-        return _Canonical(text, tuple(offsets))
-    kept = [i for i in range(len(text)) if i not in gaps]
-    return _Canonical("".join(text[i] for i in kept), tuple(offsets[i] for i in kept))
+    if gaps := {match.start() for match in _BETWEEN_CJK.finditer(text)}:
+        offsets = [offset for at, offset in enumerate(offsets) if at not in gaps]
+    return _Canonical(_BETWEEN_CJK.sub("", text), offsets)
 
 
-def _with_last_mark(quote: str, page_text: str, start: int, end: int) -> Span:
-    """The span, including the quote's final punctuation mark if the page has it."""
-    mark = quote.rstrip()[-1]
-    return Span(start, end + (not mark.isalnum() and page_text[end : end + 1] == mark))
+def _with_outer_marks(quote: str, page_text: str, start: int, end: int) -> Span:
+    """The span, including the quote's opening and final punctuation marks if the page has them."""
+    first, last = quote.lstrip()[0], quote.rstrip()[-1]
+    opens = start > 0 and first in _OPENING_MARKS and page_text[start - 1] == first
+    return Span(start - opens, end + (not last.isalnum() and page_text[end : end + 1] == last))
 
 
 def _occurrences(wanted: str, text: str) -> Iterator[int]:
@@ -123,10 +123,6 @@ def _occurrences(wanted: str, text: str) -> Iterator[int]:
     while position != -1:
         yield position
         position = text.find(wanted, position + 1)
-
-
-def _at_boundary(text: str, start: int, end: int) -> bool:
-    return not (_joined(text, start - 1) or _joined(text, end - 1))
 
 
 def _joined(text: str, left: int) -> bool:

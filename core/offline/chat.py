@@ -52,13 +52,8 @@ class Done(NamedTuple):
 def recall(question: str, earlier: Sequence[str]) -> str | None:
     """What the user said before that answers the question, quoted; None if nothing does."""
     said = [piece.text for text in earlier for piece in split_pieces(text) if not piece.text.endswith("?")]
-    ranking = TextRanking(question, [Candidate(text) for text in said])
-    coverage = [ranking.coverage(scored.covered) for scored in ranking.scores]
-    best = max(coverage, default=0.0)
-    if best < RECALL_COVERAGE:
-        return None
-    newest = max(index for index, share in enumerate(coverage) if share == best)
-    return f"Earlier in this conversation you said: “{said[newest]}”"
+    best = _best_matches(question, said)
+    return f"Earlier in this conversation you said: “{best[-1]}”" if best else None
 
 
 def recall_answer(question: str, remembered: Sequence[str]) -> str | None:
@@ -66,15 +61,16 @@ def recall_answer(question: str, remembered: Sequence[str]) -> str | None:
 
     Each of `remembered` is a question in curly quotes, then its answer.
     """
-    ranking = TextRanking(question, [Candidate(text) for text in remembered])
+    answer = next((_ASKED.sub("", text) for text in _best_matches(question, remembered)), "")
+    return f"Earlier in this conversation the answer was: “{answer}”" if answer else None
+
+
+def _best_matches(question: str, texts: Sequence[str]) -> list[str]:
+    """The texts that cover the largest part of the question; none if that is too little."""
+    ranking = TextRanking(question, [Candidate(text) for text in texts])
     coverage = [ranking.coverage(scored.covered) for scored in ranking.scores]
-    best = max(coverage, default=0.0)
-    answers = [
-        _ASKED.sub("", text) for text, share in zip(remembered, coverage, strict=True) if share == best
-    ]
-    if best < RECALL_COVERAGE or not answers[0]:
-        return None
-    return f"Earlier in this conversation the answer was: “{answers[0]}”"
+    best = max([RECALL_COVERAGE, *coverage])
+    return [text for text, share in zip(texts, coverage, strict=True) if share == best]
 
 
 def rewrite_question(question: str, earlier: Sequence[str]) -> str:
@@ -94,27 +90,30 @@ def rewrite_question(question: str, earlier: Sequence[str]) -> str:
 def needs_history(question: str) -> bool:
     """Whether the question can hardly be understood without the messages before it."""
     asked = QuestionTerms(question)
-    refers_back = any(sign.search(question) for sign in (_PRONOUN, _DEMONSTRATIVE)) or _ELLIPTIC.match(
-        question
-    )
+    refers_back = _PRONOUN.search(question) or _DEMONSTRATIVE.search(question) or _ELLIPTIC.match(question)
     return not asked.is_specific or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
 
 
 def describe_tool_output(content: str) -> str:
     """A tool's result in words: failures, documents by name and status, anything else unchanged."""
-    if failures := _failures_in(content):
-        return " ".join(f"A tool failed: {failure}" for failure in failures)
-    if _found_no_passage(content):
+    results = _results(content)
+    errors = [result.get("error") for result in results]
+    if errors and all(errors):
+        return " ".join(f"A tool failed: {error}" for error in dict.fromkeys(errors))
+    found = [result[name] for result in results for name in ("passages", "results") if name in result]
+    if found and not any(found):
         return NOT_FOUND_ANSWER
-    documents = _documents_in(content)
+    documents = _documents_in(results)
     if documents is None:
         return f"The tool returned: {content}" if content.strip() else "The tool returned nothing."
     if not documents:
         return "There are no documents in this conversation."
-    lines = [f"- {_described(document)}" for document in documents]
-    return "\n".join(
-        [f"There {'is' if len(lines) == 1 else 'are'} {len(lines)} in this conversation:", *lines]
-    )
+    counted = "is 1 document" if len(documents) == 1 else f"are {len(documents)} documents"
+    lines = [f"There {counted} in this conversation:"]
+    for document in documents:
+        reason = f": {document['reason']}" if document.get("reason") else ""
+        lines.append(f"- {document['filename']} ({document['status']}{reason})")
+    return "\n".join(lines)
 
 
 def choose_calls(
@@ -157,44 +156,21 @@ def _analyze_all(question: str, done: Sequence[Done]) -> list[Call]:
         return [Call(LIST, {})]
     if any(each.name == ANALYZE for each in done):
         return []
-    handles = [
-        str(document["document"])
-        for document in _documents_in(done[-1].output) or []
-        if "document" in document
-    ]
+    listed = _documents_in(_results(done[-1].output)) or []
+    handles = [str(document["document"]) for document in listed if "document" in document]
     return [Call(ANALYZE, {"document": handle, "question": question}) for handle in handles[:MOST_DOCUMENTS]]
 
 
-def _documents_in(content: str) -> list[dict[str, Any]] | None:
-    """The documents of a listing, which may be the last of several results."""
+def _results(content: str) -> list[dict[str, Any]]:
+    """The results of one or several tools; none if they are not JSON objects."""
     try:
         found = json.loads(content)
-        documents: list[dict[str, Any]] = (found[-1] if isinstance(found, list) else found)["documents"]
-    except (ValueError, KeyError, IndexError, TypeError):
-        return None
-    return documents
-
-
-def _failures_in(content: str) -> list[str]:
-    """Why tools failed, if all of them did."""
-    try:
-        found = json.loads(content)
-        errors = [result.get("error") for result in (found if isinstance(found, list) else [found])]
-    except (ValueError, AttributeError):
+    except ValueError:
         return []
-    return [str(error) for error in dict.fromkeys(errors)] if all(errors) else []
+    results = found if isinstance(found, list) else [found]
+    return results if all(isinstance(result, dict) for result in results) else []
 
 
-def _found_no_passage(content: str) -> bool:
-    try:
-        found = json.loads(content)
-        results = found if isinstance(found, list) else [found]
-        lists = [result[name] for result in results for name in ("passages", "results") if name in result]
-        return bool(lists) and not any(lists)
-    except (ValueError, AttributeError, TypeError):
-        return False
-
-
-def _described(document: dict[str, Any]) -> str:
-    reason = f": {document['reason']}" if document.get("reason") else ""
-    return f"{document['filename']} ({document['status']}{reason})"
+def _documents_in(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """The documents of a listing, which may be the last of several results."""
+    return results[-1].get("documents") if results else None

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    HumanMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -66,7 +60,10 @@ class Conversation:
         request = said[-1] if said else None
         current = [m for m in messages if m is request or not isinstance(m, HumanMessage)]
         done = _tools_called(messages)
-        asked = request if isinstance(request, QuestionMessage) else _as_question(request)
+        text = without_fenced(str(request.text)) if request else ""
+        asked = (
+            request if isinstance(request, QuestionMessage) else QuestionMessage(content=text, question=text)
+        )
         return cls(
             request=request,
             question=asked.question,
@@ -80,11 +77,6 @@ class Conversation:
             tool_output=done[-1].output if done else without_fenced(asked.tool_output or "") or None,
             remembered_answers=tuple(read_remembered(messages, ANSWERED)),
         )
-
-
-def _as_question(message: BaseMessage | None) -> QuestionMessage:
-    text = str(message.text) if message else ""
-    return QuestionMessage(content=text, question=without_fenced(text))
 
 
 def _tools_called(messages: Sequence[BaseMessage]) -> tuple[Done, ...]:
@@ -127,8 +119,8 @@ class OfflineModel(BaseChatModel):
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """A `tool_choice` that names one of the tools asks for that structured output."""
-        schemas = [tool for tool in tools if getattr(tool, "__name__", None) == tool_choice]
-        filler = self._filler_of(schemas[0]) if tool_choice and schemas else None
+        schemas = [tool for tool in tools if tool_choice and getattr(tool, "__name__", None) == tool_choice]
+        filler = self._filler_of(schemas[0]) if schemas else None
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], filler=filler, **kwargs)
 
     def _filler_of(self, schema: type[BaseModel]) -> Filler:

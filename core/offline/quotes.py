@@ -3,13 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple
 
 from core.grounding.citations import marker
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.claims import BULLET, NOT_FOUND_ANSWER
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
-from core.search.bm25 import Candidate, CandidateScore, TextRanking
+from core.search.bm25 import Candidate, TextRanking
 from core.text.question_type import asks_for_overview
 from core.text.sentences import Kind, Piece, sentences, split_pieces
 from core.text.terms import has_digit
@@ -31,11 +32,9 @@ SAME = 0.6
 """Two quotes that share more of their words than this say the same."""
 
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
-_BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Pieces `first` to `last` of one source."""
 
     source: int
@@ -51,9 +50,8 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
         return _render(_openings(places, candidates, sources), sources, pieces) or NOT_FOUND_ANSWER
     ranking = TextRanking(question, candidates)
     best = ranking.best_first()
-    if not best or not _is_supported(ranking, candidates, best[0]):
-        return NOT_FOUND_ANSWER
-    chosen = _distinct(ranking, candidates, best)
+    is_supported = best and _is_supported(ranking, candidates, best[0])
+    chosen = _distinct(ranking, candidates, best) if is_supported else []
     if not chosen:
         return NOT_FOUND_ANSWER
     shown = [_with_list(places[i], pieces[places[i].source], ranking, candidates[i]) for i in chosen]
@@ -70,18 +68,15 @@ def _candidates(
 ) -> tuple[list[_Place], list[Candidate]]:
     places, candidates = [], []
     for number, source in enumerate(sources):
-        for index, piece in enumerate(pieces[number]):
-            following = pieces[number][index + 1] if index + 1 < len(pieces[number]) else None
+        for index, (piece, following) in enumerate(zip_longest(pieces[number], pieces[number][1:])):
             if _is_quotable(piece, following):
+                # A row means nothing without its header, so both are compared with the question.
+                text = f"{piece.heading} {piece.text}" if piece.kind == "row" else piece.text
                 places.append(_Place(number, index, index))
-                candidates.append(_candidate(piece, source.blob_name, number))
+                candidates.append(
+                    Candidate(text, piece.heading, source.blob_name, number, not piece.is_whole)
+                )
     return places, candidates
-
-
-def _candidate(piece: Piece, document: str, place: int) -> Candidate:
-    # A row means nothing without its header, so both are compared with the question.
-    text = f"{piece.heading} {piece.text}" if piece.kind == "row" else piece.text
-    return Candidate(text, piece.heading, document, place, not piece.is_whole)
 
 
 def _is_quotable(piece: Piece, following: Piece | None) -> bool:
@@ -124,17 +119,17 @@ def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[
     chosen: list[int] = []
     least = SHARE_OF_BEST * ranking.scores[best[0]].score
     for index in best:
-        if len(chosen) == MAX_QUOTES or ranking.scores[index].score < least:
+        own = ranking.scores[index]
+        if len(chosen) == MAX_QUOTES or own.score < least:
             break
-        says_same = any(_says_same(ranking.scores[index], ranking.scores[other]) for other in chosen)
+        says_same = any(
+            own.covered <= earlier.covered
+            and len(own.terms & earlier.terms) > SAME * max(1, min(len(own.terms), len(earlier.terms)))
+            for earlier in (ranking.scores[other] for other in chosen)
+        )
         if not says_same and has_content(candidates[index].text):
             chosen.append(index)
     return chosen
-
-
-def _says_same(later: CandidateScore, earlier: CandidateScore) -> bool:
-    fewer = max(1, min(len(later.terms), len(earlier.terms)))
-    return later.covered <= earlier.covered and len(later.terms & earlier.terms) > SAME * fewer
 
 
 def _with_list(place: _Place, around: list[Piece], ranking: TextRanking, candidate: Candidate) -> _Place:
@@ -142,12 +137,8 @@ def _with_list(place: _Place, around: list[Piece], ranking: TextRanking, candida
     piece, asked = around[place.first], set(ranking.question.terms)
     if piece.text.endswith(":"):
         return _Place(place.source, place.first, _end_of_items(around, place.first + 1))
-    own = asked.intersection(ranking.question.terms_of(piece.text))
-    if (
-        piece.kind != "item"
-        or len(own) > 1
-        or not asked.intersection(ranking.question.terms_of(candidate.heading))
-    ):
+    own, above = (asked.intersection(ranking.question.terms_of(t)) for t in (piece.text, candidate.heading))
+    if piece.kind != "item" or len(own) > 1 or not above:
         return place
     first = place.first
     while first > 0 and around[first - 1].kind == "item":
@@ -161,7 +152,7 @@ def _header(place: _Place, around: list[Piece]) -> _Place | None:
     while above >= 0 and around[above].kind == "row":
         above -= 1
     is_header = place.first > above >= 0 and around[above].kind == "heading"
-    return _Place(place.source, above, above) if is_header else None
+    return place._replace(first=above, last=above) if is_header else None
 
 
 def _end_of_items(pieces: list[Piece], first: int) -> int:
@@ -181,15 +172,15 @@ def _with_following(place: _Place, around: list[Piece], sentences: int) -> _Plac
         if piece.kind != "sentence" or not piece.text.endswith(ENDS):
             break
         last += 1
-    return _Place(place.source, place.first, last)
+    return place._replace(last=last)
 
 
 def _merged(places: list[_Place]) -> list[_Place]:
     merged: list[_Place] = []
-    for place in sorted(places, key=lambda p: (p.source, p.first)):
+    for place in sorted(places):
         before = merged[-1] if merged else None
         if before and before.source == place.source and place.first <= before.last:
-            merged[-1] = _Place(place.source, before.first, max(before.last, place.last))
+            merged[-1] = before._replace(last=max(before.last, place.last))
         else:
             merged.append(place)
     return merged
@@ -203,21 +194,13 @@ def _render(places: list[_Place], sources: Sequence[FencedSource], pieces: list[
         cited = marker(sources[place.source].number)
         for index in range(place.first, place.last + 1):
             piece = pieces[place.source][index]
-            text = _BULLET.sub("", piece.text)
-            bullet = "- " if piece.kind == "item" else ""
-            written.append(_gap(previous, piece.kind) + bullet + _cited_within(text, cited))
+            text = BULLET.sub("", piece.text)
+            *earlier, last = sentences(text) or [text]
+            # `A3.` is not a sentence that could have a source.
+            marked = " ".join([*(f"{part} {cited}" if has_content(part) else part for part in earlier), last])
+            gap = "\n" if {piece.kind, previous} & {"item", "row"} else " "
+            written.append(gap + ("- " if piece.kind == "item" else "") + marked)
             if index == place.last or piece.kind == "row" or text.endswith(ENDS):
                 written.append(f" {cited}")
             previous = piece.kind
     return "".join(written).strip()
-
-
-def _cited_within(text: str, cited: str) -> str:
-    """A piece with a marker after each of its sentences but the last; `A3.` is not a sentence."""
-    *earlier, last = sentences(text) or [text]
-    marked = [f"{part} {cited}" if has_content(part) else part for part in earlier]
-    return " ".join([*marked, last])
-
-
-def _gap(before: Kind, kind: Kind) -> str:
-    return "\n" if kind in ("item", "row") or before in ("item", "row") else " "

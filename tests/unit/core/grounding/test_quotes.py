@@ -56,6 +56,25 @@ def test_a_changed_word_number_or_cut_word_is_not_found(quote: str) -> None:
     assert found(quote) is None
 
 
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "(net of tax) the fee is due",
+        "“Net fees” are due.",
+        '"Net fees" are due',
+        "[net fees] are due",
+        "¿Cuánto?",
+    ],
+)
+def test_the_marks_around_a_quote_belong_to_it(quote: str) -> None:
+    assert found(quote, f"It says: {quote} Then it ends.") == quote
+
+
+def test_an_opening_mark_is_the_one_on_the_page() -> None:
+    assert found("(net fees are due", "It says: “net fees are due”.") == "net fees are due"
+    assert found("(net fees are due", "net fees are due)") == "net fees are due"
+
+
 def test_a_minus_sign_and_a_decimal_point_count() -> None:
     assert found("fell to -5", "It fell to -5 degrees.") == "fell to -5"
     assert found("fell to 5", "It fell to -5 degrees.") is None

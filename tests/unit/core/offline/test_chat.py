@@ -64,7 +64,9 @@ def test_documents_are_listed_by_name_and_status() -> None:
         {"filename": "a.pdf", "status": "completed", "reason": None},
         {"filename": "b.pdf", "status": "failed", "reason": "it is locked"},
     ]
-    expected = "There are 2 in this conversation:\n- a.pdf (completed)\n- b.pdf (failed: it is locked)"
+    expected = (
+        "There are 2 documents in this conversation:\n- a.pdf (completed)\n- b.pdf (failed: it is locked)"
+    )
     assert describe_tool_output(json.dumps({"documents": documents})) == expected
     assert describe_tool_output(json.dumps([{"tool": "documents_list", "documents": documents}])) == expected
 

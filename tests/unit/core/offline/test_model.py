@@ -139,7 +139,7 @@ async def test_the_listing_tool_is_called_once_and_its_result_described(
     *_, answer = [part async for part in model.stream_with_tools(messages, [LISTING], budget=budget)]
     assert isinstance(answer, AIMessage)
     assert not answer.tool_calls
-    assert answer.text == "There is 1 in this conversation:\n- a.pdf (completed)"
+    assert answer.text == "There is 1 document in this conversation:\n- a.pdf (completed)"
 
 
 async def test_tool_output_attached_to_the_question_is_described(
