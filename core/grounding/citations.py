@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from core.extraction.word_boxes import SCALE, Box, boxes_between
+from core.extraction.word_boxes import SCALE, boxes_between
 from core.grounding.claims import Claim, Claims
 from core.grounding.evidence import SourceEvidence
 from core.grounding.models import Citation, Grounding, Rectangle
@@ -156,7 +156,18 @@ class CitationWriter:
         claims[0].is_cited = True
         for claim, span in zip(claims, spans, strict=True):
             claim.is_covered = claim.is_covered or span is not None
-        return _citation(source, claims[0].text, _joined(spans))
+        span = _joined(spans)
+        return Citation(
+            document_id=source.document_id,
+            blob_name=source.blob_name,
+            page=source.page,
+            page_id=source.url or page_id(source.document_id, source.page),
+            quote=source.page_text[span.start : span.end] if span else claims[0].text,
+            start=span.start if span else 0,
+            end=span.end if span else 0,
+            verified=span is not None,
+            url=source.url,
+        )
 
     def _close_claims(self) -> None:
         text, self._since_marker = self._since_marker, ""
@@ -172,25 +183,11 @@ def _place(source: Source) -> str:
 
 def _joined(spans: list[Span | None]) -> Span | None:
     """From the first to the last span; only the first one if they are far apart, or None if it is None."""
-    found = [span for span in spans if span]
     if spans[0] is None:
         return None
+    found = [span for span in spans if span]
     whole = Span(min(span.start for span in found), max(span.end for span in found))
     return whole if whole.end - whole.start <= LONGEST_QUOTE else spans[0]
-
-
-def _citation(source: Source, claim: str, span: Span | None) -> Citation:
-    return Citation(
-        document_id=source.document_id,
-        blob_name=source.blob_name,
-        page=source.page,
-        page_id=source.url or page_id(source.document_id, source.page),
-        quote=source.page_text[span.start : span.end] if span else claim,
-        start=span.start if span else 0,
-        end=span.end if span else 0,
-        verified=span is not None,
-        url=source.url,
-    )
 
 
 def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Rectangle]:
@@ -198,7 +195,10 @@ def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Recta
 
     Empty if `boxes` do not belong to this text.
     """
-    return [_rectangle(box) for box in boxes_between(page_text, boxes, start, end)]
+    return [
+        Rectangle(**{name: round(edge / SCALE, _DECIMALS) for name, edge in box._asdict().items()})
+        for box in boxes_between(page_text, boxes, start, end)
+    ]
 
 
 async def with_rectangles(
@@ -212,9 +212,14 @@ async def with_rectangles(
     texts = {(source.document_id, source.page): source.page_text for source in sources if not source.url}
     cited = {(citation.document_id, citation.page) for citation in citations if citation.verified}
     pages = sorted(cited & texts.keys())
-    found = await asyncio.gather(*(_read(read_boxes, *page) for page in pages))
-    boxes = dict(zip(pages, found, strict=True))
-    return [_highlighted(citation, texts, boxes) for citation in citations]
+    boxes = dict(zip(pages, await asyncio.gather(*(_read(read_boxes, *page) for page in pages)), strict=True))
+    highlighted = list(citations)
+    for index, citation in enumerate(citations):
+        page = (citation.document_id, citation.page)
+        if citation.verified and boxes.get(page):
+            found = rectangles(texts[page], boxes[page], citation.start, citation.end)
+            highlighted[index] = citation.model_copy(update={"rectangles": found})
+    return highlighted
 
 
 async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
@@ -224,18 +229,3 @@ async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
         # Rectangles are optional, and the answer may have been shown already.
         log.warning("boxes.unavailable document_id=%s page=%d", document_id, page, exc_info=True)
         return b""
-
-
-def _highlighted(
-    citation: Citation, texts: dict[tuple[str, int], str], boxes: dict[tuple[str, int], bytes]
-) -> Citation:
-    page = (citation.document_id, citation.page)
-    if not citation.verified or not boxes.get(page):
-        return citation
-    found = rectangles(texts[page], boxes[page], citation.start, citation.end)
-    return citation.model_copy(update={"rectangles": found})
-
-
-def _rectangle(box: Box) -> Rectangle:
-    left, top, right, bottom = (round(edge / SCALE, _DECIMALS) for edge in box)
-    return Rectangle(left=left, top=top, right=right, bottom=bottom)

@@ -59,7 +59,7 @@ _HERE_ARE = re.compile(
 _WORD = re.compile(r"[\u0e00-\u109f\u1780-\u17ff\u3040-\ud7af]{1,2}|[^\W\d_]+(?:['’][^\W\d_]+)*")
 """A script without spaces gives pairs of characters."""
 _POINTS_ON = ("follow", "folg", "suivant", "siguiente")
-_FUNCTION_WORDS = frozenset[str]().union(*STOP_WORDS.values())
+_WITHOUT_CONTENT = VERBS.union(LEADING_WORDS, *STOP_WORDS.values())
 
 BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 _ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
@@ -81,7 +81,7 @@ def only_introduces(text: str) -> bool:
     found = [
         word.casefold().replace("’", "'") for word in _WORD.findall(plain[opening.end() if opening else 0 :])
     ]
-    content = [at for at, word in enumerate(found) if _is_content(word)]
+    content = [at for at, word in enumerate(found) if word not in _WITHOUT_CONTENT]
     if any(character.isdigit() for character in plain) and (content or is_lead):
         return False
     if content and any(word in ALL_NEGATIONS or word.endswith("n't") for word in found):
@@ -94,10 +94,6 @@ def only_introduces(text: str) -> bool:
     if any(found[at] in PREDICATES for at in content[1:]):
         return False
     return len(content) <= (MOST_IN_LEAD if is_lead else MOST_IN_TITLE)
-
-
-def _is_content(word: str) -> bool:
-    return word not in _FUNCTION_WORDS and word not in VERBS and word not in LEADING_WORDS
 
 
 @dataclass(slots=True)
@@ -142,7 +138,8 @@ class Claims:
         added: list[Claim] = []
         for claim in _claims_of(text):
             before = added[-1] if added else None
-            if before and _continues(before, claim):
+            # The previous claim may end in an abbreviation: `according to Art.` and `25`.
+            if before and _ABBREVIATED.search(before.text) and _CONTINUATION.match(claim.text):
                 before.text = f"{before.text} {claim.text}"
             elif has_content(claim.text):
                 added.append(claim)
@@ -189,11 +186,6 @@ def _claims_of(text: str) -> list[Claim]:
         bare = _MARKUP.sub("", BULLET.sub("", piece.text)).strip()
         found.extend(Claim(part, kind) for part in sentences(bare))
     return found
-
-
-def _continues(before: Claim, claim: Claim) -> bool:
-    """Whether the previous claim ends in an abbreviation: `according to Art.` and `25`."""
-    return bool(_ABBREVIATED.search(before.text) and _CONTINUATION.match(claim.text))
 
 
 def _cited_with_last(added: list[Claim]) -> list[Claim]:

@@ -40,7 +40,7 @@ _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
 @dataclass(frozen=True, slots=True)
 class _Unit:
     span: Span
-    clauses: tuple[Clause, ...]
+    clauses: list[Clause]
     words: frozenset[str]
     negations: int
     has_names: bool
@@ -51,8 +51,10 @@ class Evidence:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._folded = text.lower()
         self._quotes = QuoteFinder(text)
         self._units: dict[int, _Unit] = {}
+        self.language = detect_language(words(text[:LANGUAGE_SAMPLE_CHARACTERS]))
 
     def find(self, claim: str, near: Span) -> Span | None:
         """The sentences that support `claim`, preferably inside `near`; None if there are none.
@@ -67,21 +69,8 @@ class Evidence:
         return self._verbatim(claim, near) or self._paraphrased(claim, near)
 
     @cached_property
-    def language(self) -> str:
-        return detect_language(words(self._text[:LANGUAGE_SAMPLE_CHARACTERS]))
-
-    @cached_property
     def sentences(self) -> list[Span]:
         return page_sentences(self._text)
-
-    @cached_property
-    def _folded(self) -> str:
-        return self._text.lower()
-
-    def _unit_at(self, number: int) -> _Unit:
-        if number not in self._units:
-            self._units[number] = self._unit(self.sentences[number])
-        return self._units[number]
 
     def _windows_with(self, beginnings: set[str]) -> Iterator[list[_Unit]]:
         """Runs of sentences that may have a good part of the words with these beginnings."""
@@ -90,30 +79,31 @@ class Evidence:
             for first in range(len(spans) - size + 1):
                 text = self._folded[spans[first].start : spans[first + size - 1].end]
                 if sum(word in text for word in beginnings) >= MIN_BEGINNINGS * len(beginnings):
-                    yield [self._unit_at(number) for number in range(first, first + size)]
+                    yield [self._unit(number) for number in range(first, first + size)]
 
-    def _unit(self, span: Span) -> _Unit:
-        tokens = tokenize(self._text[span.start : span.end], self.language)
-        return _Unit(
-            span,
-            tuple(clauses(tokens)),
-            frozenset(token.stem for token in tokens if token.is_content),
-            sum(token.negates for token in tokens),
-            any(token.is_name for token in tokens[1:]),
-        )
+    def _unit(self, number: int) -> _Unit:
+        if number not in self._units:
+            span = self.sentences[number]
+            tokens = self._tokens(self._text[span.start : span.end])
+            stems = frozenset(token.stem for token in tokens if token.is_content)
+            has_names = any(token.is_name for token in tokens[1:])
+            self._units[number] = _Unit(span, clauses(tokens), stems, negations(tokens), has_names)
+        return self._units[number]
+
+    def _tokens(self, text: str) -> list[Token]:
+        return tokenize(text, self.language)
 
     def _verbatim(self, claim: str, near: Span) -> Span | None:
-        wanted = negations(claim, self.language)
+        wanted = negations(self._tokens(claim))
         found = sorted(self._quotes.find_all(claim), key=lambda span: not _overlap(span, near))
         for span in found:
             around = [part for part in self.sentences if _overlap(part, span)]
-            texts = (self._text[part.start : part.end] for part in around)
-            if sum(negations(text, self.language) for text in texts) == wanted:
+            if sum(negations(self._tokens(self._text[part.start : part.end])) for part in around) == wanted:
                 return span
         return None
 
     def _paraphrased(self, claim: str, near: Span) -> Span | None:
-        asked = [c for c in clauses(tokenize(claim, self.language)) if any(t.is_content for t in c.tokens)]
+        asked = [clause for clause in clauses(self._tokens(claim)) if any(t.is_content for t in clause)]
         best: tuple[tuple[bool, int], Span] | None = None
         beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
         for window in self._windows_with(beginnings):
@@ -164,8 +154,7 @@ class SourceEvidence:
 
 
 def _places_of_rarest_word(claim: str, page: str) -> list[int]:
-    counts = {word: page.count(word) for word in set(_LONG_WORD.findall(claim))}
-    counts = {word: count for word, count in counts.items() if count}
+    counts = {word: count for word in set(_LONG_WORD.findall(claim)) if (count := page.count(word))}
     if not counts:
         return []
     rarest = min(counts, key=lambda word: (counts[word], word))
@@ -187,7 +176,7 @@ def page_sentences(text: str) -> list[Span]:
 
 def _supports(asked: list[Clause], window: list[_Unit]) -> bool:
     known = frozenset[str]().union(*(unit.words for unit in window))
-    wanted = frozenset(token.stem for clause in asked for token in clause.tokens if token.is_content)
+    wanted = frozenset(token.stem for clause in asked for token in clause if token.is_content)
     if len(wanted & known) < MIN_IN_WINDOW * len(wanted):
         return False
     used: set[int] = set()
@@ -196,8 +185,7 @@ def _supports(asked: list[Clause], window: list[_Unit]) -> bool:
         if index is None:
             return False
         used.add(index)
-    said = sum(clause.negations for clause in asked)
-    return sum(window[index].negations for index in used) == said
+    return sum(window[index].negations for index in used) == sum(map(negations, asked))
 
 
 def _holds(clause: Clause, window: list[_Unit], index: int) -> bool:
@@ -207,28 +195,24 @@ def _holds(clause: Clause, window: list[_Unit], index: int) -> bool:
     those of the sentences before.
     """
     unit = window[index]
-    context = [] if unit.has_names else [t for u in window[:index] for c in u.clauses for t in c.tokens]
+    context = [] if unit.has_names else [t for u in window[:index] for clause in u.clauses for t in clause]
     for number, found in enumerate(unit.clauses):
-        own = found.tokens[1:] if number == 0 else found.tokens
+        own = found[1:] if number == 0 else found
         if _says(clause, found, [] if any(token.is_name for token in own) else context):
             return True
-        context = [*context, *found.tokens]
+        context = [*context, *found]
     return False
 
 
 def _says(clause: Clause, found: Clause, context: list[Token]) -> bool:
-    if clause.negations != found.negations:
+    wanted, here = ({token.stem for token in tokens if token.is_content} for tokens in (clause, found))
+    if negations(clause) != negations(found) or len(wanted & here) < MIN_IN_CLAUSE * len(wanted):
         return False
-    wanted = {token.stem for token in clause.tokens if token.is_content}
-    here = {token.stem for token in found.tokens if token.is_content}
-    if len(wanted & here) < MIN_IN_CLAUSE * len(wanted):
-        return False
-    tokens = list(found.tokens)
-    for anchor in clause.anchors:
-        available = tokens + (context if anchor.is_name else [])
-        if not any(matches(anchor, token) for token in available):
+    anchors = [token for token in clause if token.kind != "word" or token.is_name]
+    for anchor in anchors:
+        if not any(matches(anchor, token) for token in (found + context if anchor.is_name else found)):
             return False
-    return same_order(clause.anchors, tokens)
+    return same_order(anchors, found)
 
 
 def _overlap(one: Span, other: Span) -> bool:

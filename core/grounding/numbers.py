@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
-from core.grounding.evidence import page_sentences
-from core.grounding.sentence_facts import Clause, Token, clauses, tokenize
+from core.grounding.evidence import BEGINNING, LANGUAGE_SAMPLE_CHARACTERS, page_sentences
+from core.grounding.sentence_facts import Clause, Token, clauses, negations, tokenize
 from core.grounding.sources import Source
 from core.text.numbers import CURRENCIES, SCALE_VALUES, SCALES, SPELLED_NUMBERS
-from core.text.terms import detect_language, words
+from core.text.terms import detect_language, has_digit, words
 
 ROUGH = 0.1
 """How far off a number may be, as a share of the true one, if a sentence says `about`."""
@@ -18,8 +19,6 @@ MAX_PARSED_CHARACTERS = 200_000
 """Of the sources' pages, parsed sentence by sentence; beyond it only numbers are read."""
 MAX_SENTENCES = 200
 """Sentences compared with a claim, those with most of its words first."""
-LANGUAGE_SAMPLE_CHARACTERS = 1500
-BEGINNING = 3
 SAME_SUBJECT = 0.75
 """Share of the claim's words that a sentence about the same subject has, in addition to all its names."""
 SHARE_OF_CLAUSE = 0.4
@@ -79,10 +78,9 @@ class Figure:
 
     def is_like(self, value: float, *, roughly: bool) -> bool:
         """Whether a number with this value, possibly in thousands or millions, could be this one."""
-        tolerance = max(self.half, abs(self.value) * (ROUGH if roughly else 0))
-        return any(
-            abs(self.value - value * factor) <= tolerance * 1.2 for factor in (1.0, *SCALE_VALUES.values())
-        ) or (math.isclose(self.value, value * self.scale))
+        tolerance = 1.2 * max(self.half, abs(self.value) * (ROUGH if roughly else 0))
+        offs = (abs(self.value - value * factor) for factor in (1.0, *SCALE_VALUES.values()))
+        return any(off <= tolerance for off in offs) or math.isclose(self.value, value * self.scale)
 
     def may_be(self, other: "Figure", *, roughly: bool) -> bool:
         """Whether this number equals the other one, exactly or rounded. A table may be in millions."""
@@ -108,19 +106,19 @@ class Statement:
         self.is_rough = any(token.written.casefold() in _ROUGHLY for token in tokens)
 
     def figures_of(self, clause: Clause) -> list[Figure]:
-        return [f for f in self.figures if any(f.token is token for token in clause.tokens)]
+        return [f for f in self.figures if any(f.token is token for token in clause)]
 
     def around(self, figure: Figure) -> list[Token]:
         """The other words of its clause, without what it counts; if there are none, those of the sentence."""
-        whole = [token for clause in self.clauses for token in clause.tokens]
-        for tokens in (self.clause_of(figure).tokens, whole):
+        whole = [token for clause in self.clauses for token in clause]
+        for tokens in (self.clause_of(figure), whole):
             others = [token for token in tokens if token is not figure.counted]
             if stems(others):
                 return others
         return []
 
     def clause_of(self, figure: Figure) -> Clause:
-        return next(c for c in self.clauses if any(figure.token is token for token in c.tokens))
+        return next(c for c in self.clauses if any(figure.token is token for token in c))
 
 
 def written_numbers(text: str) -> dict[str, float]:
@@ -145,13 +143,12 @@ def stems(tokens: Iterable[Token]) -> frozenset[str]:
 
 def _figures(tokens: list[Token]) -> Iterator[Figure]:
     for at, token in enumerate(tokens):
-        is_spelled = token.written.casefold() in SPELLED_NUMBERS
-        if token.kind != "number" or not (is_spelled or _has_digit(token)):
-            continue
-        before = tokens[at - 1] if at else None
-        value = _value(token.stem)
-        if value is not None and not (before and before.written.casefold() in _LABELS):
-            yield _figure(tokens, at, value)
+        is_written = token.written.casefold() in SPELLED_NUMBERS or has_digit(token.written)
+        is_labelled = at > 0 and tokens[at - 1].written.casefold() in _LABELS
+        if token.kind == "number" and is_written and not is_labelled:
+            value = _value(token.stem)
+            if value is not None:
+                yield _figure(tokens, at, value)
 
 
 def _figure(tokens: list[Token], at: int, value: float) -> Figure:
@@ -162,7 +159,15 @@ def _figure(tokens: list[Token], at: int, value: float) -> Figure:
     units = tuple(unit for unit in token.near if unit not in _FIXED and unit not in SCALE_VALUES)
     is_year = not fixed and token.stem.isdigit() and int(value) in _YEARS
     is_year = is_year and (not units or token.after in _DURING)
-    following = [] if is_year else _following(tokens, at, amounts=bool(fixed))
+    before = tokens[at - 1].written if at else ""
+    currency = [before] if CURRENCIES.get(before.casefold(), "none") in token.near else []
+    has_symbol = any(sign in token.written for sign in "$€£¥%")
+    # What belongs to the number: scale and currency, else what it counts.
+    following = tokens[at + 1 : at + 1 + len(token.near) - len(currency) - has_symbol]
+    if is_year:
+        following = []
+    elif fixed:
+        following = [each for each in following if each.written.casefold() in (*SCALES, *CURRENCIES)]
     return Figure(
         value=value * factor,
         half=0.5 * 10.0**-decimals * factor,
@@ -170,33 +175,10 @@ def _figure(tokens: list[Token], at: int, value: float) -> Figure:
         fixed=fixed,
         units=() if is_year else units,
         is_year=is_year,
-        written=(*_currency_before(tokens, at), token.written, *(each.written for each in following)),
+        written=(*currency, token.written, *(each.written for each in following)),
         token=token,
         counted=None if is_year or fixed or not units else following[-len(units)],
     )
-
-
-def _following(tokens: list[Token], at: int, *, amounts: bool) -> list[Token]:
-    """The tokens after a number that belong to it: scale and currency, else what it counts."""
-    number = tokens[at]
-    near = len(number.near) - len(_currency_before(tokens, at)) - _has_symbol(number)
-    following = tokens[at + 1 : at + 1 + near]
-    if not amounts:
-        return following
-    return [token for token in following if token.written.casefold() in (*SCALES, *CURRENCIES)]
-
-
-def _currency_before(tokens: list[Token], at: int) -> list[str]:
-    before = tokens[at - 1].written if at else ""
-    return [before] if CURRENCIES.get(before.casefold(), "none") in tokens[at].near else []
-
-
-def _has_symbol(token: Token) -> bool:
-    return any(sign in token.written for sign in "$€£¥%")
-
-
-def _has_digit(token: Token) -> bool:
-    return any(character.isdigit() for character in token.written)
 
 
 def _value(stem: str) -> float | None:
@@ -206,7 +188,7 @@ def _value(stem: str) -> float | None:
         return None
 
 
-@dataclass(slots=True)
+@dataclass
 class _Sentence:
     """A sentence of a page that has a number, and the one before it; parsed when a claim is close to it."""
 
@@ -215,20 +197,15 @@ class _Sentence:
     language: str
     folded: str
     searched: str
-    _parsed: Statement | None = None
 
-    @property
+    @cached_property
     def statement(self) -> Statement:
-        if self._parsed is None:
-            self._parsed = Statement(self.text, self.language)
-        return self._parsed
+        return Statement(self.text, self.language)
 
-    @property
+    @cached_property
     def context(self) -> frozenset[str]:
         """The words of the sentence before, if this one refers back to it."""
-        if not self.statement.refers_back:
-            return frozenset()
-        return Statement(self.before, self.language).words
+        return Statement(self.before, self.language).words if self.statement.refers_back else frozenset()
 
 
 class NumberConflicts:
@@ -259,12 +236,7 @@ class NumberConflicts:
     @cached_property
     def _split_at(self) -> int:
         """The number of pages that are parsed."""
-        total = 0
-        for number, page in enumerate(self._pages):
-            total += len(page)
-            if total > MAX_PARSED_CHARACTERS:
-                return number
-        return len(self._pages)
+        return sum(total <= MAX_PARSED_CHARACTERS for total in accumulate(map(len, self._pages)))
 
     @cached_property
     def _sentences(self) -> list[_Sentence]:
@@ -273,11 +245,8 @@ class NumberConflicts:
     @cached_property
     def _written(self) -> dict[str, float]:
         """All numbers of the parsed pages, by their spelling."""
-        return {
-            number: value
-            for page in self._pages[: self._split_at]
-            for number, value in written_numbers(page).items()
-        }
+        parsed = map(written_numbers, self._pages[: self._split_at])
+        return {number: value for written in parsed for number, value in written.items()}
 
     @cached_property
     def _loose(self) -> frozenset[float]:
@@ -289,10 +258,9 @@ class NumberConflicts:
         """The sentences that may have a good part of these words, judged by how the words begin."""
         plain = [token.written.casefold() for token in around if token.kind == "word" and token.is_content]
         beginnings = {word[:BEGINNING] for word in plain}
-        counted = [(sum(b in each.searched for b in beginnings), each) for each in self._sentences]
-        close = [(count, each) for count, each in counted if 2 * count >= len(beginnings)]
-        close.sort(key=lambda pair: -pair[0])
-        return [each for _, each in close[:MAX_SENTENCES]]
+        counted = ((sum(b in each.searched for b in beginnings), each) for each in self._sentences)
+        close = [pair for pair in counted if 2 * pair[0] >= len(beginnings)]
+        return [each for _, each in sorted(close, key=lambda pair: -pair[0])[:MAX_SENTENCES]]
 
     def _is_in_sources(self, figure: Figure, said: Statement) -> bool:
         if figure.value in self._loose:
@@ -357,19 +325,16 @@ def _closeness(figure: Figure, clause: Clause, other: Figure, found: _Sentence, 
     available = statement.words | context
     shared = wanted & available
     refers_back = bool(context and figure.units)
-    if not (wanted & neighbours or refers_back) or clause.negations != statement.clause_of(other).negations:
+    same_negations = negations(clause) == negations(statement.clause_of(other))
+    if not (wanted & neighbours or refers_back) or not same_negations:
         return 0.0
-    if not _required(around) <= available or not _has_other_numbers(figure, clause, said, statement):
+    required = {token.stem for token in around if token.is_name or token.kind == "opposite"}
+    if not required <= available or not _has_other_numbers(figure, clause, said, statement):
         return 0.0
     share = len(shared) / len(wanted)
     is_same = len(shared) > 1 or len(shared) >= SHARE_OF_CLAUSE * len(neighbours)
     least = SAME_SUBJECT if figure.fixed or figure.units or figure.is_year else 1.0
     return share + len(wanted & neighbours) if is_same and share >= least else 0.0
-
-
-def _required(around: Sequence[Token]) -> frozenset[str]:
-    """Names and words with an opposite, which a sentence about the same must have."""
-    return frozenset(token.stem for token in around if token.is_name or token.kind == "opposite")
 
 
 def _has_other_numbers(figure: Figure, clause: Clause, said: Statement, statement: Statement) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -102,20 +102,8 @@ class Token:
         return bool(self.stem) and not self.negates and not self.breaks
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """The tokens of one clause."""
-
-    tokens: tuple[Token, ...]
-
-    @property
-    def anchors(self) -> list[Token]:
-        """Names, numbers and words with an opposite, in order."""
-        return [token for token in self.tokens if token.kind != "word" or token.is_name]
-
-    @property
-    def negations(self) -> int:
-        return sum(token.negates for token in self.tokens)
+Clause = list[Token]
+"""The tokens of one clause, without the punctuation marks and conjunctions between clauses."""
 
 
 def tokenize(text: str, language: str) -> list[Token]:
@@ -126,23 +114,25 @@ def tokenize(text: str, language: str) -> list[Token]:
     for token in raw:
         if token.kind == "word":
             token.stem = next(stemmed)
-    _demote_first_word(raw)
+    # The first word of a sentence is a name only if it is no function word in any language.
+    first = next((token for token in raw if token.kind != "mark"), None)
+    if first and any(first.after in stop_words for stop_words in STOP_WORDS.values()):
+        first.is_name = False
     _mark(raw, language)
     return raw
 
 
 def clauses(tokens: list[Token]) -> list[Clause]:
     """The clauses of a sentence; clauses too short to say anything alone are joined to the next."""
-    found: list[list[Token]] = [[]]
+    found: list[Clause] = [[]]
     for token in tokens:
         if token.breaks and sum(t.is_content for t in found[-1]) >= (3 if token.breaks == "," else 2):
             found.append([])
         elif not token.breaks:
             found[-1].append(token)
     if len(found) > 1 and sum(token.is_content for token in found[-1]) < 2:
-        last = found.pop()
-        found[-1].extend(last)
-    return [Clause(tuple(tokens)) for tokens in found]
+        found[-2:] = [found[-2] + found[-1]]
+    return found
 
 
 def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
@@ -150,9 +140,9 @@ def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     return any(token.is_content and token.kind != "number" for token in tokenize(text, language))
 
 
-def negations(text: str, language: str) -> int:
-    """How often a text negates."""
-    return sum(token.negates for token in tokenize(text, language))
+def negations(tokens: Iterable[Token]) -> int:
+    """How often a text or clause negates."""
+    return sum(token.negates for token in tokens)
 
 
 def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
@@ -187,7 +177,10 @@ def _mark(tokens: list[Token], language: str) -> None:
     denied = NEGATIONS.get(language, ALL_NEGATIONS)
     spelled = [token.after for token in tokens]
     for index, token in enumerate(tokens):
-        if token.kind == "number" or _is_number_word(spelled[index], tokens[index + 1 : index + 2]):
+        is_spelled = spelled[index] in NUMBER_WORDS
+        if spelled[index] in AMBIGUOUS_NUMBER_WORDS:
+            is_spelled = index + 1 < len(tokens) and bool(tokens[index + 1].stem)
+        if token.kind == "number" or is_spelled:
             token.near += _units(tokens, spelled, index)
     for token, folded, before in zip(tokens, spelled, ["", *spelled], strict=False):
         _classify(token, folded, denied)
@@ -208,12 +201,6 @@ def _classify(token: Token, folded: str, denied: frozenset[str]) -> None:
         token.stem, token.kind = SIDE_OF[folded], "opposite"
 
 
-def _is_number_word(folded: str, following: list[Token]) -> bool:
-    if folded in AMBIGUOUS_NUMBER_WORDS:
-        return bool(following and following[0].stem)
-    return folded in NUMBER_WORDS
-
-
 def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ...]:
     """The currency next to a number, its scale, or the words that follow it."""
     found: list[str] = []
@@ -229,20 +216,13 @@ def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ..
     return tuple(found)
 
 
-def _demote_first_word(tokens: list[Token]) -> None:
-    """The first word of a sentence is a name only if it is no function word in any language."""
-    first = next((token for token in tokens if token.kind != "mark"), None)
-    if first and any(first.after in stop_words for stop_words in STOP_WORDS.values()):
-        first.is_name = False
-
-
 def same_order(claim: list[Token], page: list[Token]) -> bool:
     """Whether the names and numbers of a claim have the same relation to each other on the page.
 
     Their order may change together with the voice (`by`), or if both keep their prepositions. Between two of
     them the page may have no other number of the same unit: `Oslo 5, Bergen 6` does not relate Oslo and 6.
     """
-    places = [_place(token, page) for token in claim]
+    places = [next((i for i, other in enumerate(page) if matches(token, other)), None) for token in claim]
     for (one, at), (other, there) in pairwise(zip(claim, places, strict=True)):
         if at is None or there is None or one.stem == other.stem:
             continue
@@ -253,26 +233,18 @@ def same_order(claim: list[Token], page: list[Token]) -> bool:
     return True
 
 
-def _place(token: Token, page: list[Token]) -> int | None:
-    return next((i for i, other in enumerate(page) if matches(token, other)), None)
-
-
 def _same_relation(one: Token, other: Token, at: Token, there: Token, *, reversed_: bool) -> bool:
-    voice = _is_agent(one) + _is_agent(other) != _is_agent(at) + _is_agent(there)
+    agents = [token.after in AGENTS for token in (one, other, at, there)]
+    voice = sum(agents[:2]) != sum(agents[2:])
     if reversed_ == voice:
         return True
     same = one.after == at.after and other.after == there.after
     return not voice and same and bool(one.after or other.after)
 
 
-def _is_agent(token: Token) -> bool:
-    return token.after in AGENTS
-
-
 def _competes(token: Token, wanted: Token) -> bool:
-    if token.kind != "number" or wanted.kind != "number" or token.stem == wanted.stem:
-        return False
-    return token.near[:1] == wanted.near[:1]
+    are_numbers = token.kind == wanted.kind == "number"
+    return are_numbers and token.stem != wanted.stem and token.near[:1] == wanted.near[:1]
 
 
 def matches(wanted: Token, found: Token) -> bool:

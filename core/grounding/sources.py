@@ -11,7 +11,7 @@ from core.models import Record
 
 _QUOTES = {'"': "&quot;"}
 _LIVE_MARKER = re.compile(r"([\[\uff3b\u3010]\W*[Ss\uff33\uff53])(?=\W*\d)")
-_LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
+LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _FENCED = re.compile(
     r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)"(?: site="[^"<>]*")?>\n(.*?)\n</source>', re.S
 )
@@ -25,24 +25,14 @@ MAX_BRACKET = 4000
 _MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
 _FORGED = re.compile(r"\[(?:(?=.*\bpages?\b)(?=.*\bdocuments?\b)|(?=.*\bweb\W*pages?\b))", re.I | re.S)
 _IGNORED = re.compile(r"[*_`~\\]")
-_LOOK_ALIKES = {
-    "a": "\u0430\u0251\u03b1\u0410\u0391",
-    "b": "\u042c\u044c\u0412\u0392\u0432",
-    "c": "\u0441\u03c2\u0421",
-    "d": "\u0501\u0500",
-    "e": "\u0435\u0415\u0395",
-    "g": "\u0261\u0581",
-    "m": "\u043c\u041c\u039c",
-    "n": "\u0578\u043f\u039d",
-    "o": "\u043e\u03bf\u0585\u041e\u039f",
-    "p": "\u0440\u03c1\u0420\u03a1",
-    "s": "\u0455\u0405",
-    "t": "\u0442\u03c4\u0422\u03a4",
-    "u": "\u03c5\u057d",
-    "w": "\u051d\u0461\u03c9\u051c",
-}
-"""Letters of citations, with those of Cyrillic, Greek and other scripts that look the same."""
-_TO_LATIN = str.maketrans({other: letter for letter, others in _LOOK_ALIKES.items() for other in others})
+_LOOK_ALIKES = (
+    "a\u0430\u0251\u03b1\u0410\u0391 b\u042c\u044c\u0412\u0392\u0432 c\u0441\u03c2\u0421 d\u0501\u0500"
+    " e\u0435\u0415\u0395 g\u0261\u0581 m\u043c\u041c\u039c n\u0578\u043f\u039d"
+    " o\u043e\u03bf\u0585\u041e\u039f p\u0440\u03c1\u0420\u03a1 s\u0455\u0405 t\u0442\u03c4\u0422\u03a4"
+    " u\u03c5\u057d w\u051d\u0461\u03c9\u051c"
+).split()
+"""Letters of citations, each with those of Cyrillic, Greek and other scripts that look the same."""
+_TO_LATIN = str.maketrans({other: alike[0] for alike in _LOOK_ALIKES for other in alike[1:]})
 _BRACKETS = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
 
 
@@ -92,15 +82,13 @@ def without_markers(text: str) -> str:
 
 def fence(sources: Sequence[Source]) -> str:
     """The sources as quoted material; no text in them can open or close a fence, or cite a source."""
-    return "\n".join(
-        f"{_opening(source)}\n{escape(without_markers(source.text))}\n</source>" for source in sources
-    )
-
-
-def _opening(source: Source) -> str:
-    site = f' site="{escape(source.host, _QUOTES)}"' if source.url else ""
-    name = escape(source.blob_name, _QUOTES)
-    return f'<source id="{source.number}" document="{name}" page="{source.page}"{site}>'
+    fenced = []
+    for source in sources:
+        site = f' site="{escape(source.host, _QUOTES)}"' if source.url else ""
+        name, text = escape(source.blob_name, _QUOTES), escape(without_markers(source.text))
+        opening = f'<source id="{source.number}" document="{name}" page="{source.page}"{site}>'
+        fenced.append(f"{opening}\n{text}\n</source>")
+    return "\n".join(fenced)
 
 
 def read_fenced(prompt: str) -> list[FencedSource]:
@@ -120,19 +108,9 @@ def label(file: AttachedFile) -> str:
     return f'<file document="{name}" pages="1 to {file.pages}" sources="S{file.first} to S{last}"/>'
 
 
-def read_labels(prompt: str) -> list[AttachedFile]:
-    """The files that `label` wrote into a prompt, in order; their document ids are not in it."""
-    return [
-        AttachedFile(
-            document_id="", blob_name=unescape(name, {"&quot;": '"'}), first=int(first), pages=int(pages)
-        )
-        for name, pages, first in _LABEL.findall(prompt)
-    ]
-
-
 def without_fenced(prompt: str) -> str:
     """The prompt without its sources: the instructions and the question."""
-    return _LABEL.sub("", _FENCED.sub("", prompt)).strip()
+    return LABEL.sub("", _FENCED.sub("", prompt)).strip()
 
 
 def withdrawn(revision: Revision) -> str:

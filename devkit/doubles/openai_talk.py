@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
+from xml.sax.saxutils import unescape
 
 from pydantic import BaseModel
 from pypdf import PdfReader
 
 from core.grounding.citations import marker
-from core.grounding.sources import AttachedFile, FencedSource, read_fenced, read_labels, without_fenced
+from core.grounding.sources import LABEL, AttachedFile, FencedSource, read_fenced, without_fenced
 
 Json = dict[str, Any]
 
@@ -54,6 +55,16 @@ class FilePart(BaseModel):
 
     file_id: str = ""
     content: bytes = b""
+
+
+def read_labels(prompt: str) -> list[AttachedFile]:
+    """The files that `label` wrote into a prompt, in order; their document ids are not in it."""
+    return [
+        AttachedFile(
+            document_id="", blob_name=unescape(name, {"&quot;": '"'}), first=int(first), pages=int(pages)
+        )
+        for name, pages, first in LABEL.findall(prompt)
+    ]
 
 
 class ChatRequest(BaseModel):

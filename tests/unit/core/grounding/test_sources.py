@@ -4,15 +4,8 @@ import pytest
 
 from core.grounding.citations import CitationWriter
 from core.grounding.quotes import locate
-from core.grounding.sources import (
-    AttachedFile,
-    Source,
-    fence,
-    label,
-    read_fenced,
-    read_labels,
-    without_fenced,
-)
+from core.grounding.sources import AttachedFile, Source, fence, label, read_fenced, without_fenced
+from devkit.doubles.openai_talk import read_labels
 
 
 def source(text: str) -> Source:
