@@ -90,6 +90,11 @@ _GENERIC_WORDS = frozenset(
 Terms = frozenset[str]
 
 
+def content_stems(spelled: Iterable[str], language: str) -> list[str]:
+    """The stems of words that are no stop words of the language, in order and with repetitions."""
+    return [stem for stem in stems(list(spelled), language) if stem]
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A piece of text to rank. `source` counts its source from 0, best first; `document` is a file name."""
@@ -124,9 +129,10 @@ class QuestionTerms:
         self.language = detect_language(words(text))
         asked = question_words(text)
         specific = [word for word in asked if word not in _GENERIC_WORDS and not _ONLY_KANA.match(word)]
-        in_order = self._stems(specific) or self._stems(asked)
+        about = content_stems(specific, self.language)
+        in_order = about or content_stems(asked, self.language)
         self.terms = tuple(dict.fromkeys(in_order))
-        self.is_specific = bool(self._stems(specific))
+        self.is_specific = bool(about)
         self.pairs = frozenset(pairwise(in_order))
         self.asks_number = _ASKS_NUMBER.search(text) is not None
         defined = _ASKS_DEFINITION.match(text)
@@ -134,10 +140,7 @@ class QuestionTerms:
 
     def terms_of(self, text: str) -> list[str]:
         """The terms of a text, stemmed as the question's are, in order and with repetitions."""
-        return self._stems(words(text))
-
-    def _stems(self, spelled: list[str]) -> list[str]:
-        return [stem for stem in stems(spelled, self.language) if stem]
+        return content_stems(words(text), self.language)
 
 
 class TextRanking:
@@ -148,7 +151,8 @@ class TextRanking:
         terms_of = self.question.terms_of
         bodies = [terms_of(candidate.text) for candidate in candidates]
         headings = {text: terms_of(text) for text in {candidate.heading for candidate in candidates}}
-        names = {name: frozenset(terms_of(_name_text(name))) for name in {c.document for c in candidates}}
+        files = {candidate.document for candidate in candidates}
+        names = {name: frozenset(terms_of(PurePath(name).stem.replace("_", " "))) for name in files}
         above = [headings[candidate.heading] for candidate in candidates]
         texts = [{*heading, *body} for heading, body in zip(above, bodies, strict=True)]
         self._idf = idf_of_terms(self.question.terms, texts)
@@ -199,7 +203,3 @@ class TextRanking:
         if defined and body[: len(defined)] == defined:
             factor += DEFINITION_BONUS
         return factor * FRAGMENT_FACTOR if candidate.is_fragment else factor
-
-
-def _name_text(file_name: str) -> str:
-    return PurePath(file_name).stem.replace("_", " ")

@@ -74,14 +74,10 @@ class _QuestionNames(NamedTuple):
 
 def _question_names(question: str) -> _QuestionNames:
     written = _WORD.findall(question)
-    words = [
-        re.sub(r"[^\w]|_", "", word.casefold().removesuffix("'s").removesuffix("’s")) for word in written
-    ]
-    joined = {
-        "".join(words[start:end])
-        for start in range(len(words))
-        for end in range(start + 1, min(start + LONGEST_JOINED, len(words)) + 1)
-    }
+    bare = (word.casefold().removesuffix("'s").removesuffix("’s") for word in written)
+    words = [re.sub(r"[^\w]|_", "", word) for word in bare]
+    sizes = range(1, LONGEST_JOINED + 1)
+    joined = {"".join(words[start : start + size]) for start in range(len(words)) for size in sizes}
     initials = "".join(word[0].casefold() if word[0].isupper() else " " for word in written)
     capitalised = [word.casefold() for word in written[1:] if word[0].isupper()]
     return _QuestionNames(capitalised, frozenset(joined), initials)
@@ -92,10 +88,8 @@ def _mention(part: str, asked: _QuestionNames) -> float:
     if part in asked.joined:
         return JOINED
     if len(part) >= SHORTEST_PREFIX and not part.isdigit():
-        starts = [
-            other for other in asked.joined if len(other) >= SHORTEST_PREFIX and _share_start(part, other)
-        ]
-        if starts:
+        long = [other for other in asked.joined if len(other) >= SHORTEST_PREFIX]
+        if any(part.startswith(other) or other.startswith(part) for other in long):
             return PREFIX
         if len(part) >= SHORTEST_TYPO and any(edits(part, other, 1) <= 1 for other in asked.joined):
             return MISSPELLED
@@ -112,10 +106,6 @@ def _abbreviates(part: str, word: str) -> bool:
     return all(letter in letters for letter in part)
 
 
-def _share_start(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
-
-
 def _closeness(wanted: Period, period: Period) -> float:
     if wanted.year + 1 == period.year and not wanted.quarter:
         return FOLLOWING_YEAR
@@ -123,6 +113,4 @@ def _closeness(wanted: Period, period: Period) -> float:
         return 0.0
     if wanted.quarter == period.quarter:
         return 1.0
-    if wanted.quarter and period.quarter:
-        return OTHER_QUARTER
-    return PART_OF_YEAR
+    return OTHER_QUARTER if wanted.quarter and period.quarter else PART_OF_YEAR

@@ -38,10 +38,6 @@ class ExpansionScores(NamedTuple):
     measures: frozenset[str]
     is_numeric: bool
 
-    def literal(self, words: Sequence[str]) -> list[str]:
-        """The words that have to be looked for as they are."""
-        return [word for word in words if word not in self.measures]
-
     def concept_pages(self, scope: ScopeStatistics) -> Scores:
         """Pages by the concepts; if figures are looked for, prose counts less."""
         scores = normalized(bm25(scope.by_page(self.concepts), scope.page_lengths))
@@ -59,7 +55,7 @@ def score_expansions(question: Question, scope: ScopeStatistics) -> ExpansionSco
     is_numeric = False
     for expansion in question.expansions:
         if documents := scope.documents_with(expansion.known_by, MIN_KNOWN_PHRASES):
-            concepts += scope.count_concepts(expansion.concepts, documents)
+            concepts += scope.count(expansion.concepts, documents)
             kinds.append(score_kinds(expansion.kinds, scope, documents))
             asides.append(score_kinds(expansion.asides, scope, documents))
             measures |= expansion.measures
@@ -109,7 +105,8 @@ def _fit(kind: PageKind, scope: ScopeStatistics, documents: Collection[int]) -> 
         # Text that continues under a heading is of its kind, but not text after a table of contents.
         titled = {page: share for page, share in titled.items() if share == 1.0}
     else:
-        titled = merge_best([titled, _by_heading(kind.titles, scope, documents)])
+        headed = (scope.headed_pages(title, documents) for title in kind.titles)
+        titled = merge_best([titled, *(dict.fromkeys(pages, HEADED_SHARE) for pages in headed)])
     if not kind.lines:
         return titled
     lines = Counter(page for phrase in kind.lines for page in scope.first_offsets(phrase, documents))
@@ -119,10 +116,6 @@ def _fit(kind: PageKind, scope: ScopeStatistics, documents: Collection[int]) -> 
         score = TITLE_WEIGHT * titled.get(page, 0.0) + (1 - TITLE_WEIGHT) * min(1.0, lines[page] / enough)
         scores[page] = score * (tabular(scope, page) if kind.figures else 1.0)
     return scores
-
-
-def _by_heading(titles: Sequence[Phrase], scope: ScopeStatistics, documents: Collection[int]) -> Scores:
-    return {page: HEADED_SHARE for title in titles for page in scope.headed_pages(title, documents)}
 
 
 def _by_opening(titles: Sequence[Phrase], scope: ScopeStatistics, documents: Collection[int]) -> Scores:

@@ -32,17 +32,14 @@ def misspelling_of(word: str, terms: Iterable[str]) -> str | None:
     if len(word) < SHORTEST_REPAIRED:
         return None
     allowed = 1 if len(word) < LONG_WORD else 2
-    letters = Counter(word)
-    near = [
-        (distance, term) for term in terms if (distance := _distance(word, letters, term, allowed)) <= allowed
-    ]
-    if not near:
-        return None
-
-    def order(found: tuple[int, str]) -> tuple[int, bool, str]:
-        return found[0], _in_one_spelling(found[1]) != _in_one_spelling(word), found[1]
-
-    return min(near, key=order)[1]
+    letters, in_one_spelling = Counter(word), word.replace("z", "s")
+    near = (
+        (distance, term.replace("z", "s") != in_one_spelling, term)
+        for term in terms
+        if (distance := _distance(word, letters, term, allowed)) <= allowed
+    )
+    best = min(near, default=None)
+    return best[2] if best else None
 
 
 def resembles(word: str, term: str) -> bool:
@@ -74,10 +71,6 @@ def _distance(word: str, letters: Counter[str], term: str, most: int) -> int:
     if abs(len(term) - len(word)) > most or (Counter(term) - letters).total() > most:
         return most + 1
     return edits(word, term, most)
-
-
-def _in_one_spelling(word: str) -> str:
-    return word.replace("z", "s")
 
 
 def _shared_pairs(one: str, other: str) -> float:

@@ -13,14 +13,14 @@ import logging
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 from core.documents.passages import split_pages
 from core.documents.ports import Embedder, Neighbour, PageStore, PassageIndex, Retriever, VectorIndex
 from core.errors import DependencyDown, InvalidInput
-from core.models import Hit, Page, Passage, Progress, Retrieval, RetrievalStep
+from core.models import Hit, Passage, Progress, Retrieval, RetrievalStep
 from core.search.postings import index_passages
 from core.search.query import parse_question
 from core.search.ranking import rank_passages
@@ -99,31 +99,33 @@ class HybridRetriever:
             lexical = await self._index.search(query, document_ids, top_k)
             return await self._finish_lexical(query, document_ids, top_k, lexical)
         depth = max(top_k, CANDIDATES)
-        lexical, near = await asyncio.gather(
+        lexical, (near, note) = await asyncio.gather(
             self._index.search(query, document_ids, depth),
             self._search_vectors(self._vectors, self._embedder, query, document_ids, depth),
         )
-        if near.hits:
-            return _finish_hybrid(lexical, near.hits, top_k)
-        failed = RetrievalStep(method="hybrid", threshold=HYBRID_THRESHOLDS[0], hits=0, note=near.note)
+        if near:
+            return _finish_hybrid(lexical, near, top_k)
+        failed = RetrievalStep(method="hybrid", threshold=HYBRID_THRESHOLDS[0], hits=0, note=note)
         return await self._finish_lexical(query, document_ids, top_k, lexical[:top_k], failed)
 
     async def _search_vectors(
         self, vectors: VectorIndex, embedder: Embedder, query: str, document_ids: Sequence[str], depth: int
-    ) -> "_Near":
+    ) -> tuple[list[Hit], str]:
+        """The hits by vectors, or the reason why there are none."""
         try:
             async with asyncio.timeout(QUERY_SECONDS):
                 vector = await embedder.embed_query(query)
         except (DependencyDown, TimeoutError) as exc:
-            log.warning("embedder unavailable error=%s", _code(exc))
-            return _Near([], f"the embedder does not answer ({_code(exc)}); lexical only")
+            code = exc.code if isinstance(exc, DependencyDown) else "no answer in time"
+            log.warning("embedder unavailable error=%s", code)
+            return [], f"the embedder does not answer ({code}); lexical only"
         except InvalidInput as exc:
             log.warning("embedder refused a question error=%s", exc.code)
-            return _Near([], f"the embedder refuses the question ({exc.code}); lexical only")
+            return [], f"the embedder refuses the question ({exc.code}); lexical only"
         neighbours = await vectors.nearest(vector, document_ids, depth)
         if not neighbours:
-            return _Near([], f"these documents have no vectors of {embedder.name}; lexical only")
-        return _Near(await self._load(neighbours), "")
+            return [], f"these documents have no vectors of {embedder.name}; lexical only"
+        return await self._load(neighbours), ""
 
     async def _load(self, neighbours: Sequence[Neighbour]) -> list[Hit]:
         """The passages of neighbours, in their order, without passages that were deleted meanwhile."""
@@ -144,28 +146,19 @@ class HybridRetriever:
         ]
 
     async def _finish_lexical(
-        self,
-        query: str,
-        document_ids: Sequence[str],
-        top_k: int,
-        found: list[Hit],
-        *before: RetrievalStep,
+        self, query: str, document_ids: Sequence[str], top_k: int, found: list[Hit], *before: RetrievalStep
     ) -> Retrieval:
         steps = [*before, *_descend("lexical", LEXICAL_THRESHOLDS, cover(query, found[:EXAMINED]))]
         if steps[-1].hits:
             return Retrieval(hits=found, steps=steps)
         widened = await self._index.search(query, document_ids, top_k, widened=True)
-        known = {hit.passage for hit in found}
-        added = sum(hit.passage not in known for hit in widened)
-        steps.append(RetrievalStep(method="widened_lexical", hits=added))
-        return Retrieval(hits=_append(widened, found)[:top_k], steps=steps)
-
-
-class _Near(NamedTuple):
-    """The hits by vectors, or the reason why there are none."""
-
-    hits: list[Hit]
-    note: str
+        known, again = ({hit.passage for hit in hits} for hits in (found, widened))
+        steps.append(RetrievalStep(method="widened_lexical", hits=len(again - known)))
+        # The scores of the two searches are not comparable, so those below are capped.
+        least = widened[-1].score if widened else math.inf
+        rest = (hit for hit in found if hit.passage not in again)
+        below = [hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest]
+        return Retrieval(hits=[*widened, *below][:top_k], steps=steps)
 
 
 def fuse(rankings: Iterable[Sequence[Key]]) -> dict[Key, float]:
@@ -192,14 +185,12 @@ def cover(query: str, hits: Sequence[Hit]) -> list[float]:
     for hit in hits:
         pages[_page(hit.passage)] += words(f"{hit.passage.heading}\n{hit.passage.text}")
     asked = question_words(query)
-    shares = {page: _share(asked, found) for page, found in pages.items()}
+    shares: dict[tuple[str, int], float] = {}
+    for page, found in pages.items():
+        language = detect_language(found)
+        wanted = set(stems(asked, language)) - {""}
+        shares[page] = len(wanted & set(stems(found, language))) / max(1, len(wanted))
     return [shares[_page(hit.passage)] for hit in hits]
-
-
-def _share(asked: list[str], found: list[str]) -> float:
-    language = detect_language(found)
-    wanted = set(stems(asked, language)) - {""}
-    return len(wanted & set(stems(found, language))) / max(1, len(wanted))
 
 
 def _finish_hybrid(lexical: list[Hit], near: list[Hit], top_k: int) -> Retrieval:
@@ -207,11 +198,8 @@ def _finish_hybrid(lexical: list[Hit], near: list[Hit], top_k: int) -> Retrieval
     fused = fuse_hits(near, lexical)
     steps = _descend("hybrid", HYBRID_THRESHOLDS, [hit.score for hit in fused])
     if not steps[-1].hits:
-        note = (
-            "words and vectors agree on nothing; vectors first"
-            if lexical
-            else "no word of the question is found"
-        )
+        disagree = "words and vectors agree on nothing; vectors first"
+        note = disagree if lexical else "no word of the question is found"
         steps.append(RetrievalStep(method="vector", hits=len(near), note=note))
     return Retrieval(hits=fused[:top_k], steps=steps)
 
@@ -229,20 +217,8 @@ def _descend(
     return steps
 
 
-def _append(leading: list[Hit], others: list[Hit]) -> list[Hit]:
-    """`leading`, then the rest of `others`, with scores capped since the two are not comparable."""
-    least = leading[-1].score if leading else math.inf
-    known = {hit.passage for hit in leading}
-    rest = (hit for hit in others if hit.passage not in known)
-    return [*leading, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest)]
-
-
 def _page(passage: Passage) -> tuple[str, int]:
     return passage.document_id, passage.page
-
-
-def _code(exc: DependencyDown | TimeoutError) -> str:
-    return exc.code if isinstance(exc, DependencyDown) else "no answer in time"
 
 
 NOTE = "{} of {} documents are not indexed yet; their text was read through."
@@ -269,34 +245,29 @@ class WholeScopeRetriever:
         try:
             known = await self._index.indexed(scope)
             found = await self._retriever.search(query, [key for key in scope if key in known], top_k)
+            unindexed = [key for key in scope if key not in known]
+            note = NOTE.format(len(unindexed), len(scope))
         except DependencyDown as exc:
             log.warning(
                 "search unavailable, scanning the full text error=%s documents=%d", exc.code, len(scope)
             )
-            return await self._without_search(query, scope, top_k, exc.code)
-        unindexed = [key for key in scope if key not in known]
+            found, unindexed, note = Retrieval(), scope, DOWN_NOTE.format(exc.code)
         if not unindexed:
             return found
         read = await self._scan(query, unindexed, top_k)
-        note = NOTE.format(len(unindexed), len(scope))
         step = RetrievalStep(method="lexical", hits=len(read), note=note)
         hits = fuse_hits(found.hits, read) if found.hits else read
         return Retrieval(hits=hits[:top_k], steps=[*found.steps, step])
-
-    async def _without_search(self, query: str, scope: list[str], top_k: int, code: str) -> Retrieval:
-        read = await self._scan(query, scope, top_k)
-        step = RetrievalStep(method="lexical", hits=len(read), note=DOWN_NOTE.format(code))
-        return Retrieval(hits=read, steps=[step])
 
     async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> list[Hit]:
         async with self._one_at_a_time:
             pages = {document_id: await self._pages.get(document_id) for document_id in document_ids}
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, _search_pages, query, pages, top_k)
 
+            def search() -> list[Hit]:
+                return search_in_memory(query, [split_pages(key, pages[key]) for key in sorted(pages)], top_k)
 
-def _search_pages(query: str, pages: Mapping[str, Sequence[Page]], top_k: int) -> list[Hit]:
-    return search_in_memory(query, [split_pages(key, texts) for key, texts in sorted(pages.items())], top_k)
+            return await loop.run_in_executor(self._thread, search)
 
 
 def search_in_memory(query: str, documents: Sequence[Sequence[Passage]], top_k: int) -> list[Hit]:

@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from core.models import Passage
+from core.search.bm25 import content_stems
 from core.search.fuzzy import misspelling_of, resembles
 from core.search.query import Period, Question, cover_period
 from core.search.vocabulary import Phrase
@@ -67,11 +68,9 @@ class InMemoryIndex(DocumentIndex):
     postings: Mapping[str, TermPostings]
 
     def find(self, terms: Collection[str]) -> Iterator[tuple[str, TermPostings]]:
-        """Those of these stemmed terms that the document has, with their postings."""
         return ((term, self.postings[term]) for term in terms if term in self.postings)
 
     def terms_with_prefix(self, prefix: str) -> Iterator[str]:
-        """The document's terms that start with a prefix, in order."""
         terms = list(self.postings)
         return takewhile(lambda term: term.startswith(prefix), terms[bisect_left(terms, prefix) :])
 
@@ -83,29 +82,21 @@ def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
     starts, digits = integers([0]), integers()
     postings: dict[str, TermPostings] = defaultdict(lambda: TermPostings(integers(), integers()))
     for ordinal, (passage, found) in enumerate(zip(passages, spelled, strict=True)):
-        terms = [*_terms(found, language), *find_dates(passage.text)]
+        terms = [*content_stems(found, language), *find_dates(passage.text)]
         for position, term in enumerate(terms, starts[-1]):
             postings[term].positions.append(position)
-        for term in set(_terms(words(passage.heading), language)):
+        for term in set(content_stems(words(passage.heading), language)):
             postings[term].headings.append(ordinal)
         starts.append(starts[-1] + len(terms) + 1)
         digits.append(sum(map(has_digit, terms)))
     layout = Layout(integers(passage.page for passage in passages), starts, digits)
-    return InMemoryIndex(name, language, _cover_period(passages), layout, dict(sorted(postings.items())))
+    cover = "\n".join(passage.text for passage in passages if passage.page == passages[0].page)
+    return InMemoryIndex(name, language, cover_period(cover), layout, dict(sorted(postings.items())))
 
 
 def integers(numbers: bytes | Iterable[int] = ()) -> "array[int]":
     """Numbers in the form in which they are stored: four bytes each."""
     return array("I", numbers)
-
-
-def _terms(spelled: list[str], language: str) -> list[str]:
-    return [stem for stem in stems(spelled, language) if stem]
-
-
-def _cover_period(passages: Sequence[Passage]) -> Period | None:
-    first = passages[0].page if passages else 0
-    return cover_period("\n".join(passage.text for passage in passages if passage.page == first))
 
 
 @dataclass(frozen=True)
@@ -150,10 +141,8 @@ class DocumentTerms:
 
     def headed_by(self, phrase: Phrase) -> set[int]:
         """The passages that have all words of a phrase in their heading."""
-        sought = [word for word in phrase if word not in self.stop_words]
-        if not sought or any(word not in self.headings for word in sought):
-            return set()
-        return set.intersection(*(set(self.headings[word]) for word in sought))
+        found = [self.headings.get(word, ()) for word in phrase if word not in self.stop_words]
+        return set(found[0]).intersection(*found[1:]) if found and all(found) else set()
 
     def has(self, word: str) -> bool:
         """Whether the document has a word, be it as a stop word."""
@@ -170,8 +159,7 @@ def with_repaired_spelling(question: Question, scope: Sequence[DocumentTerms]) -
     """The scope with words that no document has, replaced by the terms that they are misspellings of."""
 
     def closest(stem: str, terms: Iterable[str]) -> list[str]:
-        found = misspelling_of(stem, terms)
-        return [] if found is None else [found]
+        return [term for term in (misspelling_of(stem, terms),) if term]
 
     missing = [word for word in question.words if not any(document.has(word) for document in scope)]
     return _with_similar(missing, closest, SHARED_START_OF_MISSPELLING, scope)
@@ -213,29 +201,23 @@ def _collect(sought: list[str], document: DocumentIndex) -> DocumentTerms:
 
 def _with_similar(
     missing: Iterable[str],
-    choose: Callable[[str, Iterable[str]], list[str]],
+    choose: Callable[[str, Iterable[str]], Sequence[str]],
     shared_start: int,
     scope: Sequence[DocumentTerms],
 ) -> list[DocumentTerms]:
     sought = [word for word in dict.fromkeys(missing) if not has_digit(word)]
-    return [_extend(sought, choose, shared_start, found) for found in scope] if sought else list(scope)
-
-
-def _extend(
-    sought: list[str],
-    choose: Callable[[str, Iterable[str]], list[str]],
-    shared_start: int,
-    found: DocumentTerms,
-) -> DocumentTerms:
-    document = found.document
-    positions = dict(found.positions)
-    for word, stem in zip(sought, stems(sought, document.language), strict=True):
-        if stem and (chosen := choose(stem, _other_terms(document, stem, shared_start))):
-            similar = (postings.positions for _, postings in document.find(chosen))
-            if merged := sorted(set(positions.get(word, ())).union(*similar)):
-                positions[word] = integers(merged)
-    return replace(found, positions=positions)
-
-
-def _other_terms(document: DocumentIndex, stem: str, shared_start: int) -> Iterator[str]:
-    return (term for term in document.terms_with_prefix(stem[:shared_start]) if term != stem)
+    if not sought:
+        return list(scope)
+    extended = []
+    for found in scope:
+        document, positions = found.document, dict(found.positions)
+        for word, stem in zip(sought, stems(sought, document.language), strict=True):
+            if not stem:
+                continue
+            others = (term for term in document.terms_with_prefix(stem[:shared_start]) if term != stem)
+            if chosen := choose(stem, others):
+                similar = (postings.positions for _, postings in document.find(chosen))
+                if merged := sorted(set(positions.get(word, ())).union(*similar)):
+                    positions[word] = integers(merged)
+        extended.append(replace(found, positions=positions))
+    return extended

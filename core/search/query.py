@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.search.vocabulary import Phrase, QueryExpansion, Vocabulary
@@ -123,21 +123,18 @@ def find_periods(text: str) -> list[Period]:
 def cover_period(text: str) -> Period | None:
     """The period that a document reports on, from the text of its first page; None if it names none."""
     cover = " ".join(text[:COVER_CHARACTERS].casefold().split())
-    for match in _ENDED.finditer(cover):
-        return Period(int(match["year"] or match["report"]), _quarter_named(cover))
-    named = Counter(period.year for period in find_periods(cover))
-    if not named:
-        return None
-    return Period(max(named, key=lambda year: (named[year], year)), _quarter_named(cover))
-
-
-def _quarter_named(cover: str) -> int:
-    return next((period.quarter for period in find_periods(cover) if period.quarter), 0)
+    periods = find_periods(cover)
+    quarter = next((period.quarter for period in periods if period.quarter), 0)
+    if match := _ENDED.search(cover):
+        return Period(int(match["year"] or match["report"]), quarter)
+    named = Counter(period.year for period in periods)
+    return Period(max(named, key=lambda year: (named[year], year)), quarter) if named else None
 
 
 def _period(match: re.Match[str]) -> Period:
     found = {name: value for name, value in match.groupdict().items() if value}
-    return Period(_year(found), next(_quarters(found), 0))
+    quarters = [found[name] for name in found if name.startswith(("ordinal", "after", "before"))]
+    return Period(_year(found), _ORDINALS.get(quarters[0]) or int(quarters[0]) if quarters else 0)
 
 
 def _year(found: dict[str, str]) -> int:
@@ -148,14 +145,6 @@ def _year(found: dict[str, str]) -> int:
     if len(named) == 4:
         return int(named)
     return (1900 if int(named) >= CENTURY_TURN else 2000) + int(named)
-
-
-def _quarters(found: dict[str, str]) -> Iterator[int]:
-    for name, value in found.items():
-        if name.startswith("ordinal"):
-            yield _ORDINALS[value]
-        elif name.startswith(("after", "before")):
-            yield int(value)
 
 
 class Question(NamedTuple):

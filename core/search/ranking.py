@@ -4,6 +4,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from core.search.bm25 import Counts, Scores, bm25, normalized
@@ -80,7 +81,8 @@ class _Ranking:
         self._expanded = score_expansions(question, scope)
         if not weights.measures:
             self._expanded = self._expanded._replace(measures=frozenset())
-        self._literal = self._expanded.literal(question.words)
+        # The words that have to be looked for as they are.
+        self._literal = [word for word in question.words if word not in self._expanded.measures]
         self._by_word = scope.count_words(self._literal)
         self._places = self._score_places()
 
@@ -100,9 +102,10 @@ class _Ranking:
     def _score_pages(self) -> Scores:
         """A score for every page that matches the question."""
         weights, expanded, scope = self._weights, self._expanded, self._scope
+        headings = scope.count_headings(self._question.words)
         parts = (
             (1.0, self._score_text()),
-            (weights.headings, self._score_headings()),
+            (weights.headings, normalized(bm25(headings, [1] * len(scope.page_lengths)))),
             (weights.concepts, expanded.concept_pages(scope)),
             (weights.places, self._places),
             (weights.kinds + (weights.measures if expanded.measures else 0.0), expanded.kinds),
@@ -139,24 +142,20 @@ class _Ranking:
     def _weigh(self, words: Sequence[str], by_word: Sequence[Counts]) -> Scores:
         scores = self._by_page(by_word)
         if self._weights.pairs:
-            for page, score in self._by_page(self._scope.count_pairs(words)).items():
+            pairs = self._scope.count([pair] for pair in pairwise(words))
+            for page, score in self._by_page(pairs).items():
                 scores[page] += self._weights.pairs * score
         return scores
 
     def _by_page(self, counts: Sequence[Counts]) -> Scores:
         return bm25(self._scope.by_page(counts), self._scope.page_lengths)
 
-    def _score_headings(self) -> Scores:
-        """Pages by the question's words in their headings."""
-        found = self._scope.count_headings(self._question.words)
-        return normalized(bm25(found, [1] * len(self._scope.page_lengths)))
-
     def _score_places(self) -> Scores:
         """Pages whose number, table or section the question names."""
         pages, numbers = self._question.pages, self._scope.page_numbers
         scores: Scores = {page: 1.0 for page, number in enumerate(numbers) if number in pages}
         for place in self._question.places:
-            for page, score in normalized(self._by_page(self._scope.count_concepts([[place]]))).items():
+            for page, score in normalized(self._by_page(self._scope.count([[place]]))).items():
                 scores[page] = max(score, scores.get(page, 0.0))
         return scores
 

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 
 from core.search.bm25 import Counts
 from core.search.postings import DocumentTerms, Layout
@@ -64,17 +64,28 @@ class ScopeStatistics:
 
     def count_words(self, asked: Sequence[str]) -> list[Counts]:
         """For each word found: how often each passage has it."""
-        return self._count([[(word,)] for word in asked])
+        return self.count([(word,)] for word in asked)
 
-    def count_pairs(self, asked: Sequence[str]) -> list[Counts]:
-        """For each two words that follow each other in the question: how often they do in each passage."""
-        return self._count([[pair] for pair in pairwise(asked)])
-
-    def count_concepts(
+    def count(
         self, concepts: Iterable[Sequence[Phrase]], documents: Collection[int] | None = None
     ) -> list[Counts]:
         """For each thing with several names: how often each passage (of these documents) has any of them."""
-        return self._count(concepts, documents)
+        counted: list[Counts] = []
+        among = self._among(documents)
+        for phrases in concepts:
+            counts: Counter[int] = Counter()
+            for first, terms in among:
+                starts = terms.document.layout.starts
+                for phrase in phrases:
+                    end = 0
+                    for place in terms.find_phrase(phrase):
+                        if place >= end:
+                            passage = bisect_right(starts, place) - 1
+                            end = starts[passage + 1]
+                        counts[first + passage] += 1
+            if counts:
+                counted.append(counts)
+        return counted
 
     def documents_with(self, phrases: Sequence[Phrase], least: int) -> frozenset[int]:
         """The documents that have at least so many of these phrases."""
@@ -95,17 +106,21 @@ class ScopeStatistics:
 
     def count_openings(self, asked: Sequence[str]) -> list[Counts]:
         """For each word: the documents that have it among their first terms."""
-        counted: list[Counts] = []
-        for word in dict.fromkeys(asked):
-            positions = [terms.positions.get(word, (OPENING_TERMS,)) for terms in self.scope]
-            counted.append(
-                {document: 1 for document, found in enumerate(positions) if found[0] < OPENING_TERMS}
-            )
-        return counted
+        first = [
+            [terms.positions.get(word, (OPENING_TERMS,))[0] for terms in self.scope]
+            for word in dict.fromkeys(asked)
+        ]
+        return [{document: 1 for document, at in enumerate(each) if at < OPENING_TERMS} for each in first]
 
     def by_page(self, counts_by_passage: Iterable[Counts]) -> list[Counts]:
         """Counts by passage, added up by page."""
-        return [self._add_up(counts) for counts in counts_by_passage]
+        added: list[Counts] = []
+        for counts in counts_by_passage:
+            pages: dict[int, int] = defaultdict(int)
+            for passage, count in counts.items():
+                pages[self.page_of[passage]] += count
+            added.append(pages)
+        return added
 
     def first_offsets(self, phrase: Phrase, documents: Collection[int]) -> dict[int, int]:
         """The pages that have a phrase, and how many terms of the page come before it."""
@@ -131,29 +146,3 @@ class ScopeStatistics:
         """The first passage and the terms of each of these documents (None: all)."""
         every = zip(self._first_passages, self.scope, strict=True)
         return [pair for document, pair in enumerate(every) if documents is None or document in documents]
-
-    def _add_up(self, counts: Counts) -> Counts:
-        pages: dict[int, int] = defaultdict(int)
-        for passage, count in counts.items():
-            pages[self.page_of[passage]] += count
-        return pages
-
-    def _count(
-        self, sought: Iterable[Sequence[Phrase]], documents: Collection[int] | None = None
-    ) -> list[Counts]:
-        counted: list[Counts] = []
-        among = self._among(documents)
-        for phrases in sought:
-            counts: Counter[int] = Counter()
-            for first, terms in among:
-                starts = terms.document.layout.starts
-                for phrase in phrases:
-                    end = 0
-                    for place in terms.find_phrase(phrase):
-                        if place >= end:
-                            passage = bisect_right(starts, place) - 1
-                            end = starts[passage + 1]
-                        counts[first + passage] += 1
-            if counts:
-                counted.append(counts)
-        return counted

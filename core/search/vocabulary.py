@@ -4,10 +4,11 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from core.search.bm25 import content_stems
 from core.text.terms import stems, words
 
 MIN_KNOWN_PHRASES = 3
@@ -15,6 +16,14 @@ MIN_KNOWN_PHRASES = 3
 
 Phrase = tuple[str, ...]
 """Words in the spelling of `terms.words`, not stemmed."""
+
+
+def _phrases(texts: Sequence[str]) -> tuple[Phrase, ...]:
+    return tuple(tuple(words(text)) for text in texts)
+
+
+Phrases = Annotated[tuple[Phrase, ...], BeforeValidator(_phrases)]
+"""Texts of a data file, split into words."""
 
 
 class _TermEntry(BaseModel):
@@ -28,14 +37,14 @@ class _TermEntry(BaseModel):
     on: list[str] = []
 
 
-class _PageEntry(BaseModel):
+class PageKind(BaseModel):
     """A kind of page, recognised by its title, its lines, and whether it is mostly figures."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    titles: list[str]
-    lines: list[str] = []
+    titles: Phrases
+    lines: Phrases = ()
     figures: bool = False
     aside: bool = False
 
@@ -43,8 +52,8 @@ class _PageEntry(BaseModel):
 class _File(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    known_by: list[str]
-    page: list[_PageEntry] = []
+    known_by: Phrases
+    page: list[PageKind] = []
     term: list[_TermEntry]
 
     @model_validator(mode="after")
@@ -55,16 +64,6 @@ class _File(BaseModel):
             if missing := (set(term.uses) - terms) | (set(term.on) - pages):
                 raise ValueError(f"{term.says[0]!r} refers to unknown terms or pages: {sorted(missing)}")
         return self
-
-
-class PageKind(NamedTuple):
-    """A kind of page, its phrases split into words."""
-
-    name: str
-    titles: tuple[Phrase, ...]
-    lines: tuple[Phrase, ...]
-    figures: bool
-    aside: bool
 
 
 class QueryExpansion(NamedTuple):
@@ -95,16 +94,10 @@ class Vocabulary:
 
     def __init__(self, toml: str) -> None:
         content = _File.model_validate(tomllib.loads(toml))
-        self._known_by = _phrases(content.known_by)
+        self._known_by = content.known_by
         self._terms = {term.says[0]: term for term in content.term}
         self._concepts = {name: _phrases([*term.says, *term.finds]) for name, term in self._terms.items()}
-        self._kinds = {
-            page.name: PageKind(
-                page.name, _phrases(page.titles), _phrases(page.lines), page.figures, page.aside
-            )
-            for page in content.page
-        }
-        self._asides = [page.name for page in content.page if page.aside]
+        self._kinds = {page.name: page for page in content.page}
         self._by_language: dict[str, dict[Phrase, str]] = {}
 
     @property
@@ -128,21 +121,23 @@ class Vocabulary:
             known_by=self._known_by,
             concepts=tuple(self._concepts[name] for name in concepts),
             kinds=tuple(self._kinds[name] for name in kinds),
-            asides=tuple(self._kinds[name] for name in self._asides if name not in kinds),
-            measures=frozenset(word for name, said in found if self._replaces(name) for word in said),
+            asides=tuple(kind for name, kind in self._kinds.items() if kind.aside and name not in kinds),
+            # Other terms stand for a term that is computed from them, or that names a statement.
+            measures=frozenset(
+                word
+                for name, said in found
+                if self._terms[name].uses or self._names_statement(name)
+                for word in said
+            ),
         )
-
-    def _replaces(self, term: str) -> bool:
-        """Whether other terms stand for a term: it is computed from them, or names a statement."""
-        return bool(self._terms[term].uses) or self._names_statement(term)
 
     def _names_statement(self, term: str) -> bool:
         return term in self._kinds and self._kinds[term].figures
 
     def _find(self, spelled: Sequence[str], language: str) -> Iterator[tuple[str, Sequence[str]]]:
-        names = self._by_language.get(language) or self._by_language.setdefault(
-            language, self._index(language)
-        )
+        if language not in self._by_language:
+            self._by_language[language] = self._index(language)
+        names = self._by_language[language]
         longest = max(map(len, names), default=0)
         significant = [(w, st) for w, st in zip(spelled, stems(list(spelled), language), strict=True) if st]
         terms = tuple(st for _, st in significant)
@@ -160,7 +155,7 @@ class Vocabulary:
             phrase: name
             for name, term in self._terms.items()
             for said in term.says
-            if (phrase := _stemmed(words(said), language))
+            if (phrase := tuple(content_stems(words(said), language)))
         }
 
 
@@ -170,11 +165,3 @@ def shipped_vocabularies() -> tuple[Vocabulary, ...]:
     folder = files("core.search") / "domains"
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda f: f.name)
     return tuple(Vocabulary(file.read_text(encoding="utf-8")) for file in found)
-
-
-def _stemmed(spelled: Sequence[str], language: str) -> Phrase:
-    return tuple(stem for stem in stems(list(spelled), language) if stem)
-
-
-def _phrases(texts: Sequence[str]) -> tuple[Phrase, ...]:
-    return tuple(tuple(words(text)) for text in texts)
