@@ -10,6 +10,8 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(UV_VENV)/bin/uv)
 NODE_TOOLS := node_modules/.package-lock.json
 
 export UV_PYTHON_DOWNLOADS := never
+# Without bytecode every process compiles Orc again, and pytest the modules of its plugins: 2 to 10 s each.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Prints the first Python of the given versions, from PATH or pyenv. Each candidate is run first: the shims of
 # pyenv answer to the name of every version, and fail if that version is not active.
@@ -41,7 +43,7 @@ SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 help:
 	@echo "make run           set up, then serve the API (127.0.0.1:7071) and the MCP server (127.0.0.1:7072)"
 	@echo "make check         formatting, lint, types, import contracts, spelling and wording"
-	@echo "make test-fast     set up, then the tests that need no other process"
+	@echo "make test-fast     set up, then the unit tests that take milliseconds, and the contracts on embedded stores"
 	@echo "make test          set up, then all checks and tests; ORC_REQUIRE_ALL=1: no test may be skipped"
 	@echo "make campaigns     the long campaigns: kills, faults, fuzzing, leak scans"
 	@echo "make bench         measure and print a table"
@@ -61,7 +63,7 @@ check: install-dev
 	@$(BIN)/python scripts/check_prose.py
 
 test-fast: install-dev
-	@$(PYTEST) tests/unit tests/contract -m "not emulator"
+	@$(PYTEST) tests/unit tests/contract -m "not emulator and not slow"
 
 test: install-dev install-functions install-node check
 	@$(PYTEST)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import certifi
 import pytest
 
 from devkit.azure.targets import PREFIX, Target, real
@@ -53,8 +54,17 @@ def clean_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
                 patch.delenv(name)
         patch.setenv("ORC_DATA_DIR", str(folder / ".orc"))
         patch.setenv("PYTHONPATH", str(ROOT))
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # a process without bytecode starts 2 s later
+        patch.setenv("SSL_CERT_FILE", str(one_authority(folder)))
         patch.chdir(folder)
         yield
+
+
+def one_authority(folder: Path) -> Path:
+    """A certificate file with one entry: every TLS context reads it, and all of certifi's take 40 ms."""
+    file, end = folder / "authority.pem", "-----END CERTIFICATE-----\n"
+    file.write_text(certifi.contents().partition(end)[0] + end)
+    return file
 
 
 @pytest.fixture(scope="session")
@@ -168,6 +178,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["COLUMNS"] = "240"  # a process of xdist would wrap the messages that tests compare
     config.addinivalue_line("markers", "contract(port): what every adapter of this port must do")
     config.addinivalue_line("markers", "campaign: takes minutes; runs with --campaigns only")
+    config.addinivalue_line("markers", "slow: a second or more, for processes, waits or real documents")
     config.addinivalue_line("markers", "emulator: needs an emulator of an Azure service; set by conftest.py")
 
 

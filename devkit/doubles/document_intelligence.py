@@ -2,19 +2,18 @@
 
 import contextlib
 import io
-import socket
-import threading
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pypdfium2
-import uvicorn
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from devkit.serving import serve_from_thread
 
 KEY = "0123456789abcdef"
 MODEL = "/documentintelligence/documentModels/prebuilt-read"
@@ -76,7 +75,10 @@ class DocumentIntelligenceDouble:
         self._left[result_id] = self.polls
         where = f"{request.url.replace(path=f'{MODEL}/analyzeResults/{result_id}', query='')}"
         version = request.query_params["api-version"]
-        return Response(status_code=202, headers={"Operation-Location": f"{where}?api-version={version}"})
+        return Response(
+            status_code=202,
+            headers={"Operation-Location": f"{where}?api-version={version}", "retry-after-ms": "5"},
+        )
 
     async def _result(self, request: Request) -> Response:
         if refused := _refusal(request):
@@ -86,7 +88,7 @@ class DocumentIntelligenceDouble:
             return Response(self.garbage, media_type="application/json")
         if self._left[result_id] > 0:
             self._left[result_id] -= 1
-            return JSONResponse(_operation("running"), headers={"Retry-After": "0"})
+            return JSONResponse(_operation("running"), headers={"retry-after-ms": "5"})
         body = _operation(self.outcome)
         if self.outcome == "succeeded":
             body["analyzeResult"] = self._analysis(self.asked[int(result_id) - 1])
@@ -129,15 +131,8 @@ class DocumentIntelligenceDouble:
 @contextlib.contextmanager
 def serving(double: DocumentIntelligenceDouble) -> Iterator[str]:
     """Serve from a thread on a free loopback port; gives the endpoint that the SDK wants."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(double.app, log_level="warning", lifespan="off", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = server.force_exit = True
-            thread.join()
+    with serve_from_thread(double.app) as url:
+        yield url
 
 
 def _refusal(request: Request) -> Response | None:

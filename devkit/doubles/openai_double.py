@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import base64
 import contextlib
-import socket
 import threading
 from array import array
 from collections import deque
@@ -27,6 +26,7 @@ from devkit.doubles.openai_files import Shelf, file_type_refused, no_such_file
 from devkit.doubles.openai_talk import ChatRequest, Json, Reply, ToolCall, default_reply, pieces_of
 from devkit.doubles.openai_window import Window
 from devkit.doubles.openai_wires import ChatCompletions, Responses, Wire, as_chat
+from devkit.serving import serve_from_thread
 
 __all__ = [
     "ChatRequest",
@@ -224,15 +224,8 @@ class OpenAIDouble:
 @contextlib.contextmanager
 def serving(double: OpenAIDouble, prefix: str = PREFIXES[0]) -> Iterator[str]:
     """Serve from a thread on a free loopback port; gives the base URL that clients want."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(double.app, log_level="warning", lifespan="off", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}{prefix}"
-        finally:
-            server.should_exit = server.force_exit = True
-            thread.join()
+    with serve_from_thread(double.app) as url:
+        yield url + prefix
 
 
 def _logged(request: Request, body: Json) -> LoggedRequest:

@@ -1,12 +1,9 @@
 """A collector of OpenTelemetry over HTTP, for tests: it keeps the spans and metrics that processes export."""
 
 import contextlib
-import socket
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import uvicorn
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -14,6 +11,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+
+from devkit.serving import serve_from_thread
 
 KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
 FAILED = 2
@@ -105,19 +104,8 @@ class Collector:
 def collecting() -> Iterator[tuple[Collector, dict[str, str]]]:
     """A collector in a thread, and the settings under which processes export to it."""
     collector = Collector()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(collector.app, log_level="warning", lifespan="off", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        settings = {
-            "ORC_TELEMETRY_EXPORTERS": "otlp",
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{listener.getsockname()[1]}",
-        }
-        try:
-            yield collector, settings
-        finally:
-            server.should_exit = server.force_exit = True
-            thread.join()
+    with serve_from_thread(collector.app) as url:
+        yield collector, {"ORC_TELEMETRY_EXPORTERS": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
 
 
 def _values(attributes: Iterable[KeyValue]) -> dict[str, object]:

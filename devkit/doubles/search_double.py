@@ -10,13 +10,10 @@ import contextlib
 import json
 import random
 import re
-import socket
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -25,6 +22,7 @@ from starlette.routing import Route
 from devkit.azure.targets import Target
 from devkit.doubles.search_index import Index, Json, Refused, check_definition
 from devkit.doubles.search_query import search
+from devkit.serving import serve_from_thread
 
 API_VERSION = "2026-04-01"
 ADMIN_KEY = "search-admin-key-of-the-tests"
@@ -196,15 +194,8 @@ class SearchDouble:
 @contextlib.contextmanager
 def serving(double: SearchDouble) -> Iterator[Target]:
     """Serve from a thread on a free loopback port, which ends with this process if not before."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(double.app, log_level="warning", lifespan="off", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        try:
-            yield Target(f"http://127.0.0.1:{listener.getsockname()[1]}", ADMIN_KEY)
-        finally:
-            server.should_exit = server.force_exit = True
-            thread.join()
+    with serve_from_thread(double.app) as url:
+        yield Target(url, ADMIN_KEY)
 
 
 @contextlib.contextmanager

@@ -7,18 +7,16 @@ api-dashboard.search.brave.com). What is not published there is refused.
 import asyncio
 import contextlib
 import json
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from devkit.serving import serve_from_thread
 from mcp_server.web.ports import WebPage
 
 KEY = "web-search-key-of-the-tests"
@@ -137,15 +135,8 @@ class WebSearchTarget:
 @contextlib.contextmanager
 def serving(double: WebSearchDouble) -> Iterator[WebSearchTarget]:
     """Serve from a thread on a free loopback port, which ends with this process if not before."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(double.app, log_level="warning", lifespan="off", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        try:
-            yield WebSearchTarget(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        finally:
-            server.should_exit = server.force_exit = True
-            thread.join()
+    with serve_from_thread(double.app) as url:
+        yield WebSearchTarget(url)
 
 
 def _brave_result(page: WebPage, asked: Json) -> Json:

@@ -53,6 +53,7 @@ WITH_TARGETS = {
 }
 
 
+@pytest.mark.slow
 def test_a_tiny_run_gives_every_figure_with_its_target() -> None:
     report = measure(TINY, Console(quiet=True))
     assert (report.left_out, report.failed) == ({}, {})

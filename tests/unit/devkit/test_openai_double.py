@@ -111,6 +111,7 @@ def test_files_are_listed_in_pages_until_they_expire() -> None:
     assert (first["has_more"], second["has_more"], gone.status_code) == (True, False, 404)
 
 
+@pytest.mark.slow
 def test_it_runs_by_itself() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

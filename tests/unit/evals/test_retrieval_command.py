@@ -88,6 +88,7 @@ def test_a_missing_question_file_is_an_error(tmp_path: Path, capsys: pytest.Capt
     assert "none.jsonl" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize(
     ("name", "first", "among_five", "reciprocal_rank"),

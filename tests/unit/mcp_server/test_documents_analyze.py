@@ -178,6 +178,7 @@ async def test_only_what_was_cited_goes_on_to_the_answer(
     assert found.metadata.grounding.grounded
 
 
+@pytest.mark.slow
 async def test_no_more_parts_are_read_at_once_than_allowed(
     library: FakeLibrary, document: Document, double: tuple[OpenAIDouble, str], writer: ChatModel
 ) -> None:

@@ -249,6 +249,7 @@ async def pages_of(extractor: Extractor, name: str) -> list[Page]:
     return list((await extractor.extract(DOCUMENTS / name, name)).pages)
 
 
+@pytest.mark.slow
 @needs_shared
 async def test_real_benefits_book_has_expected_analysis(extract: Extractor) -> None:
     pages = await pages_of(extract, "Northwind_Health_Plus_Benefits_Details.pdf")
@@ -260,6 +261,7 @@ async def test_real_benefits_book_has_expected_analysis(extract: Extractor) -> N
     assert by_number[3].summary.startswith("Northwind Health Plus is a comprehensive plan")
 
 
+@pytest.mark.slow
 @needs_shared
 async def test_real_paper_has_anchors_and_abbreviations(extract: Extractor) -> None:
     analyses = analyse_pages(await pages_of(extract, "2023.acl-long.386.pdf"))
@@ -268,6 +270,7 @@ async def test_real_paper_has_anchors_and_abbreviations(extract: Extractor) -> N
     assert ("Program-Guided Fact-Checking", "abbreviated as", "PROGRAMFC") in triples(analyses[0])
 
 
+@pytest.mark.slow
 @needs_shared
 async def test_real_pages_in_spanish_and_german_have_abbreviations_and_topics(extract: Extractor) -> None:
     spanish = analyse_pages(await pages_of(extract, "xquad-es-open-1.pdf"))[6]
@@ -276,6 +279,7 @@ async def test_real_pages_in_spanish_and_german_have_abbreviations_and_topics(ex
     assert all(topic.split()[-1][0].isupper() for topic in german.topics)
 
 
+@pytest.mark.slow
 @needs_shared
 async def test_quotes_from_real_documents_are_on_their_page(extract: Extractor) -> None:
     for name in sorted(path.name for path in DOCUMENTS.glob("*.pdf")):
@@ -289,6 +293,7 @@ async def test_quotes_from_real_documents_are_on_their_page(extract: Extractor) 
             assert len(json.dumps(analysis.model_dump())) < 20_000
 
 
+@pytest.mark.slow
 @needs_shared
 async def test_a_page_is_analysed_within_20_ms(extract: Extractor) -> None:
     pages = await pages_of(extract, "Northwind_Health_Plus_Benefits_Details.pdf")

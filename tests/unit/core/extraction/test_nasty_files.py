@@ -10,6 +10,8 @@ from core.errors import DocumentRejected
 from core.extraction.sandbox import Extraction, Extractor
 from devkit.shared_data import SHARED, needs_shared
 
+pytestmark = pytest.mark.slow
+
 FOLDER = SHARED / "data" / "nasty"
 MANIFEST = FOLDER / "manifest.json"
 LONGEST_SECONDS = 20

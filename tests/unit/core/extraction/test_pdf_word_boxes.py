@@ -265,6 +265,7 @@ def _holds(outer: Rectangle, inner: Rectangle) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the shared documents are not here")
 def test_quotes_of_real_documents_are_highlighted_in_place(tmp_path: Path) -> None:
     chance = random.Random(7)

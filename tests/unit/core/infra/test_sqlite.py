@@ -202,6 +202,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
     for attempt in range(4):
         command = [

@@ -32,6 +32,7 @@ async def test_without_a_key_the_offline_model_answers(
     await models.aclose()
 
 
+@pytest.mark.slow
 def test_the_offline_model_imports_nothing_of_the_providers() -> None:
     program = (
         "import sys; from core.llm.factory import build_chat_model;"

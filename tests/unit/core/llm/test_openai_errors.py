@@ -89,6 +89,7 @@ def test_every_vendor_exception_is_translated(kind: type[Exception]) -> None:
     assert type(ours) is expected
 
 
+@pytest.mark.slow
 def test_the_walk_finds_the_exceptions_that_the_library_exports() -> None:
     exported = {
         value

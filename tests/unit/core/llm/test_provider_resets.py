@@ -3,6 +3,7 @@
 import asyncio
 
 import httpx2
+import pytest
 import uvloop
 
 from core.infra.settings import CoreSettings
@@ -12,6 +13,7 @@ from devkit.reset_server import BACKLOG, resetting
 ROUNDS = 20
 
 
+@pytest.mark.slow
 def test_a_connection_reset_on_connect_is_a_transport_error() -> None:
     """On uvloop, on which Orc runs, anyio takes it for something else."""
 

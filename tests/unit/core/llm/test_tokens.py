@@ -60,6 +60,7 @@ def test_special_tokens_and_lone_surrogates_are_ordinary_text() -> None:
     assert counter.count("broken \ud800 text") > 2
 
 
+@pytest.mark.slow
 def test_counts_are_exact_in_any_directory_without_a_cache(tmp_path: Path) -> None:
     program = f"from core.llm.tokens import TiktokenCounter; print(TiktokenCounter().count({ENGLISH!r}))"
     environment = {"PYTHONPATH": str(Path(tokens.__file__).parents[2]), "ORC_DATA_DIR": str(tmp_path)}
@@ -69,6 +70,7 @@ def test_counts_are_exact_in_any_directory_without_a_cache(tmp_path: Path) -> No
     assert int(ran.stdout) == SAMPLES["english"][1]
 
 
+@pytest.mark.slow
 def test_ranks_are_not_read_before_the_first_count() -> None:
     program = (
         "import sys; from core.llm import tokens; counter = tokens.TiktokenCounter();"

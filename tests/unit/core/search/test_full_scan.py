@@ -106,6 +106,7 @@ async def test_a_search_that_refuses_is_replaced_by_a_scan(
     assert "dependency_misconfigured" in found.steps[-1].note
 
 
+@pytest.mark.slow
 async def test_the_search_is_used_again_within_two_seconds_of_its_return(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:

@@ -223,6 +223,7 @@ async def test_a_deletion_never_fails_for_the_provider(
     assert double.files.files == {}
 
 
+@pytest.mark.slow
 async def test_a_sweep_deletes_what_is_old_and_ours_alone(
     kept: KeptFiles, provider: Provider, double: OpenAIDouble
 ) -> None:

@@ -216,6 +216,7 @@ async def test_a_search_ends_in_its_time_whatever_the_engine_does(
     assert time.perf_counter() - started < 2.0
 
 
+@pytest.mark.slow
 async def test_hanging_engine_opens_the_circuit(build: Build, double: WebSearchDouble) -> None:
     double.delay = 3.0
     engine = build(seconds=1.0)

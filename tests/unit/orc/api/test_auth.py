@@ -239,6 +239,7 @@ async def test_a_token_signed_with_another_key_is_not_authenticated(tokens: Bear
         await tokens.identify(request())
 
 
+@pytest.mark.slow
 async def test_keys_that_cannot_be_fetched_are_a_failed_dependency(key: rsa.RSAPrivateKey) -> None:
     with (
         publishing(b"down for maintenance") as no_json,

@@ -162,6 +162,7 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         yield started
 
 
+@pytest.mark.slow
 def test_a_store_on_disk_names_the_endpoint_to_use_instead(on_disk: System, place: str) -> None:
     with on_disk.client() as client:
         refused = client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})

@@ -15,6 +15,8 @@ import pytest
 from devkit.shared_data import SHARED, needs_shared
 from devkit.system import System, running, upload
 
+pytestmark = pytest.mark.slow
+
 NASTY = SHARED / "data" / "nasty"
 MANIFEST: list[dict[str, Any]] = (
     json.loads((NASTY / "manifest.json").read_text()) if (NASTY / "manifest.json").exists() else []

@@ -33,6 +33,7 @@ def test_a_forgotten_question_is_explained(data_dir: Path, handbook: Path) -> No
     assert "then the question in quotes" in result.stderr
 
 
+@pytest.mark.slow
 def test_an_unreadable_file_is_named_with_its_reason_and_the_others_are_used(
     data_dir: Path, tmp_path: Path, handbook: Path
 ) -> None:
@@ -45,6 +46,7 @@ def test_an_unreadable_file_is_named_with_its_reason_and_the_others_are_used(
     assert "verified  harbour-handbook.pdf, page 9" in result.stdout
 
 
+@pytest.mark.slow
 def test_asking_leaves_no_files(data_dir: Path, handbook: Path) -> None:
     orc("ask", handbook, "How soon must a lost device be reported?")
     assert not (data_dir / "orc.db").exists()
@@ -57,6 +59,7 @@ def test_a_token_needs_a_conversation_with_documents(data_dir: Path) -> None:
     assert "has no documents. Upload one first." in result.stderr
 
 
+@pytest.mark.slow
 def test_serve_names_the_port_that_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -133,6 +136,7 @@ def test_two_files_of_the_same_name_are_refused_by_name(data_dir: Path, tmp_path
     assert result.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_file_with_an_unsafe_name_is_used(data_dir: Path, tmp_path: Path) -> None:
     report = tmp_path / "100%.txt"
     report.write_text("The mooring fee is 410 euros a day.")
@@ -142,6 +146,7 @@ def test_a_file_with_an_unsafe_name_is_used(data_dir: Path, tmp_path: Path) -> N
     assert "verified  100_.txt, page 1" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_file_with_an_unusable_name_is_reported_and_the_others_are_used(
     data_dir: Path, tmp_path: Path, handbook: Path
 ) -> None:

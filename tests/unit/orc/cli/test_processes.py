@@ -65,6 +65,7 @@ async def test_a_server_that_cannot_be_started_is_not_up(
     assert isinstance(down.value.__cause__, FileNotFoundError)
 
 
+@pytest.mark.slow
 async def test_a_started_server_is_up_while_the_context_is_open(tmp_path: Path) -> None:
     port = free_port()
     settings = Settings(mcp_server_url=f"http://127.0.0.1:{port}/mcp", data_dir=tmp_path)

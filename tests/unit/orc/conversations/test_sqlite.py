@@ -74,6 +74,7 @@ async def acknowledged_before_kill(path: Path, prefix: str, answers: int) -> dic
     return {int(seq): turn_id for seq, turn_id in whole}
 
 
+@pytest.mark.slow
 async def test_kill_9_loses_no_acknowledged_turn_and_leaves_no_gap(database: Database) -> None:
     acknowledged: dict[int, str] = {}
     for kill in range(KILLS):

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 import uvloop
 
 from core.errors import DependencyDown
@@ -11,6 +12,7 @@ from orc.tools.mcp_client import McpToolGateway
 ROUNDS = 20
 
 
+@pytest.mark.slow
 def test_a_connection_reset_at_once_is_an_outage() -> None:
     """On uvloop, which Orc uses, anyio reports a different error."""
 

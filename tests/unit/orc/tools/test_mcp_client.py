@@ -98,6 +98,7 @@ async def echo(gateway: McpToolGateway) -> dict[str, Any]:
     return await gateway.call("echo", {"text": "hello"}, "token")
 
 
+@pytest.mark.slow
 async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
     port = free_port()
     patient = {"timeout_seconds": 60, "listing_seconds": 1, "kept_seconds": 0}
@@ -132,6 +133,7 @@ async def test_the_callers_meta_is_sent_together_with_the_streaming_request() ->
     assert [STREAM_META_KEY in each["meta"] for each in (plain, streamed)] == [False, True]
 
 
+@pytest.mark.slow
 async def test_all_calls_during_a_restart_wait_for_it() -> None:
     port = free_port()
     async with gateway_to(port) as gateway:
@@ -142,6 +144,7 @@ async def test_all_calls_during_a_restart_wait_for_it() -> None:
             assert await echo(gateway) == {"text": "hello"}
 
 
+@pytest.mark.slow
 async def test_calls_fail_at_once_in_a_long_outage_and_work_soon_after_it() -> None:
     port = free_port()
     async with gateway_to(port) as gateway:

@@ -49,6 +49,7 @@ def run(program: str, folder: Path, **environment: str) -> subprocess.CompletedP
     return ran
 
 
+@pytest.mark.slow
 def test_where_nothing_is_exported_nothing_is_set_up(tmp_path: Path) -> None:
     program = """
 import sys
@@ -76,6 +77,7 @@ def test_the_version_is_one() -> None:
     assert core.__version__ == orc.__version__
 
 
+@pytest.mark.slow
 def test_azure_receives_what_the_process_ends_with(tmp_path: Path) -> None:
     with ingesting() as (address, received):
         settings = {
@@ -129,6 +131,7 @@ def test_azure_needs_a_connection_string() -> None:
         build_providers(unusable, "orc-api", (), ())
 
 
+@pytest.mark.slow
 def test_an_end_does_not_wait_for_what_does_not_answer() -> None:
     answer = threading.Event()
 

@@ -49,6 +49,7 @@ async def test_what_is_asked_once_counts_when_it_takes_too_long(
         await search.query_once(equal("document_id", "plan"))
 
 
+@pytest.mark.slow
 async def test_a_service_that_stays_silent_is_spared_a_moment(
     double: SearchDouble, search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,6 +222,7 @@ async def test_the_accessible_documents_are_part_of_every_query(
         assert "document_id" in body["filter"] or body["filter"].startswith("key eq "), body
 
 
+@pytest.mark.slow
 async def test_a_service_that_is_down_fails_fast_and_is_used_again_within_two_seconds(
     double: SearchDouble, index: AzurePassageIndex
 ) -> None:

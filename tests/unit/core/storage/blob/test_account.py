@@ -199,6 +199,7 @@ async def opened_with_identity(
         await storage.close()
 
 
+@pytest.mark.slow
 async def test_without_a_key_the_identity_gets_one_to_sign_with_once(
     secure_target: Target, certificate: Certificate
 ) -> None:
