@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -101,9 +101,8 @@ class Ingestion:
         if job.kind is JobKind.ANALYSE:
             await self._stores.analyses.fail(document, reason)
         elif job.kind is JobKind.INGEST:
-            await self._stores.catalog.advance(
-                document.model_copy(update=failure("processing_failed", reason))
-            )
+            failed = document.model_copy(update=failure("processing_failed", reason))
+            await self._stores.catalog.advance(failed)
 
     async def readable(self, document: Document, progress: Progress) -> Document:
         """The record as soon as the text of its pages is stored, or once it is `failed`.
@@ -112,10 +111,8 @@ class Ingestion:
         gone, and Unavailable if its bytes keep changing.
         """
         for _ in range(ATTEMPTS):
-            try:
+            with suppress(LeaseLost):
                 return await self._until_readable(document.path, progress)
-            except LeaseLost:
-                continue
         raise Unavailable(f'"{document.blob_name}" keeps changing while it is read. Try again in a moment.')
 
     async def store(
@@ -130,7 +127,10 @@ class Ingestion:
             return None
         await self._stores.catalog.save(stored)
         if stored.status is DocumentStatus.COMPLETED:
-            await self._keep_results(stored)
+            # The same bytes were uploaded again: their results and queued jobs remain valid.
+            if JobKind.EMBED in await self._stores.queue.progress(stored.document_id):
+                await self._stores.queue.enqueue(stored, JobKind.EMBED)
+            await self._stores.analyses.keep_for(stored)
         if stored.status is not DocumentStatus.FAILED:
             await self._stores.queue.enqueue(stored, JobKind.INGEST)
         return stored
@@ -170,7 +170,12 @@ class Ingestion:
 
     async def _make_readable(self, document: Document, progress: Progress) -> Document:
         try:
-            self._check_size(document)
+            # Before the bytes are fetched: direct uploads are not limited by the API.
+            if self._max_bytes is not None and document.size > self._max_bytes:
+                raise DocumentTooLarge(
+                    f"The file has {document.size:,} bytes; at most {self._max_bytes:,} are allowed."
+                    " Split it into smaller files and upload those."
+                )
             async with self._stores.blobs.local_copy(document.path) as source:
                 extracted = await self._reader.read(document.path, source, progress, with_ocr=True)
         except DocumentRejected as exc:
@@ -182,14 +187,6 @@ class Ingestion:
             if read is None:
                 raise LeaseLost("The document with the same bytes is gone.")
             return await self._advance(read, {})
-
-    def _check_size(self, document: Document) -> None:
-        """Before the bytes are fetched: direct uploads are not limited by the API."""
-        if self._max_bytes is not None and document.size > self._max_bytes:
-            raise DocumentTooLarge(
-                f"The file has {document.size:,} bytes; at most {self._max_bytes:,} are allowed."
-                " Split it into smaller files and upload those."
-            )
 
     async def _make_searchable(self, document: Document, progress: Progress) -> None:
         stores, document_id = self._stores, document.document_id
@@ -247,21 +244,12 @@ class Ingestion:
         await self._stores.analyses.delete(document.document_id)
         return False
 
-    async def _keep_results(self, document: Document) -> None:
-        """The same bytes were uploaded again: their results and queued jobs remain valid."""
-        if JobKind.EMBED in await self._stores.queue.progress(document.document_id):
-            await self._stores.queue.enqueue(document, JobKind.EMBED)
-        await self._stores.analyses.keep_for(document)
-
     async def _find_processed_duplicate(self, document: Document) -> Document | None:
         """Another document with the same bytes that has been fully processed."""
         for duplicate in await self._reader.duplicates(document.path, document.sha256):
             is_other = duplicate.document_id != document.document_id
-            if (
-                is_other
-                and duplicate.status is DocumentStatus.COMPLETED
-                and await self._stores.is_current(duplicate)
-            ):
+            is_done = duplicate.status is DocumentStatus.COMPLETED
+            if is_other and is_done and await self._stores.is_current(duplicate):
                 return duplicate
         return None
 

@@ -39,15 +39,8 @@ class JobRecord(Record):
 
     @classmethod
     def of(cls, document: Document, kind: JobKind, now: float) -> Self:
-        return cls(
-            path=document.path,
-            kind=kind,
-            etag=document.etag,
-            sha256=document.sha256,
-            queued_at=now,
-            due_at=now,
-            noticed_at=now,
-        )
+        times = {"queued_at": now, "due_at": now, "noticed_at": now}
+        return cls(path=document.path, kind=kind, etag=document.etag, sha256=document.sha256, **times)
 
     @property
     def notice(self) -> Notice:

@@ -43,7 +43,7 @@ def header_above(text: str, start: int) -> str:
 
     Too many lines without a row end the search: they separate the position from an earlier table.
     """
-    if not is_row(_line_at(text, start)):
+    if not is_row(text[start:].partition("\n")[0]):
         return ""
     since_row = 0
     for line in _lines_before(text, start):
@@ -64,11 +64,6 @@ def _lines_before(text: str, start: int) -> Iterator[str]:
         begin = text.rfind("\n", 0, end - 1) + 1
         yield text[begin:end]
         end = begin
-
-
-def _line_at(text: str, start: int) -> str:
-    end = text.find("\n", start)
-    return text[start : end if end >= 0 else len(text)]
 
 
 LONGEST = 1200
@@ -150,15 +145,11 @@ def _keep_heading_with_text(text: str, start: int, end: int, stop: int, heading_
     earliest = start + LONGEST // 3
     kept = end
     while kept < stop:
-        line = _skip_blanks(text, _last_line_start(text, start, kept), kept)
+        body = text[start:kept].rstrip()
+        line = _skip_blanks(text, start + max(body.rfind("\n"), body.rfind("\r")) + 1, kept)
         if line not in heading_starts:
             return kept
         if line <= earliest:
             return end
         kept = line
     return kept
-
-
-def _last_line_start(text: str, start: int, end: int) -> int:
-    body = text[start:end].rstrip()
-    return start + max(body.rfind("\n"), body.rfind("\r")) + 1

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +26,8 @@ from core.names import BlobPath, Owner, missing_document, resolve_blob_name
 
 Result = TypeVar("Result")
 
+_no_such_document = partial(NotFound, "There is no such document in this conversation.")
+
 log = logging.getLogger(__name__)
 
 
@@ -46,7 +49,8 @@ class DocumentService:
         Raises UnsafeName before any I/O, and NotFound for a name without a document.
         """
         wanted = {resolve_blob_name(name, owner): name for name in names}
-        known = await self._known(owner, [path.document_id for path in wanted])
+        records = await self._stores.catalog.get(owner, [path.document_id for path in wanted])
+        known = {document.document_id: document for document in records}
         blobs = await asyncio.gather(*(self._stores.blobs.head(path) for path in wanted))
         documents = []
         for (path, name), blob in zip(wanted.items(), blobs, strict=True):
@@ -58,9 +62,9 @@ class DocumentService:
 
     async def find(self, owner: Owner, document_id: str) -> Document:
         """The record of a document of this conversation. Raises NotFound for any other id."""
-        for document in await self._stores.catalog.get(owner, [document_id]):
-            return document
-        raise NotFound("There is no such document in this conversation.")
+        if records := await self._stores.catalog.get(owner, [document_id]):
+            return records[0]
+        raise _no_such_document()
 
     async def upload(
         self, owner: Owner, file_name: str, source: Path, progress: Progress | None = None
@@ -97,7 +101,7 @@ class DocumentService:
         for path in await self._all_paths(owner):
             if path.document_id == document_id:
                 return await self._remove(path)
-        raise NotFound("There is no such document in this conversation.")
+        raise _no_such_document()
 
     async def delete_all(self, owner: Owner) -> None:
         """Remove every document of a conversation."""
@@ -111,7 +115,7 @@ class DocumentService:
         """
         if document.readable or document.status is DocumentStatus.FAILED:
             return document
-        return await self._ingestion.readable(document, progress or _ignore_progress)
+        return await self._ingestion.readable(document, progress or (lambda *_: None))
 
     async def text(self, document: Document, numbers: Sequence[int] | None = None) -> list[Page]:
         """The pages with these numbers (None: all), in order."""
@@ -155,27 +159,16 @@ class DocumentService:
         self, path: BlobPath, blob: BlobProperties | None, known: Document | None
     ) -> Document | None:
         """The record for the blob; creates, updates or removes it if the two differ."""
-        if blob is None and known is None:
-            return None
-        if blob is not None and known is not None and blob.etag == known.etag:
+        if _fits(known, blob):
             return known
         async with self._stores.write_lock(path.document_id):
-            return await self._reconcile_locked(path)
-
-    async def _reconcile_locked(self, path: BlobPath) -> Document | None:
-        known, blob = await self._stores.get(path), await self._stores.blobs.head(path)
-        if blob is None:
-            if known is not None:
-                await self._stores.forget(path)
+            known, blob = await self._stores.get(path), await self._stores.blobs.head(path)
+            if _fits(known, blob):
+                return known
+            if blob is not None:
+                return await self._stores.begin(blob)
+            await self._stores.forget(path)
             return None
-        if known is not None and known.etag == blob.etag:
-            return known
-        return await self._stores.begin(blob)
-
-    async def _known(self, owner: Owner, document_ids: Sequence[str]) -> dict[str, Document]:
-        return {
-            document.document_id: document for document in await self._stores.catalog.get(owner, document_ids)
-        }
 
     async def _all_paths(self, owner: Owner) -> list[BlobPath]:
         """All paths with data, including blobs without a record and records without a blob."""
@@ -192,8 +185,9 @@ class DocumentService:
         await self._stores.forget(path)
 
 
-def _ignore_progress(_done: int, _total: int, _what: str) -> None:
-    """For callers without a progress callback."""
+def _fits(document: Document | None, blob: BlobProperties | None) -> bool:
+    """Whether the record, or its absence, is right for this blob or its absence."""
+    return (document.etag if document else None) == (blob.etag if blob else None)
 
 
 async def _run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.llm.tokens import TokenCounter
 
 NO_TEXT = "no_text"
+_SHARED = {"sha256", "media_type", "readable", "pages", "pages_without_text", "pages_by_ocr", "tokens"}
 
 
 class TextExtractor(Protocol):
@@ -72,9 +73,11 @@ class TextExtraction:
             if (
                 self.is_whole(duplicate)
                 and await self._stores.is_current(duplicate)
-                and await self._has_text(duplicate)
+                and self.is_text_of(duplicate, await self._stores.pages.get(duplicate.document_id))
             ):
-                return ExtractedText(_shared_facts(duplicate, path), None, duplicate)
+                # Documents with the same bytes share these facts; the document itself also its status.
+                own = {"status", "created_at"} if duplicate.document_id == path.document_id else set()
+                return ExtractedText(duplicate.model_dump(include=_SHARED | own), None, duplicate)
         extraction = await self._extractor.extract(source, path.file, progress)
         outcome = OcrOutcome(extraction=extraction)
         if with_ocr and self._ocr is not None:
@@ -117,9 +120,6 @@ class TextExtraction:
             return None
         return extracted.describe(document)
 
-    async def _has_text(self, document: Document) -> bool:
-        return self.is_text_of(document, await self._stores.pages.get(document.document_id))
-
     async def _copy_from_duplicate(
         self, duplicate: Document, document: Document, replaced: BlobProperties | None
     ) -> bool:
@@ -151,14 +151,6 @@ class TextExtraction:
         if not extraction.has_text and not (may_improve and self._ocr):
             facts.update(failure(NO_TEXT, _no_text_reason(len(pages), outcome.reason)))
         return ExtractedText(facts, pages)
-
-
-def _shared_facts(duplicate: Document, path: BlobPath) -> dict[str, object]:
-    """The fields that documents with the same bytes share; for the document itself also its status."""
-    shared = {"sha256", "media_type", "readable", "pages", "pages_without_text", "pages_by_ocr", "tokens"}
-    if duplicate.document_id == path.document_id:
-        shared |= {"status", "created_at"}
-    return {name: getattr(duplicate, name) for name in shared}
 
 
 def _kind(file_name: str) -> str:

@@ -20,6 +20,7 @@ REPAIR_SECONDS = 300.0
 """Delay of a retry after an error that only a change of the settings can fix."""
 MAX_LEASES = 25
 """Limit for a document whose processing kills its worker each time."""
+FAILED_REPEATEDLY = "Processing this file failed repeatedly. Save it in another format and upload that."
 SECONDS_BETWEEN_REPORTS = 0.25
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class Worker:
     async def run(self) -> None:
         """Work until cancelled; unfinished jobs are then released to the queue."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._sweep_now_and_then())
+            tasks.create_task(self._sweep_for_ever())
             for _ in range(self._at_once):
                 tasks.create_task(self._work_for_ever())
 
@@ -75,11 +76,10 @@ class Worker:
 
         An error in one part is logged and does not stop the others.
         """
-        files = self._stores.files
         await _attempt("documents without a job", self._queue_unfinished)
         await _attempt("jobs without a message", self._stores.queue.sweep)
-        if files is not None:
-            await _attempt("files of providers", files.sweep)
+        if self._stores.files is not None:
+            await _attempt("files of providers", self._stores.files.sweep)
 
     async def work_once(self) -> bool:
         """Run the next job; returns whether there was one."""
@@ -109,10 +109,7 @@ class Worker:
 
     async def _handle(self, job: Job) -> None:
         if job.leases > MAX_LEASES:
-            await self._give_up(
-                job,
-                "Processing this file failed repeatedly. Save it in another format and upload that.",
-            )
+            await self._give_up(job, FAILED_REPEATEDLY)
             return
         try:
             await self._do(job)
@@ -161,7 +158,7 @@ class Worker:
                 log.exception("a job failed unexpectedly")
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _sweep_now_and_then(self) -> None:
+    async def _sweep_for_ever(self) -> None:
         while True:
             await self.sweep()
             await asyncio.sleep(self._pace.between_sweeps)
