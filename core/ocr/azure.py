@@ -3,8 +3,9 @@
 import asyncio
 import io
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ _SUPPORTED_TYPES = frozenset({"application/pdf", "image/png", "image/jpeg", "ima
 """Formats that the service reads; other images are converted first."""
 
 _LEFT_OUT = "Azure Document Intelligence left them out, as its free tier does"
+"""The free tier silently leaves out all pages after the second."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +60,9 @@ class AzureDocumentIntelligence:
             if media_type in _SUPPORTED_TYPES:
                 content = await asyncio.to_thread(source.read_bytes)
                 single = media_type not in {"application/pdf", "image/tiff"}
-                _report(await self._analyze(content, None if single else _ranges(pages)), pages, found)
+                read = await self._analyze(content, None if single else _ranges(pages))
+                for number in pages:
+                    found(read.get(number) or OcrPage(number, problem=_LEFT_OUT))
             else:
                 await self._read_pictures(source, media_type, pages, found)
 
@@ -67,9 +71,8 @@ class AzureDocumentIntelligence:
         async with self._in_time(PING_SECONDS):
             from azure.core.rest import HttpRequest
 
-            path = f"/documentModels/{MODEL}?api-version={API_VERSION}"
-            response = await self._opened().send_request(HttpRequest("GET", path), retry_total=0)
-            response.raise_for_status()
+            request = HttpRequest("GET", f"/documentModels/{MODEL}?api-version={API_VERSION}")
+            (await self._opened().send_request(request, retry_total=0)).raise_for_status()
 
     async def close(self) -> None:
         """See Ocr."""
@@ -104,7 +107,6 @@ class AzureDocumentIntelligence:
             from azure.core.credentials import AzureKeyCredential
 
             identity = self._identity
-
             self._client = DocumentIntelligenceClient(
                 self._endpoint,
                 AzureKeyCredential(identity) if isinstance(identity, str) else identity.default,
@@ -154,34 +156,16 @@ def _down(message: str, code: str | None = None) -> DependencyDown:
     return DependencyDown(message, dependency="ocr", code=code)
 
 
-def _report(read: dict[int, OcrPage], pages: Sequence[int], found: Found) -> None:
-    """Report each page. The free tier silently leaves out all pages after the second."""
-    for number in pages:
-        found(read.get(number) or OcrPage(number, problem=_LEFT_OUT))
-
-
 def _page(page: "DocumentPage") -> OcrPage:
-    text = "\n".join(line.content for line in page.lines or [])
-    return OcrPage(page.page_number, text, _confidence(page))
-
-
-def _confidence(page: "DocumentPage") -> float | None:
-    """The mean by character."""
+    """Text and mean confidence by character."""
     words = page.words or []
     letters = sum(len(word.content) for word in words)
-    return sum(word.confidence * len(word.content) for word in words) / letters if letters else None
+    confidence = sum(word.confidence * len(word.content) for word in words) / letters if letters else None
+    return OcrPage(page.page_number, "\n".join(line.content for line in page.lines or []), confidence)
 
 
 def _ranges(pages: Sequence[int]) -> str:
     """`1-3,7` for 1, 2, 3 and 7."""
-    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in _runs(pages))
-
-
-def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
-    first = last = pages[0]
-    for page in pages[1:]:
-        if page > last + 1:
-            yield first, last
-            first = page
-        last = page
-    yield first, last
+    groups = groupby(enumerate(pages), key=lambda placed: placed[1] - placed[0])
+    runs = [[page for _, page in group] for _, group in groups]
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from core.extraction.pages import unreadable
 from core.extraction.protocol import GarbageOutput, rejection
-from core.extraction.subprocesses import MODULE, Children, send
+from core.extraction.subprocesses import MODULE, Children, request_line, send
 from core.ocr.rasterize_child import Picture
 
 Form = Literal["pgm", "png"]
@@ -45,25 +45,14 @@ class Renderer:
 
         Raises UnreadableDocument if the file cannot be rendered. Leaving the context ends the child.
         """
-        request = self._request(source, media_type, pages, form)
+        options = {"media_type": media_type, "pages": list(pages), "form": form}
         async with self._children.start(*self._worker) as process:
-            await send(process, request)
+            await send(process, request_line(source, self._memory_bytes, self._seconds, **options))
             pictures = self._pictures(process)
             try:
                 yield pictures
             finally:
                 await pictures.aclose()
-
-    def _request(self, source: Path, media_type: str, pages: Sequence[int], form: Form) -> bytes:
-        request = {
-            "path": str(source.absolute()),
-            "media_type": media_type,
-            "pages": list(pages),
-            "form": form,
-            "memory_bytes": self._memory_bytes,
-            "seconds": self._seconds,
-        }
-        return json.dumps(request).encode() + b"\n"
 
     async def _pictures(self, process: Process) -> AsyncGenerator[Picture]:
         while (picture := await self._next(process)) is not None:

@@ -32,9 +32,14 @@ def build_ocr(settings: CoreSettings, credentials: Credentials) -> Ocr | None:
         return None
     if settings.ocr == "azure" or (settings.ocr == "auto" and settings.azure_document_intelligence_endpoint):
         return _azure(settings, credentials)
-    program = shutil.which(PROGRAM)
-    if program is not None:
-        return _tesseract(settings, Path(program))
+    if program := shutil.which(PROGRAM):
+        return Tesseract(
+            Path(program),
+            languages=settings.ocr_languages,
+            seconds=OCR_SECONDS,
+            memory_bytes=EXTRACTION_MEMORY_BYTES,
+            processes=EXTRACTION_PROCESSES,
+        )
     if settings.ocr == "tesseract":
         raise InvalidInput("ORC_OCR is tesseract, but that program is not installed (Debian: tesseract-ocr).")
     return None
@@ -52,16 +57,6 @@ def _azure(settings: CoreSettings, credentials: Credentials) -> Ocr:
     )
 
 
-def _tesseract(settings: CoreSettings, program: Path) -> Ocr:
-    return Tesseract(
-        program,
-        languages=settings.ocr_languages,
-        seconds=OCR_SECONDS,
-        memory_bytes=EXTRACTION_MEMORY_BYTES,
-        processes=EXTRACTION_PROCESSES,
-    )
-
-
 MIN_CONFIDENCE = 0.3
 """A lower mean confidence means that the engine took parts of a picture for letters."""
 
@@ -74,9 +69,7 @@ class OcrOutcome(Record):
     """An extraction after OCR, and the outcome for pages that had no text."""
 
     extraction: Extraction
-    engine: str = Field(default="", description="name of the engine; empty if none was used")
     ocr_pages: list[int] = Field(default=[], description="numbers of the pages with text from OCR")
-    confidence: float | None = Field(default=None, description="mean over these pages, 0 to 1")
     reason: str = Field(default="", description="tells people why pages still have no text; otherwise empty")
     retryable: bool = Field(default=False, description="whether another attempt may succeed later")
 
@@ -89,15 +82,13 @@ async def add_ocr(
     Errors of the file or engine do not raise: those pages stay without text, and the outcome has the
     reason. Existing text is kept, except for the few letters of a file without usable text.
     """
-    wanted = _pages_to_read(extraction)
+    everything = not extraction.has_text
+    wanted = [page.number for page in extraction.pages if everything or not page.text]
     if not wanted:
         return OcrOutcome(extraction=extraction)
-    if extraction.media_type not in MEDIA_TYPES:
-        return OcrOutcome(
-            extraction=extraction, reason=_no_text_message(len(wanted), "OCR reads PDFs and images only")
-        )
-    if ocr is None:
-        return OcrOutcome(extraction=extraction, reason=_no_text_message(len(wanted), _SET_UP))
+    if ocr is None or extraction.media_type not in MEDIA_TYPES:
+        why = _SET_UP if extraction.media_type in MEDIA_TYPES else "OCR reads PDFs and images only"
+        return OcrOutcome(extraction=extraction, reason=_no_text_message(len(wanted), why))
     read: dict[int, OcrPage] = {}
     problem, retryable = "", False
 
@@ -113,57 +104,32 @@ async def add_ocr(
         log.warning(
             "ocr.failed engine=%s code=%s pages=%d of %d", ocr.name, error.code, len(read), len(wanted)
         )
-    outcome = _fill(extraction, wanted, read, problem)
-    return outcome.model_copy(update={"engine": ocr.name, "retryable": retryable and bool(outcome.reason)})
-
-
-def _pages_to_read(extraction: Extraction) -> list[int]:
-    """Pages without text; all pages of a file that has too little text in total."""
-    everything = not extraction.has_text
-    return [page.number for page in extraction.pages if everything or not page.text]
-
-
-def _fill(extraction: Extraction, wanted: list[int], read: dict[int, OcrPage], problem: str) -> OcrOutcome:
-    pages: list[Page] = []
-    filled: dict[int, OcrPage] = {}
-    for page in extraction.pages:
-        found = read.get(page.number)
-        text = _usable(found)
-        if found is not None and count_letters(text) > count_letters(page.text):
-            filled[page.number] = found
-            pages.append(page.model_copy(update={"text": text, "boxes": b""}))
-        else:
-            pages.append(page)
-    result = extraction.model_copy(update={"pages": pages})
-    missing = _missing(result, [number for number in wanted if number not in filled])
+    result, filled = _fill(extraction, read)
+    missing = sorted(set(wanted) - set(filled))
+    if result.has_text:  # otherwise a few letters on a page do not count
+        missing = [number for number in missing if not result.pages[number - 1].text]
+    if missing and not problem:  # the pages of a file usually fail for the same reason
+        problem = Counter(_problem(read.get(number)) for number in missing).most_common(1)[0][0]
+    reason = _no_text_message(len(missing), problem) if missing else ""
     return OcrOutcome(
-        extraction=result,
-        ocr_pages=list(filled),
-        confidence=_mean([page.confidence for page in filled.values() if page.confidence is not None]),
-        reason=_no_text_message(len(missing), problem or _why(missing, read)) if missing else "",
+        extraction=result, ocr_pages=filled, reason=reason, retryable=retryable and bool(missing)
     )
 
 
-def _missing(result: Extraction, unfilled: list[int]) -> list[int]:
-    """The pages that still have no text. A few letters count only if the file has usable text elsewhere."""
-    if not result.has_text:
-        return unfilled
-    return [number for number in unfilled if not result.pages[number - 1].text]
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _usable(page: OcrPage | None) -> str:
-    if page is None or (page.confidence is not None and page.confidence < MIN_CONFIDENCE):
-        return ""
-    return clean(page.text)
-
-
-def _why(missing: list[int], read: dict[int, OcrPage]) -> str:
-    """The most common reason: the pages of a file usually fail for the same reason."""
-    return Counter(_problem(read.get(number)) for number in missing).most_common(1)[0][0]
+def _fill(extraction: Extraction, read: dict[int, OcrPage]) -> tuple[Extraction, list[int]]:
+    """The extraction with the legible text of these pages, and the numbers of the pages that got text."""
+    pages: list[Page] = []
+    filled: list[int] = []
+    for page in extraction.pages:
+        found = read.get(page.number, OcrPage(page.number))
+        is_legible = found.confidence is None or found.confidence >= MIN_CONFIDENCE
+        text = clean(found.text) if is_legible else ""
+        if count_letters(text) > count_letters(page.text):
+            filled.append(page.number)
+            pages.append(page.model_copy(update={"text": text, "boxes": b""}))
+        else:
+            pages.append(page)
+    return extraction.model_copy(update={"pages": pages}), filled
 
 
 def _problem(page: OcrPage | None) -> str:

@@ -55,15 +55,14 @@ async def test_only_pages_without_text_are_read() -> None:
     assert ocr.asked == [[1, 3]]
     assert texts(outcome.extraction) == ["one", TYPED, "three"]
     assert [page.label for page in outcome.extraction.pages] == ["p1", "p2", "p3"]
-    assert (outcome.engine, outcome.ocr_pages, outcome.reason) == ("Scripted", [1, 3], "")
-    assert outcome.confidence == pytest.approx(0.7)
+    assert (outcome.ocr_pages, outcome.reason) == ([1, 3], "")
     assert seen == [(1, 2), (2, 2)]
 
 
 async def test_a_file_with_text_on_every_page_is_not_read() -> None:
     ocr = ScriptedOcr()
     outcome = await add_ocr(extraction(TYPED, TYPED), HERE, ocr)
-    assert (ocr.asked, outcome.engine, outcome.reason) == ([], "", "")
+    assert (ocr.asked, outcome.ocr_pages, outcome.reason) == ([], [], "")
 
 
 async def test_a_scan_with_a_stamp_is_read() -> None:
@@ -71,7 +70,7 @@ async def test_a_scan_with_a_stamp_is_read() -> None:
     outcome = await add_ocr(extraction("COPY", "7"), HERE, ocr)
     assert ocr.asked == [[1, 2]]
     assert texts(outcome.extraction) == ["The whole page, COPY and all.", "7"]
-    assert (outcome.ocr_pages, outcome.reason, outcome.confidence) == ([1], "", None)
+    assert (outcome.ocr_pages, outcome.reason) == ([1], "")
 
 
 async def test_a_few_letters_alone_are_not_text() -> None:

@@ -26,8 +26,6 @@ async def test_scanned_pages_are_read_and_typed_pages_kept(extract: Extract, tes
     outcome = await add_ocr(extraction, source, tesseract)
     assert [page.text for page in outcome.extraction.pages] == [LEASE, "", QUAY, typed]
     assert outcome.ocr_pages == [1, 3]
-    assert outcome.confidence is not None
-    assert 0.8 < outcome.confidence <= 1
     assert outcome.reason == "1 page has no text: OCR found no text."
 
 
