@@ -33,7 +33,7 @@ class Owner:
     @property
     def prefix(self) -> str:
         """The start of the blob names of the conversation's documents."""
-        return "/".join(self.key) + "/"
+        return f"{self.organization_id}/{self.user_id}/{self.conversation_id}/"
 
 
 @dataclass(frozen=True, slots=True)

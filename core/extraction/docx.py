@@ -25,9 +25,8 @@ class Headings:
     """The heading styles, recognised by name or outline level, own or inherited."""
 
     def __init__(self, roots: Iterable[_Element]) -> None:
-        styles = {
-            attribute(style, "styleId") or "": style for root in roots for style in root.iterfind("{*}style")
-        }
+        found = (style for root in roots for style in root.iterfind("{*}style"))
+        styles = {attribute(style, "styleId") or "": style for style in found}
         self._styles = {name for name in styles if _is_heading(name, styles)}
 
     def covers(self, properties: _Element | None) -> bool:
@@ -144,8 +143,10 @@ class _Document:
             elif name == "txbxContent":
                 aside.append(child)
             elif name in _NOTES:
-                note = self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
-                aside += [] if note is None else [note]
+                if (
+                    note := self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
+                ) is not None:
+                    aside.append(note)
             elif name not in _SKIPPED:
                 yield from self._pieces(child, aside)
 
@@ -165,14 +166,9 @@ class _Document:
         for cell in row.iter("{*}tc"):
             if next(cell.iterancestors("{*}tr")) is row:
                 texts.append("\n".join(block.text for block in self.blocks(cell)))
-                texts += [""] * (_span(cell) - 1)
+                span = _value(cell, "{*}tcPr/{*}gridSpan") or ""
+                texts += [""] * (min(int(span), MAX_COLUMNS) - 1 if span.isdecimal() else 0)
         return texts
-
-
-def _span(cell: _Element) -> int:
-    """The number of columns that the cell spans."""
-    value = _value(cell, "{*}tcPr/{*}gridSpan")
-    return min(int(value), MAX_COLUMNS) if value and value.isdecimal() else 1
 
 
 def _edge(properties: _Element, name: str) -> str:

@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -46,7 +47,10 @@ class _Book:
     def unit(self, part: str) -> Unit:
         """A chapter's text; empty if the part is missing or an image."""
         content = self._package.content(part) if self._types[part] in _MARKUP else None
-        blocks, title = parse(_decode(content or b""))
+        try:
+            blocks, title = parse(decode(content or b""))
+        except UnsupportedDocument:  # one damaged chapter does not make the others unreadable
+            return Unit("", self._titles.get(part, ""))
         chapter = list(blocks)
         heading = next((block.heading for block in chapter if block.heading), "")
         return Unit("\n".join(block.text for block in chapter), self._titles.get(part) or heading or title)
@@ -79,15 +83,10 @@ class _Book:
         for item in items:
             if "nav" in item.get("properties", "").split() or item.get("media-type") == _CONTENTS:
                 part = self._parts[item.get("id", "")]
-                for link, title in _entries(self._contents(part)):
-                    titles.setdefault(self._resolve(link, posixpath.dirname(part)), title)
+                with suppress(XMLSyntaxError):  # the chapters' own headings are used instead
+                    for link, title in _entries(self._package.root(part)):
+                        titles.setdefault(self._resolve(link, posixpath.dirname(part)), title)
         return titles
-
-    def _contents(self, part: str) -> _Element | None:
-        try:
-            return self._package.root(part)
-        except XMLSyntaxError:
-            return None  # the chapters' own headings are used instead
 
 
 def _entries(contents: _Element | None) -> Iterator[tuple[str, str]]:
@@ -100,10 +99,3 @@ def _entries(contents: _Element | None) -> Iterator[tuple[str, str]]:
             link = None if target is None else target.get("src")
         if link and label is not None and (title := " ".join("".join(label.itertext()).split())):
             yield link, title[:_LONGEST_TITLE]
-
-
-def _decode(content: bytes) -> str:
-    try:
-        return decode(content)
-    except UnsupportedDocument:
-        return ""  # one damaged chapter does not make the others unreadable

@@ -37,17 +37,13 @@ def parse(markup: str) -> tuple[Iterator[Block], str]:
     for unseen in soup(_UNSEEN):
         unseen.extract()
     for table in soup("table"):
-        if table.find("table") is None:
-            table.replace_with(_as_lines(soup, table))
+        if table.find("table") is None:  # otherwise it is layout
+            first = table.find("tr")
+            header = first is not None and first.find("th") is not None and first.find("td") is None
+            rows = ([cell.get_text(" ") for cell in row(["td", "th"])] for row in table("tr"))
+            lines = "\n".join(filter(None, render_rows(rows, header=header)))
+            table.replace_with(soup.new_tag("pre", string=lines))
     return _blocks(soup), " ".join(title.split())
-
-
-def _as_lines(soup: BeautifulSoup, table: Tag) -> Tag:
-    """The rows of a data table; a table that contains tables is layout."""
-    rows = [[cell.get_text(" ") for cell in row(["td", "th"])] for row in table("tr")]
-    first = table.find("tr")
-    header = first is not None and first.find("th") is not None and first.find("td") is None
-    return soup.new_tag("pre", string="\n".join(filter(None, render_rows(rows, header=header))))
 
 
 def _blocks(soup: BeautifulSoup) -> Iterator[Block]:
@@ -59,20 +55,15 @@ def _blocks(soup: BeautifulSoup) -> Iterator[Block]:
             pieces.append("\n")
         if not isinstance(node, NavigableString) or isinstance(node, PreformattedString):
             continue
-        block = _enclosing_block(node)
+        block = node.parent
+        while block is not None and block.name in _INLINE:
+            block = block.parent
         if block is not current:
             yield from _block(pieces, current)
             pieces, current = [], block
         preformatted = block is not None and block.name == "pre"
         pieces.append(str(node) if preformatted else _SPACE.sub(" ", node))
     yield from _block(pieces, current)
-
-
-def _enclosing_block(node: NavigableString) -> Tag | None:
-    parent = node.parent
-    while parent is not None and parent.name in _INLINE:
-        parent = parent.parent
-    return parent
 
 
 def _block(pieces: list[str], element: Tag | None) -> Iterator[Block]:

@@ -1,7 +1,8 @@
 """OpenDocument: ODT by page or heading, ODP by slide, ODS by sheet."""
 
-from collections.abc import Iterator
-from itertools import chain, repeat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain, islice, repeat
 from pathlib import Path
 
 from lxml.etree import _Element
@@ -123,7 +124,10 @@ def _pieces(node: _Element, aside: list[_Element]) -> Iterator[str]:
 
 def _table(table: _Element, edges: Edges) -> Iterator[Block]:
     """One block for each row; a table with one column is a frame around paragraphs."""
-    cells = [list(_cells(row)) for row in rows(table)]
+    cells = [
+        [cell for cell, times in _cells(row) for _ in range(min(times, MAX_TABLE_COLUMNS))]
+        for row in rows(table)
+    ]
     if all(len(row) <= 1 for row in cells):
         for row in cells:
             for cell in row:
@@ -142,10 +146,11 @@ def rows(table: _Element) -> Iterator[_Element]:
             yield from rows(child)
 
 
-def _cells(row: _Element) -> Iterator[_Element]:
-    for cell in row.iterfind("{*}*"):
+def _cells(row: _Element) -> Iterator[tuple[_Element, int]]:
+    """The cells of a row, and how often each is repeated."""
+    for cell in row:
         if local(cell) in {"table-cell", "covered-table-cell"}:
-            yield from [cell] * min(repeated(cell, "number-columns-repeated"), MAX_TABLE_COLUMNS)
+            yield cell, repeated(cell, "number-columns-repeated")
 
 
 def repeated(element: _Element, name: str) -> int:
@@ -174,22 +179,16 @@ def read_odp(source: Path, memory_bytes: int) -> UnitStream:
 
 
 def _slide(slide: _Element) -> Unit:
-    lines = [plain(child) for child in slide if local(child) != "notes" and not _is_unseen_shape(child)]
-    lines += [f"Notes: {said}" for notes in slide.iterfind("{*}notes") if (said := _said(notes))]
-    return Unit("\n".join(filter(None, lines)), _title(slide))
-
-
-def _said(notes: _Element) -> str:
-    return "\n".join(filter(None, (plain(child) for child in notes if not _is_unseen_shape(child))))
-
-
-def _is_unseen_shape(shape: _Element) -> bool:
-    return attribute(shape, "class") in _UNSEEN_SHAPES
-
-
-def _title(slide: _Element) -> str:
+    lines = [_shapes(child for child in slide if local(child) != "notes")]
+    lines += [f"Notes: {said}" for notes in slide.iterfind("{*}notes") if (said := _shapes(notes))]
     titles = (plain(shape) for shape in slide if attribute(shape, "class") == "title")
-    return " ".join(next(titles, "").split())
+    return Unit("\n".join(filter(None, lines)), " ".join(next(titles, "").split()))
+
+
+def _shapes(shapes: Iterable[_Element]) -> str:
+    """The text of the shapes that people see."""
+    texts = (plain(shape) for shape in shapes if attribute(shape, "class") not in _UNSEEN_SHAPES)
+    return "\n".join(filter(None, texts))
 
 
 def read_ods(source: Path, memory_bytes: int) -> UnitStream:
@@ -198,27 +197,16 @@ def read_ods(source: Path, memory_bytes: int) -> UnitStream:
     sheets = list(body.iterfind("{*}table"))
     if not sheets:
         raise unreadable("empty")
-    return UnitStream(
-        chain.from_iterable(
-            sheet_units(_sheet_rows(sheet), attribute(sheet, "name") or "") for sheet in sheets
-        )
-    )
+    units = (sheet_units(_sheet_rows(sheet), attribute(sheet, "name") or "") for sheet in sheets)
+    return UnitStream(chain.from_iterable(units))
 
 
 def _sheet_rows(sheet: _Element) -> Iterator[list[str]]:
     """Empty rows are not repeated: files have a million of them at the end."""
     for row in rows(sheet):
-        cells = _sheet_row(row)
+        values = chain.from_iterable(repeat(_value(cell), times) for cell, times in _cells(row))
+        cells = list(islice(values, MAX_SHEET_COLUMNS))
         yield from repeat(cells, repeated(row, "number-rows-repeated") if any(cells) else 1)
-
-
-def _sheet_row(row: _Element) -> list[str]:
-    cells: list[str] = []
-    for cell in row:
-        if local(cell) in {"table-cell", "covered-table-cell"} and len(cells) < MAX_SHEET_COLUMNS:
-            free = MAX_SHEET_COLUMNS - len(cells)
-            cells += [_value(cell)] * min(repeated(cell, "number-columns-repeated"), free)
-    return cells
 
 
 def _value(cell: _Element) -> str:
@@ -229,12 +217,6 @@ def _value(cell: _Element) -> str:
     if kind == "boolean":
         return (attribute(cell, "boolean-value") or "").upper()
     if kind in {"float", "percentage"}:
-        return _number(attribute(cell, "value") or "", kind == "percentage") or plain(cell)
+        with suppress(ValueError):
+            return show_number(float(attribute(cell, "value") or ""), is_share=kind == "percentage")
     return plain(cell)
-
-
-def _number(value: str, is_share: bool) -> str:
-    try:
-        return show_number(float(value), is_share=is_share)
-    except ValueError:
-        return ""

@@ -39,11 +39,8 @@ class LineEndHyphens:
     def _join(self, match: re.Match[str]) -> str:
         left, right = match.groups()
         halves = (left.lower(), right.lower())
-        if "-".join(halves) in self._seen:
-            return f"{left}-{right}"
-        if "".join(halves) not in self._seen and self._seen.issuperset(halves):
-            return f"{left}-{right}"
-        return left + right
+        are_words = "".join(halves) not in self._seen and self._seen.issuperset(halves)
+        return f"{left}-{right}" if are_words or "-".join(halves) in self._seen else left + right
 
 
 def read(source: Path) -> UnitStream:
@@ -77,12 +74,10 @@ def _pages(document: pypdfium2.PdfDocument) -> Iterator[Unit]:
 
 
 def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens) -> Unit:
+    text = ""
     try:
         drawn = page.get_textpage()
         text = clean(hyphens.join(drawn.get_text_bounded()))
-    except pypdfium2.PdfiumError:
-        return Unit("")
-    try:
         return Unit(text, boxes=word_boxes(page, drawn, text))
     except pypdfium2.PdfiumError:
         return Unit(text)

@@ -21,6 +21,7 @@ MOST_PARTS = 3
 
 Range = tuple[int, int]
 """A range of characters of a page, as PDFium counts them: first, and last plus one."""
+Rounded = Callable[[float], int]
 
 
 class Places(NamedTuple):
@@ -36,15 +37,11 @@ class Places(NamedTuple):
 _HYPHENS = "\x02\ufffe"
 _NO_LETTER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 # The functions of pypdfium2.raw without its argument conversion, which takes longer than the calls.
-_count_rectangles = PYFUNCTYPE(c_int, c_void_p, c_int, c_int)(
-    cast(raw.FPDFText_CountRects, c_void_p).value or 0
-)
-_get_rectangle = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
-    cast(raw.FPDFText_GetRect, c_void_p).value or 0
-)
-_get_character_box = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(
-    cast(raw.FPDFText_GetCharBox, c_void_p).value or 0
-)
+_COUNTS = PYFUNCTYPE(c_int, c_void_p, c_int, c_int)
+_MEASURES = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)
+_count_rectangles = _COUNTS(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
+_get_rectangle = _MEASURES(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
+_get_character_box = _MEASURES(cast(raw.FPDFText_GetCharBox, c_void_p).value or 0)
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -112,21 +109,18 @@ def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
 
 def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
     """All characters of a page, each at its index."""
-    if (
-        raw.FPDFText_GetTextIndexFromCharIndex(drawn.raw, count - 1) == count - 1
-    ):  # then GetText leaves none out
+    last_place = raw.FPDFText_GetTextIndexFromCharIndex(drawn.raw, count - 1)
+    if last_place == count - 1:  # then GetText leaves none out
         buffer = (c_ushort * (count + 1))()
         raw.FPDFText_GetText(drawn.raw, 0, count, buffer)
         text = bytes(buffer)[:-2].decode("utf-16-le", "surrogatepass")
         if len(text) == count:
             return text
     single = "".join(chr(raw.FPDFText_GetUnicode(drawn.raw, index)) for index in range(count))
-    return _SURROGATES.sub(_paired, single)
-
-
-def _paired(surrogates: re.Match[str]) -> str:
-    """The character of two surrogates, and a placeholder in the place of the second."""
-    return surrogates[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0"
+    # The character of two surrogates, and a placeholder in the place of the second.
+    return _SURROGATES.sub(
+        lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0", single
+    )
 
 
 def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, count: int) -> str:
@@ -158,17 +152,12 @@ def _measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Plac
         piece = first + places.broken.get(first, 1)
         box += simple
         count = sum(counts.get(number, 1) for number in range(first, piece))
-        found += _word(boxes[box : box + count], places.pieces[first:piece])
+        seen = [Box(*edges) for edges in boxes[box : box + count] if edges != NOWHERE]
+        if len(seen) > MOST_PARTS:  # single letters
+            seen = merge(seen, sum(end - start for start, end in places.pieces[first:piece]))
+        found += stored(seen)
         box += count
     return found + boxes[box:]
-
-
-def _word(boxes: list[Edges], pieces: list[Range]) -> list[Box]:
-    """The boxes of one word in packed order; those of single letters are merged."""
-    seen = [Box(*box) for box in boxes if box != NOWHERE]
-    if len(seen) > MOST_PARTS:
-        seen = merge(seen, sum(end - start for start, end in pieces))
-    return stored(seen)
 
 
 def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list[float], dict[int, int]]:
@@ -217,9 +206,7 @@ def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
     ]
 
 
-def _shares(
-    points: Sequence[float], origin: float, scale: float, rounded: Callable[[float], int]
-) -> list[int]:
+def _shares(points: Sequence[float], origin: float, scale: float, rounded: Rounded) -> list[int]:
     """Distances of the points from `origin`, from 0 to SCALE."""
     shares = [rounded((point - origin) * scale) for point in points]
     if shares and (min(shares) < 0 or max(shares) > SCALE):

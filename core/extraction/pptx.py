@@ -27,13 +27,10 @@ def _slide_parts(package: Package, main: str) -> list[str]:
     if presentation is None:
         raise unreadable("corrupt")
     links = package.relations(main)
-    ids = [_relation_id(slide) for slide in presentation.iterfind(".//{*}sldIdLst/{*}sldId")]
+    slides = presentation.iterfind(".//{*}sldIdLst/{*}sldId")
+    # `r:id`: the attribute `id` without prefix is another number.
+    ids = [next((str(slide.get(key)) for key in slide.attrib if key.endswith("}id")), "") for slide in slides]
     return [links[slide].part for slide in ids if slide in links]
-
-
-def _relation_id(element: _Element) -> str:
-    """`r:id`; the attribute `id` without prefix is another number."""
-    return next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
 
 
 def _slide(package: Package, part: str) -> Unit:
@@ -58,24 +55,18 @@ def _lines(node: _Element) -> Iterator[str]:
             if (text := _paragraph(child)).strip():
                 yield text
         elif name == "tbl":
-            yield from filter(None, render_rows(_rows(child)))
+            rows = ([*row.iterfind("{*}tc")] for row in child.iterfind("{*}tr"))
+            texts = (["\n".join(_lines(cell)) for cell in row] for row in rows)
+            yield from filter(None, render_rows(texts))
         elif name == "sp" and _placeholder(child) in _UNSEEN:
             continue
         elif name != "Fallback":
             yield from _lines(child)
 
 
-def _rows(table: _Element) -> Iterator[list[str]]:
-    for row in table.iterfind("{*}tr"):
-        yield ["\n".join(_lines(cell)) for cell in row.iterfind("{*}tc")]
-
-
 def _paragraph(paragraph: _Element) -> str:
-    pieces = []
-    for node in paragraph.iter("{*}t", "{*}br", "{*}tab"):
-        name = local(node)
-        pieces.append((node.text or "") if name == "t" else "\n" if name == "br" else "")
-    return "".join(pieces)
+    nodes = paragraph.iter("{*}t", "{*}br")
+    return "".join("\n" if local(node) == "br" else node.text or "" for node in nodes)
 
 
 def _placeholder(shape: _Element) -> str:
@@ -85,7 +76,5 @@ def _placeholder(shape: _Element) -> str:
 
 
 def _title(root: _Element) -> str:
-    for shape in root.iterfind(".//{*}sp"):
-        if _placeholder(shape) in _TITLES:
-            return " ".join(" ".join(_lines(shape)).split())
-    return ""
+    titles = (shape for shape in root.iterfind(".//{*}sp") if _placeholder(shape) in _TITLES)
+    return next((" ".join(" ".join(_lines(shape)).split()) for shape in titles), "")

@@ -1,17 +1,17 @@
 """Extracts each file in a child process, and turns every outcome into pages or an error."""
 
 import asyncio
-import json
 import logging
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from core.errors import DocumentRejected
 from core.extraction.pages import count_letters, unreadable
 from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
-from core.extraction.subprocesses import MODULE, Children, send
+from core.extraction.subprocesses import MODULE, Children, request_line, send
 from core.extraction.word_boxes import BOX_BYTES
 from core.models import Page, Progress, Record
 
@@ -39,12 +39,8 @@ class Extraction(Record):
     def has_text(self) -> bool:
         """False if the file was read but has nothing to search: it needs OCR."""
         wanted = MIN_PDF_LETTERS if self.media_type == "application/pdf" else 1
-        found = 0
-        for page in self.pages:
-            found += count_letters(page.text)
-            if found >= wanted:
-                return True
-        return False
+        found = accumulate(count_letters(page.text) for page in self.pages)
+        return any(letters >= wanted for letters in found)
 
 
 EXTRACTION_SECONDS = 15.0
@@ -138,7 +134,7 @@ class Extractor:
         limit = asyncio.timeout(self._seconds)
         try:
             async with limit:
-                await send(process, self._request(source, file_name))
+                await send(process, request_line(source, self._memory_bytes, self._seconds, name=file_name))
                 await _receive(process, collector)
                 returncode = await process.wait()
         except TimeoutError:
@@ -153,15 +149,6 @@ class Extractor:
         if not collector.media_type:
             _log.warning("extraction.child_died returncode=%s", returncode)
             raise self._children.death(returncode)
-
-    def _request(self, source: Path, file_name: str) -> bytes:
-        request = {
-            "path": str(source.absolute()),
-            "name": file_name,
-            "memory_bytes": self._memory_bytes,
-            "seconds": self._seconds,
-        }
-        return json.dumps(request).encode() + b"\n"
 
 
 async def _receive(process: Process, collector: Collector) -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from xlrd.book import Book
     from xlrd.sheet import Cell as XlsCell
-    from xlrd.sheet import Sheet
 
 MAX_COLUMNS = 16_384
 """The limit of Excel itself."""
@@ -81,13 +80,9 @@ def _xlsx_value(cell: "XlsxCell | MergedCell") -> str:
 
 def _xls_units(book: "Book", index: int) -> Iterator[Unit]:
     sheet = book.sheet_by_index(index)
-    yield from sheet_units(_xls_rows(book, sheet), sheet.name)
+    rows = ([_xls_value(book, cell) for cell in sheet.row(number)] for number in range(sheet.nrows))
+    yield from sheet_units(rows, sheet.name)
     book.unload_sheet(index)
-
-
-def _xls_rows(book: "Book", sheet: "Sheet") -> Iterator[list[str]]:
-    for number in range(sheet.nrows):
-        yield [_xls_value(book, cell) for cell in sheet.row(number)]
 
 
 def _xls_value(book: "Book", cell: "XlsCell") -> str:
@@ -117,8 +112,7 @@ def _xls_moment(value: float, book: "Book") -> str:
 
 
 def _xls_number_format(book: "Book", cell: "XlsCell") -> str:
-    xf_index = cell.xf_index
-    if xf_index is None or xf_index >= len(book.xf_list):
+    if cell.xf_index is None or cell.xf_index >= len(book.xf_list):
         return ""
-    number_format = book.format_map.get(book.xf_list[xf_index].format_key)
+    number_format = book.format_map.get(book.xf_list[cell.xf_index].format_key)
     return number_format.format_str if number_format else ""

@@ -1,6 +1,7 @@
 """Child processes that end with their context, and the errors for their exit codes."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -25,15 +26,11 @@ class Children:
     def __init__(self) -> None:
         self._running: set[Process] = set()
         self._spare: asyncio.Task[Process] | None = None
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
+        self.closed = False
 
     async def close(self) -> None:
         """Stop all children; no new one can start."""
-        self._closed = True
+        self.closed = True
         for process in self._running:
             _kill(process)
         await asyncio.gather(*(process.wait() for process in self._running))
@@ -44,13 +41,13 @@ class Children:
 
     def prepare(self, *command: str) -> None:
         """Start a spare child for the next `start`: importing takes longer than reading most files."""
-        if self._spare is None and not self._closed:
+        if self._spare is None and not self.closed:
             self._spare = asyncio.create_task(self._spawn(command, {}))
 
     @asynccontextmanager
     async def start(self, *command: str, settings: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
         """A child with pipes. Its environment has only `settings` and the import path."""
-        if self._closed:
+        if self.closed:
             raise Unavailable("Reading files has been stopped. Try again.")
         process = await self._take(command, settings or {})
         self._running.add(process)
@@ -76,7 +73,8 @@ class Children:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=DEVNULL,
-                env={**_environment(), **settings},
+                # Nothing else of the environment: a hostile file must find no secrets in the child process.
+                env={"PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]), **settings},
                 limit=MAX_LINE_BYTES,
                 start_new_session=True,  # otherwise Ctrl-C would look like a damaged file
             )
@@ -85,7 +83,7 @@ class Children:
 
     def death(self, returncode: int) -> OrcError:
         """The error for a child that ended without a final message."""
-        if self._closed or -returncode in _STOPPED:
+        if self.closed or -returncode in _STOPPED:
             return Unavailable("Reading the file was interrupted. Try again.")
         if returncode > 0:
             return Unavailable(
@@ -96,6 +94,12 @@ class Children:
         if -returncode in _STARVED:
             return unreadable("too_much_memory")
         return unreadable("corrupt")
+
+
+def request_line(source: Path, memory_bytes: int, seconds: float, **options: object) -> bytes:
+    """The input of a child that reads the file at `source`: one line of JSON."""
+    limits = {"memory_bytes": memory_bytes, "seconds": seconds}
+    return json.dumps({"path": str(source.absolute()), **limits, **options}).encode() + b"\n"
 
 
 async def send(process: Process, request: bytes) -> None:
@@ -129,8 +133,3 @@ async def _reap(process: Process) -> None:
     while await process.stdout.read(MAX_LINE_BYTES):
         pass
     await process.wait()
-
-
-def _environment() -> dict[str, str]:
-    """The import path only: a hostile file must find no secrets in the child process."""
-    return {"PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)])}

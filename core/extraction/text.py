@@ -64,13 +64,10 @@ def load(source: Path) -> str:
 def _blocks(lines: list[str]) -> Iterator[Block]:
     """The lines as written; `#` in a code fence is not a heading."""
     fence = ""
-    previous = ""
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for previous, line, following in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        heading = "" if fence else _heading(previous, line, following)
-        yield Block(line, heading)
-        previous = line
+        yield Block(line, "" if fence else _heading(previous, line, following))
 
 
 def _heading(previous: str, line: str, following: str) -> str:
@@ -106,8 +103,7 @@ def _delimiter(sample: list[str]) -> str:
 
 def decode(data: bytes) -> str:
     """The text in its most likely encoding. Raises UnsupportedDocument for bytes that are not text."""
-    text = _unicode(data)
-    if text is None:
+    if (text := _unicode(data)) is None:
         text = _legacy(data)
     if text is None or len(_CONTROL.findall(text[:100_000])) > 0.05 * min(len(text), 100_000):
         raise UnsupportedDocument("The file is not text, although its name says so. Upload a text file.")
@@ -152,8 +148,8 @@ def _legacy(data: bytes) -> str | None:
 
 def _mixes_scripts(text: str) -> bool:
     """Whether a word has Latin and other letters: a sign of the wrong encoding."""
-    return any(len({_script(letter) for letter in word}) > 1 for word in _LATIN_WORD.findall(text))
-
-
-def _script(letter: str) -> str:
-    return unicodedata.name(letter, "").partition(" ")[0]
+    scripts = (
+        {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
+        for word in _LATIN_WORD.findall(text)
+    )
+    return any(len(of_word) > 1 for of_word in scripts)

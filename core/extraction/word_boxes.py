@@ -25,7 +25,6 @@ _WIDEST_GAP = 2
 _TALLEST = 3
 _LINES_BACK = 2
 
-
 Edges = tuple[int, int, int, int]
 """A box as a plain tuple."""
 
@@ -90,7 +89,8 @@ def merge(boxes: Sequence[Box], characters: int) -> list[Box]:
     for box in boxes:
         for back in range(1, min(_LINES_BACK, len(lines)) + 1):
             if _on_one_line(lines[-back], box, widest_gap, tallest):
-                lines[-back] = _around(lines[-back], box)
+                line = lines[-back]
+                lines[-back] = Box(*map(min, line[:2], box[:2]), *map(max, line[2:], box[2:]))
                 break
         else:
             lines.append(box)
@@ -103,13 +103,12 @@ def boxes_between(page_text: str, packed: bytes, start: int, end: int) -> list[B
     words = unpack(packed)
     if len(words) != len(matches):
         return []
-    touched = [
-        (match, boxes)
-        for match, boxes in zip(matches, words, strict=True)
-        if max(match.start(), start) < min(match.end(), end)
-    ]
-    characters = sum(len(match[0]) for match, _ in touched)
-    return merge(list(chain.from_iterable(boxes for _, boxes in touched)), characters)
+    characters, touched = 0, []
+    for match, boxes in zip(matches, words, strict=True):
+        if max(match.start(), start) < min(match.end(), end):
+            characters += len(match[0])
+            touched += boxes
+    return merge(touched, characters)
 
 
 def _on_one_line(line: Box, box: Box, widest_gap: float, tallest: float) -> bool:
@@ -118,12 +117,3 @@ def _on_one_line(line: Box, box: Box, widest_gap: float, tallest: float) -> bool
     together = max(line.bottom, box.bottom) - min(line.top, box.top)
     taller = max(line.bottom - line.top, box.bottom - box.top)
     return gap <= widest_gap and shared > 0 and together <= _OVERHANG * taller and taller <= tallest
-
-
-def _around(one: Box, other: Box) -> Box:
-    return Box(
-        min(one.left, other.left),
-        min(one.top, other.top),
-        max(one.right, other.right),
-        max(one.bottom, other.bottom),
-    )

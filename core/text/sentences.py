@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 Kind = Literal["sentence", "item", "row", "heading"]
@@ -82,7 +83,9 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
     widest = max(map(len, lines), default=0)
     kind: Kind = "sentence"
     gathered: list[str] = []
-    for line, following in zip(lines, _following(lines), strict=True):
+    # For each line the next line that is not empty, or "".
+    followings = list(accumulate(lines[:0:-1], lambda found, line: line or found, initial=""))[::-1]
+    for line, following in zip(lines, followings, strict=False):
         starts = _kind_of(line, following, widest, gathered[-1] if gathered else "")
         if starts is None and line:
             gathered.append(line)
@@ -95,15 +98,6 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
             kind, gathered = "sentence", []
     if gathered:
         yield kind, " ".join(gathered)
-
-
-def _following(lines: list[str]) -> list[str]:
-    """For each line the next non-empty line, or ""."""
-    following, found = "", []
-    for line in reversed(lines):
-        found.append(following)
-        following = line or following
-    return found[::-1]
 
 
 def _kind_of(line: str, following: str, widest: int, before: str) -> Kind | None:
