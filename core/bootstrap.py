@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import partial
 
 from core.analysis.models import AnalysisStore
 from core.analysis.service import Analyser, DocumentAnalyses
@@ -29,11 +27,8 @@ from core.storage.attachments import build_provider_files
 from core.storage.factory import (
     SCHEMAS,
     StorageClients,
-    build_analyses,
-    build_blobs,
-    build_catalog,
-    build_pages,
-    build_queue,
+    build_contents,
+    build_records,
     build_search,
     open_clients,
 )
@@ -90,13 +85,25 @@ def _build(
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
     embedder = build_embedder(settings, counter, provider) if provider else None
-    analyses = build_analyses(clients)
-    stores, retriever, files = _build_stores(settings, clients, provider, embedder, analyses)
+    catalog, analyses = build_records(clients)
+    blobs, pages, queue = build_contents(settings, clients)
+    files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs)
+    index, vectors, retriever = build_search(settings, clients, pages, embedder)
+    stores = Stores(
+        blobs=blobs,
+        catalog=catalog,
+        pages=pages,
+        index=index,
+        analyses=DocumentAnalyses(analyses),
+        queue=queue,
+        vectors=vectors,
+        files=files,
+    )
     extraction = TextExtraction(stores, extractor, counter, ocr)
     ingestion = Ingestion(
         stores,
         extraction,
-        embedder=PassageEmbedder(embedder, stores.vectors) if embedder and stores.vectors else None,
+        embedder=PassageEmbedder(embedder, vectors) if embedder else None,
         analyser=_build_analyser(settings, analyses, counter, provider) if analyser else None,
         lease_seconds=settings.ingestion_lease_seconds,
         max_bytes=settings.max_upload_bytes,
@@ -122,34 +129,6 @@ def _build(
         counter=counter,
         clients=clients,
     )
-
-
-def _build_stores(
-    settings: CoreSettings,
-    clients: StorageClients,
-    provider: Provider | None,
-    embedder: OpenAIEmbedder | None,
-    analyses: AnalysisStore,
-) -> tuple[Stores, Retriever, ProviderFiles]:
-    catalog, blobs, pages = (
-        build_catalog(clients),
-        build_blobs(settings, clients),
-        build_pages(settings, clients),
-    )
-    clock = partial(datetime.now, UTC)
-    files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs, clock=clock)
-    index, vectors, retriever = build_search(settings, clients, pages, embedder)
-    stores = Stores(
-        blobs=blobs,
-        catalog=catalog,
-        pages=pages,
-        index=index,
-        analyses=DocumentAnalyses(analyses),
-        queue=build_queue(settings, clients),
-        vectors=vectors,
-        files=files,
-    )
-    return stores, retriever, files
 
 
 def _build_analyser(

@@ -39,9 +39,8 @@ class CircuitOpen(DependencyDown):
     """The dependency failed several times in a row, so the call was not made."""
 
     def __init__(self, dependency: str) -> None:
-        super().__init__(
-            f"{_NAMES.get(dependency, dependency)} does not answer. Try again shortly.", dependency=dependency
-        )
+        name = _NAMES.get(dependency, dependency)
+        super().__init__(f"{name} does not answer. Try again shortly.", dependency=dependency)
 
 
 class CircuitBreaker:
@@ -70,7 +69,7 @@ class CircuitBreaker:
         self._next_probe: float | None = None
         """When the next call may be made; None while the circuit is closed."""
         self._retrying = AsyncRetrying(
-            retry=retry_if_exception(self._is_brief),
+            retry=retry_if_exception(lambda exc: self._is_outage(exc) and not isinstance(exc, CircuitOpen)),
             stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(ATTEMPT_SECONDS),
             wait=wait_random_exponential(multiplier=0.05, max=LONGEST_WAIT_SECONDS),
             sleep=sleep,
@@ -138,9 +137,6 @@ class CircuitBreaker:
     def _is_outage(self, exc: BaseException) -> bool:
         # A dependency that reports the outage of another dependency has answered.
         return isinstance(exc, DependencyDown) and exc.retryable and exc.dependency == self._dependency
-
-    def _is_brief(self, exc: BaseException) -> bool:
-        return self._is_outage(exc) and not isinstance(exc, CircuitOpen)
 
 
 class Guarded(Protocol):

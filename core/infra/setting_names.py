@@ -25,28 +25,14 @@ RENAMED = {
 }
 """Old variable, and the one that replaces it."""
 
-ADVANCED = {
-    "admin_role": "ORC_ADMIN_ROLE",
-    "analysis_model": "ORC_ANALYSIS_MODEL",
-    "context_window": "ORC_CONTEXT_WINDOW",
-    "critic_model": "ORC_CRITIC_MODEL",
-    "critic_seconds": "ORC_CRITIC_SECONDS",
-    "history_tokens": "ORC_HISTORY_TOKENS",
-    "history_turns": "ORC_HISTORY_TURNS",
-    "ingestion_lease_seconds": "ORC_INGESTION_LEASE_SECONDS",
-    "max_model_calls": "ORC_MAX_MODEL_CALLS",
+_ADVANCED = """
+    admin_role analysis_model context_window critic_model critic_seconds history_tokens
+    history_turns ingestion_lease_seconds max_model_calls memory_tokens model_retries
+    model_timeout_seconds planner_model planner_seconds planner_tokens retrieval_tokens
+    summary_model summary_threshold_tokens tool_timeout_seconds turn_lease_seconds
+"""
+ADVANCED = {key: PREFIX + key.upper() for key in _ADVANCED.split()} | {
     "max_tool_rounds": "ORC_TOOL_ROUNDS",
-    "memory_tokens": "ORC_MEMORY_TOKENS",
-    "model_retries": "ORC_MODEL_RETRIES",
-    "model_timeout_seconds": "ORC_MODEL_TIMEOUT_SECONDS",
-    "planner_model": "ORC_PLANNER_MODEL",
-    "planner_seconds": "ORC_PLANNER_SECONDS",
-    "planner_tokens": "ORC_PLANNER_TOKENS",
-    "retrieval_tokens": "ORC_RETRIEVAL_TOKENS",
-    "summary_model": "ORC_SUMMARY_MODEL",
-    "summary_threshold_tokens": "ORC_SUMMARY_THRESHOLD_TOKENS",
-    "tool_timeout_seconds": "ORC_TOOL_TIMEOUT_SECONDS",
-    "turn_lease_seconds": "ORC_TURN_LEASE_SECONDS",
     "unindexed_text_tokens": "ORC_INLINE_LIMIT_TOKENS",
 }
 """Key of the JSON object in ORC_ADVANCED, and the variable that it used to have."""

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from dotenv import dotenv_values
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    AliasGenerator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -42,96 +51,85 @@ log = logging.getLogger(__name__)
 class ModelFacts(Record):
     """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown."""
 
-    context_window: int = Field(default=128_000, ge=1000, description="tokens of prompt and answer together")
-    input_usd: float | None = Field(default=None, ge=0)
-    output_usd: float | None = Field(default=None, ge=0)
+    context_window: int = Field(128_000, ge=1000, description="tokens of prompt and answer together")
+    input_usd: float | None = Field(None, ge=0)
+    output_usd: float | None = Field(None, ge=0)
     encoding: Literal["o200k_base", "other"] = "o200k_base"
 
 
-class Section(BaseModel):
-    """Base of the sections."""
+VENDORS = ("applicationinsights_", "azure_", "openai_")
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+def _vendor_name(field: str) -> AliasChoices | None:
+    return AliasChoices(field.upper()) if field.startswith(VENDORS) else None
+
+
+class Section(BaseModel):
+    """Base of the sections. Variables of vendors have their usual names, without our prefix."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        populate_by_name=True,
+        # The generator may return None, although its annotation does not say so.
+        alias_generator=AliasGenerator(validation_alias=_vendor_name),  # type: ignore[arg-type]
+    )
 
 
 class StorageSettings(Section):
     """Where state is stored."""
 
     data_dir: Path = Field(
-        default=Path(".orc"), description="folder of the database, the documents and the scope signing key"
+        Path(".orc"), description="folder of the database, the documents and the scope signing key"
     )
     scope_signing_key: SecretStr | None = Field(
-        default=None,
+        None,
         min_length=32,
         description="secret with which the API signs the scope of a tool call, the same in all processes;"
         " default: generated in the data directory",
     )
     azure_cosmos_endpoint: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_COSMOS_ENDPOINT"),
+        None,
         description="address of the Cosmos DB account for conversations, document records and analyses;"
         " default: SQLite",
     )
     azure_cosmos_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_COSMOS_KEY"),
-        description="key of the Cosmos DB account; default: the identity of the process",
+        None, description="key of the Cosmos DB account; default: the identity of the process"
     )
     azure_cosmos_database: str = Field(
-        default="orc",
-        min_length=1,
-        validation_alias=AliasChoices("AZURE_COSMOS_DATABASE"),
-        description="name of the database in the Cosmos DB account",
+        "orc", min_length=1, description="name of the database in the Cosmos DB account"
     )
     retention_days: int | None = Field(
-        default=None,
+        None,
         ge=1,
         description="days after which traces are deleted, and in Cosmos DB conversations too; default: never",
     )
     azure_storage_account_url: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_STORAGE_ACCOUNT_URL"),
+        None,
         description="blob address of the storage account for documents, their pages and the job queue;"
         " default: a folder",
     )
     azure_storage_queue_url: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_STORAGE_QUEUE_URL"),
-        description="queue address of the storage account; default: derived from the blob address",
+        None, description="queue address of the storage account; default: derived from the blob address"
     )
     azure_storage_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_STORAGE_KEY"),
-        description="key of the storage account; default: the identity of the process",
+        None, description="key of the storage account; default: the identity of the process"
     )
     azure_storage_container: str = Field(
-        default="documents",
+        "documents",
         pattern=r"^[a-z0-9](-?[a-z0-9]){2,62}$",
-        validation_alias=AliasChoices("AZURE_STORAGE_CONTAINER"),
         description="blob container of the documents; extracted pages go to a second one, with `-derived`"
         " added to its name",
     )
     azure_search_endpoint: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_SEARCH_ENDPOINT"),
-        description="address of the Azure AI Search service for passages; default: SQLite",
+        None, description="address of the Azure AI Search service for passages; default: SQLite"
     )
     azure_search_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_SEARCH_KEY"),
-        description="key of the Azure AI Search service; default: the identity of the process",
+        None, description="key of the Azure AI Search service; default: the identity of the process"
     )
     azure_search_index: str = Field(
-        default="orc-passages",
-        pattern=r"^[a-z0-9](-?[a-z0-9])*$",
-        validation_alias=AliasChoices("AZURE_SEARCH_INDEX"),
-        description="name of the index in Azure AI Search",
+        "orc-passages", pattern=r"^[a-z0-9](-?[a-z0-9])*$", description="name of the index in Azure AI Search"
     )
-    azure_search_semantic: bool = Field(
-        default=True,
-        validation_alias=AliasChoices("AZURE_SEARCH_SEMANTIC"),
-        description="use the semantic ranker of Azure AI Search",
-    )
+    azure_search_semantic: bool = Field(True, description="use the semantic ranker of Azure AI Search")
 
     @field_validator("scope_signing_key", mode="after")
     @classmethod
@@ -164,7 +162,7 @@ class WindowSettings(Section):
     """How much text the models accept."""
 
     context_window: int | None = Field(
-        default=None, ge=4000, description="tokens that the models accept; default: from the model catalog"
+        None, ge=4000, description="tokens that the models accept; default: from the model catalog"
     )
 
 
@@ -172,64 +170,49 @@ class ModelSettings(WindowSettings):
     """The model provider and the models of each task."""
 
     openai_api_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("OPENAI_API_KEY"),
-        description="key of OpenAI, or of the server in OPENAI_BASE_URL",
+        None, description="key of OpenAI, or of the server in OPENAI_BASE_URL"
     )
     openai_base_url: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("OPENAI_BASE_URL"),
-        description="address of a server with OpenAI's API, which may need no key",
+        None, description="address of a server with OpenAI's API, which may need no key"
     )
     azure_openai_endpoint: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_OPENAI_ENDPOINT"),
-        description="address of an Azure OpenAI resource; model names are then names of its deployments",
+        None, description="address of an Azure OpenAI resource; model names are then names of its deployments"
     )
     azure_openai_api_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_OPENAI_API_KEY"),
-        description="key of the Azure OpenAI resource; default: the identity of the process",
+        None, description="key of the Azure OpenAI resource; default: the identity of the process"
     )
-    chat_model: str = Field(default="gpt-4o", description="model, or deployment, that writes the answers")
+    chat_model: str = Field("gpt-4o", description="model, or deployment, that writes the answers")
     models: Annotated[list[str], NoDecode] = Field(
-        default=[],
-        description="further models that a request or an intent may choose, separated by commas",
+        [], description="further models that a request or an intent may choose, separated by commas"
     )
     model_catalog: dict[str, ModelFacts] = Field(
-        default={},
+        {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
         " and output_usd per million tokens; default: the facts that ship with Orc",
     )
-    planner_model: str | None = Field(
-        default=None, description="model that plans a turn; default: the chat model"
-    )
-    critic_model: str | None = Field(
-        default=None, description="model that judges answers; default: the chat model"
-    )
+    planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
+    critic_model: str | None = Field(None, description="model that judges answers; default: the chat model")
     summary_model: str | None = Field(
-        default=None, description="model that summarizes older turns; default: the chat model"
+        None, description="model that summarizes older turns; default: the chat model"
     )
-    analysis_model: str | None = Field(
-        default=None, description="model that analyses pages; default: the chat model"
-    )
+    analysis_model: str | None = Field(None, description="model that analyses pages; default: the chat model")
     embedding_model: str | None = Field(
-        default=None, description="embedding model, or deployment; without one search is lexical only"
+        None, description="embedding model, or deployment; without one search is lexical only"
     )
     model_timeout_seconds: float = Field(
-        default=60.0, gt=0, description="longest silence of a model before its request fails"
+        60.0, gt=0, description="longest silence of a model before its request fails"
     )
     model_retries: int = Field(
-        default=2, ge=0, description="retries of a model request that failed before its answer began"
+        2, ge=0, description="retries of a model request that failed before its answer began"
     )
     provider_files: Literal["auto", "files", "base64", "text"] = Field(
-        default="auto",
+        "auto",
         description="how the model receives a PDF that it reads in full: uploaded to the provider (files),"
         " inside the request (base64), or as extracted text; auto: files for OpenAI and Azure OpenAI,"
         " otherwise text",
     )
     responses_api: bool = Field(
-        default=False, description="use the provider's Responses API instead of Chat Completions"
+        False, description="use the provider's Responses API instead of Chat Completions"
     )
 
     @field_validator("models", mode="before")
@@ -246,38 +229,35 @@ class ModelSettings(WindowSettings):
 class IngestionSettings(Section):
     """Uploads, the worker and OCR."""
 
-    max_upload_bytes: int = Field(default=100 * MIB, description="largest size of an uploaded file, in bytes")
+    max_upload_bytes: int = Field(100 * MIB, description="largest size of an uploaded file, in bytes")
     workers: int = Field(
-        default=1, ge=0, description="worker processes that `orc serve` starts to index and analyse documents"
+        1, ge=0, description="worker processes that `orc serve` starts to index and analyse documents"
     )
     worker_concurrency: int = Field(
-        default=2, ge=1, description="documents that one worker processes at the same time"
+        2, ge=1, description="documents that one worker processes at the same time"
     )
     ingestion_lease_seconds: float = Field(
-        default=6.0, gt=0, description="time until the documents of a crashed worker are taken up again"
+        6.0, gt=0, description="time until the documents of a crashed worker are taken up again"
     )
     page_analysis: Literal["auto", "extractive", "off"] = Field(
-        default="auto",
+        "auto",
         description="how pages are analysed; auto: by the model if one is configured; extractive: never by a"
         " model",
     )
     ocr: Literal["auto", "off", "tesseract", "azure"] = Field(
-        default="auto",
+        "auto",
         description="OCR engine for scanned pages; auto: Azure if configured, else Tesseract if installed",
     )
     ocr_languages: str = Field(
-        default="eng",
+        "eng",
         pattern=r"^\w+(/\w+)?(\+\w+(/\w+)?)*$",
         description="Tesseract's language names, for example deu+eng; Azure detects languages itself",
     )
     azure_document_intelligence_endpoint: str | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT"),
-        description="address of the Azure Document Intelligence resource for OCR",
+        None, description="address of the Azure Document Intelligence resource for OCR"
     )
     azure_document_intelligence_key: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("AZURE_DOCUMENT_INTELLIGENCE_KEY"),
+        None,
         description="key of the Azure Document Intelligence resource; default: the identity of the process",
     )
 
@@ -286,15 +266,13 @@ class TelemetrySettings(Section):
     """Export of spans and metrics."""
 
     telemetry_exporters: Annotated[list[Literal["console", "otlp", "azure"]], NoDecode] = Field(
-        default=[],
+        [],
         description="where spans and metrics are exported, separated by commas: console, otlp (see the"
         " standard OTEL_EXPORTER_OTLP_* variables), azure (Application Insights); default: not exported",
     )
-    telemetry_content: bool = Field(default=False, description="include questions and answers in spans")
+    telemetry_content: bool = Field(False, description="include questions and answers in spans")
     applicationinsights_connection_string: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices("APPLICATIONINSIGHTS_CONNECTION_STRING"),
-        description="connection string of the Application Insights resource for the `azure` exporter",
+        None, description="connection string of the Application Insights resource for the `azure` exporter"
     )
 
     @field_validator("telemetry_exporters", mode="before")
@@ -361,8 +339,7 @@ def deprecated_settings() -> list[str]:
 
 def set_variables() -> dict[str, str]:
     """The environment, over the lines of `.env`, by upper-case name."""
-    lines = {name: value or "" for name, value in dotenv_values(".env").items()}
-    return {name.upper(): value for name, value in {**lines, **os.environ}.items()}
+    return {name.upper(): value or "" for name, value in {**dotenv_values(".env"), **os.environ}.items()}
 
 
 def variable_of(field: str, alias: object = None) -> str:

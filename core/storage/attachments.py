@@ -4,8 +4,8 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
-from typing import Literal
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
 
 from core.documents.ports import PDF, Attachment, BlobStore, Catalog, ProviderFiles
 from core.errors import OrcError
@@ -39,8 +39,9 @@ class LocalProviderFiles:
         self._replacing = replacing
 
     async def ensure(self, document: Document) -> FileRef:
-        async with self._locks.of(document):
-            stored = await self._live(document) or await self._make(document)
+        async with self._locks.setdefault(document.document_id, asyncio.Lock()):
+            live = await self._catalog.live_files([document])
+            stored = live[0] if live else await self._make(document)
         return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
@@ -54,9 +55,6 @@ class LocalProviderFiles:
 
     async def sweep(self) -> int:
         return 0
-
-    async def _live(self, document: Document) -> StoredFile | None:
-        return next(iter(await self._catalog.live_files([document])), None)
 
     async def _make(self, document: Document) -> StoredFile:
         if self._replacing is not None:
@@ -88,10 +86,10 @@ def build_provider_files(
     *,
     catalog: Catalog,
     blobs: BlobStore,
-    clock: Callable[[], datetime],
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ttl_seconds: int = FILE_TTL_SECONDS,
 ) -> ProviderFiles:
-    """What the settings ask for: text where no provider is set, or none that is known to take files."""
+    """What the settings ask for: text if no provider is set, or none that is known to take files."""
     way = way_of(settings, provider.endpoint if provider else None)
     if provider is None or (way == "text" and settings.provider_files == "auto"):
         return LocalProviderFiles(catalog, ttl_seconds=ttl_seconds, clock=clock)
@@ -104,29 +102,14 @@ def build_provider_files(
         timeout=provider.http.timeout,
         max_retries=provider.retries,
     )
-    locks = Locks()
-    stored = OpenAIFiles(
-        client,
-        provider,
-        catalog=catalog,
-        blobs=blobs,
-        ttl_seconds=ttl_seconds,
-        clock=clock,
-        deployment=_deployment(settings),
-        locks=locks,
-    )
-    local = LocalProviderFiles(
-        catalog, ttl_seconds=ttl_seconds, clock=clock, locks=locks, replacing=stored.forget
-    )
-    # Also where all goes as text by now: what was sent before has to be deleted all the same.
+    # Deployments that share an account differ in the place of their records.
+    cosmos = settings.azure_cosmos_endpoint
+    deployment = f"{cosmos} {settings.azure_cosmos_database}" if cosmos else str(settings.data_dir.resolve())
+    shared: dict[str, Any] = {"ttl_seconds": ttl_seconds, "clock": clock, "locks": Locks()}
+    stored = OpenAIFiles(client, provider, catalog=catalog, blobs=blobs, deployment=deployment, **shared)
+    local = LocalProviderFiles(catalog, replacing=stored.forget, **shared)
+    # Also if all goes as text by now: what was sent before has to be deleted all the same.
     return Attachments(way, stored, local, blobs)
-
-
-def _deployment(settings: CoreSettings) -> str:
-    """What tells this deployment from others: where it keeps its records."""
-    if settings.azure_cosmos_endpoint:
-        return f"{settings.azure_cosmos_endpoint} {settings.azure_cosmos_database}"
-    return str(settings.data_dir.resolve())
 
 
 def way_of(settings: CoreSettings, endpoint: Endpoint | None) -> SentAs:
@@ -167,11 +150,12 @@ class Attachments:
 
     async def reattach(self, attachments: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
         sent = [each.document for each in attachments if each.sent_as != "text"]
-        if not sent or not _is_about_files(refusal):
+        misconfigured = isinstance(refusal, ModelMisconfigured) and refusal.code != "model_auth"
+        if not sent or not (misconfigured or isinstance(refusal, ContextTooLong)):
             return None
         if isinstance(refusal, FilesNotRead):
             self._give_up("text", refusal)
-        elif isinstance(refusal, ModelMisconfigured):
+        elif misconfigured:
             await self._stored.drop_lost(sent)
             again = await self.attach([each.document for each in attachments])
             if [each.ref for each in again] != [each.ref for each in attachments]:
@@ -230,10 +214,3 @@ class _Budget:
             return False
         self._bytes, self._pages = size, pages
         return True
-
-
-def _is_about_files(refusal: OrcError) -> bool:
-    """Whether the same request may work without files, or with other ones."""
-    if isinstance(refusal, ModelMisconfigured):
-        return refusal.code != "model_auth"
-    return isinstance(refusal, ContextTooLong)

@@ -56,54 +56,40 @@ class StorageClients:
         return self.database
 
 
+# The services' libraries and adapters are imported where they are used: together they take half a second.
+
+
 def open_clients(settings: CoreSettings, stack: AsyncExitStack) -> StorageClients:
     """Clients for what the settings name; `stack` closes them."""
     credentials = Credentials()
     stack.push_async_callback(credentials.close)
-    # Each is to be closed, even where the next cannot be opened.
-    if (cosmos := _open_cosmos(settings, credentials)) is not None:
+    cosmos = storage = search = None
+    # Each is to be closed, even if the next cannot be opened.
+    if settings.azure_cosmos_endpoint:
+        from core.storage.cosmos.client import open_cosmos
+
+        key = credential_for(settings.azure_cosmos_key, credentials)
+        cosmos = open_cosmos(settings.azure_cosmos_endpoint, key, settings.azure_cosmos_database)
         stack.push_async_callback(cosmos.close)
-    if (storage := _open_storage(settings, credentials)) is not None:
+    if url := settings.azure_storage_account_url:
+        from core.storage.blob.account import open_storage
+
+        key = credential_for(settings.azure_storage_key, credentials)
+        try:
+            storage = open_storage(url, settings.azure_storage_queue_url, key)
+        except ValueError as exc:
+            raise InvalidInput(f"AZURE_STORAGE_ACCOUNT_URL or AZURE_STORAGE_QUEUE_URL: {exc}") from exc
         stack.push_async_callback(storage.close)
-    if (search := _open_search(settings, credentials)) is not None:
+    if settings.azure_search_endpoint:
+        from core.storage.ai_search.client import open_search
+
+        key = credential_for(settings.azure_search_key, credentials)
+        search = open_search(settings.azure_search_endpoint, key, settings.azure_search_index)
         stack.push_async_callback(search.close)
     database = None if cosmos and storage and search else Database(settings.database_path)
     if database is not None:
         stack.push_async_callback(database.close)
     return StorageClients(credentials, database, cosmos, storage, search)
-
-
-# The libraries are imported where they are used: together they take half a second.
-
-
-def _open_cosmos(settings: CoreSettings, credentials: Credentials) -> "Cosmos | None":
-    if not settings.azure_cosmos_endpoint:
-        return None
-    from core.storage.cosmos.client import open_cosmos
-
-    credential = credential_for(settings.azure_cosmos_key, credentials)
-    return open_cosmos(settings.azure_cosmos_endpoint, credential, settings.azure_cosmos_database)
-
-
-def _open_storage(settings: CoreSettings, credentials: Credentials) -> "Storage | None":
-    if not settings.azure_storage_account_url:
-        return None
-    from core.storage.blob.account import open_storage
-
-    credential = credential_for(settings.azure_storage_key, credentials)
-    try:
-        return open_storage(settings.azure_storage_account_url, settings.azure_storage_queue_url, credential)
-    except ValueError as exc:
-        raise InvalidInput(f"AZURE_STORAGE_ACCOUNT_URL or AZURE_STORAGE_QUEUE_URL: {exc}") from exc
-
-
-def _open_search(settings: CoreSettings, credentials: Credentials) -> "Search | None":
-    if not settings.azure_search_endpoint:
-        return None
-    from core.storage.ai_search.client import open_search
-
-    credential = credential_for(settings.azure_search_key, credentials)
-    return open_search(settings.azure_search_endpoint, credential, settings.azure_search_index)
 
 
 def credential_for(key: SecretStr | None, credentials: Credentials) -> "str | AsyncTokenCredential":
@@ -120,52 +106,33 @@ SCHEMAS = (
     sqlite_passages.SCHEMA,
 )
 
-# The services' adapters are imported where they are chosen: their libraries take half a second.
 
-
-def build_catalog(clients: StorageClients) -> Catalog:
-    """Records of documents."""
+def build_records(clients: StorageClients) -> tuple[Catalog, AnalysisStore]:
+    """The records of documents, and what page analysis has found."""
     if clients.cosmos is None:
-        return sqlite_documents.SqliteCatalog(clients.file)
+        file = clients.file
+        return sqlite_documents.SqliteCatalog(file), sqlite_documents.SqliteAnalysisStore(file)
+    from core.storage.cosmos.analyses import CosmosAnalysisStore
     from core.storage.cosmos.catalog import CosmosCatalog
 
-    return CosmosCatalog(clients.cosmos.container("documents"))
+    container = clients.cosmos.container
+    return CosmosCatalog(container("documents")), CosmosAnalysisStore(container("analyses"))
 
 
-def build_analyses(clients: StorageClients) -> AnalysisStore:
-    """What page analysis has found."""
-    if clients.cosmos is None:
-        return sqlite_documents.SqliteAnalysisStore(clients.file)
-    from core.storage.cosmos.analyses import CosmosAnalysisStore
-
-    return CosmosAnalysisStore(clients.cosmos.container("analyses"))
-
-
-def build_blobs(settings: CoreSettings, clients: StorageClients) -> BlobStore:
-    """The bytes of documents."""
+def build_contents(settings: CoreSettings, clients: StorageClients) -> tuple[BlobStore, PageStore, JobQueue]:
+    """The bytes of documents, the text of their pages, and the queue of the work on them."""
     if clients.storage is None:
-        return FolderBlobStore(settings.blobs_dir)
-    from core.storage.blob.documents import AzureBlobStore
-
-    return AzureBlobStore(clients.storage, settings.azure_storage_container)
-
-
-def build_pages(settings: CoreSettings, clients: StorageClients) -> PageStore:
-    """The text of pages."""
-    if clients.storage is None:
-        return sqlite_documents.SqlitePageStore(clients.file)
-    from core.storage.blob.documents import BlobPageStore
-
-    return BlobPageStore(clients.storage, settings.azure_storage_derived)
-
-
-def build_queue(settings: CoreSettings, clients: StorageClients) -> JobQueue:
-    """Work on documents."""
-    if clients.storage is None:
-        return sqlite_queue.SqliteJobQueue(clients.file)
+        pages, queue = (
+            sqlite_documents.SqlitePageStore(clients.file),
+            sqlite_queue.SqliteJobQueue(clients.file),
+        )
+        return FolderBlobStore(settings.blobs_dir), pages, queue
+    from core.storage.blob.documents import AzureBlobStore, BlobPageStore
     from core.storage.queue import StorageJobQueue
 
-    return StorageJobQueue(clients.storage, settings.azure_storage_derived)
+    storage, derived = clients.storage, settings.azure_storage_derived
+    blobs = AzureBlobStore(storage, settings.azure_storage_container)
+    return blobs, BlobPageStore(storage, derived), StorageJobQueue(storage, derived)
 
 
 def build_search(
@@ -174,23 +141,18 @@ def build_search(
     """The two indexes, and the search over both."""
     # The vectors' index also without an embedder: what an earlier one has left goes with its document.
     name = embedder.name if embedder else ""
-    index: PassageIndex
-    vectors: VectorIndex
-    retriever: Retriever
     if clients.search is None:
-        index, vectors = (
-            sqlite_passages.SqlitePassageIndex(clients.file),
-            sqlite_vectors.SqliteVectorIndex(clients.file, name),
-        )
+        index = sqlite_passages.SqlitePassageIndex(clients.file)
+        vectors = sqlite_vectors.SqliteVectorIndex(clients.file, name)
         retriever = HybridRetriever(index, vectors if embedder else None, embedder)
-    else:
-        from core.storage.ai_search.passages import AzurePassageIndex
-        from core.storage.ai_search.retriever import AzureSearchRetriever
-        from core.storage.ai_search.vectors import AzureVectorIndex
+        return index, vectors, WholeScopeRetriever(retriever, index, pages)
+    from core.storage.ai_search.passages import AzurePassageIndex
+    from core.storage.ai_search.retriever import AzureSearchRetriever
+    from core.storage.ai_search.vectors import AzureVectorIndex
 
-        index, vectors = AzurePassageIndex(clients.search), AzureVectorIndex(clients.search, name)
-        retriever = AzureSearchRetriever(clients.search, embedder, semantic=settings.azure_search_semantic)
-    return index, vectors, WholeScopeRetriever(retriever, index, pages)
+    passages = AzurePassageIndex(clients.search)
+    search = AzureSearchRetriever(clients.search, embedder, semantic=settings.azure_search_semantic)
+    return passages, AzureVectorIndex(clients.search, name), WholeScopeRetriever(search, passages, pages)
 
 
 Tell = Callable[[str], object]
@@ -203,7 +165,11 @@ async def provision(settings: CoreSettings, tell: Tell) -> None:
         if clients.cosmos is not None:
             await _provision_cosmos(settings, tell)
         if clients.storage is not None:
-            await _provision_storage(settings, clients.storage, tell)
+            from core.storage.queue import queue_names
+
+            containers = (settings.azure_storage_container, settings.azure_storage_derived)
+            await clients.storage.create_missing(containers, queue_names().values())
+            tell(f"Storage: {', '.join(containers)} and the job queues are there.")
         if clients.search is not None:
             await _provision_search(settings, clients.credentials, tell)
         if not (clients.cosmos or clients.storage or clients.search):
@@ -221,14 +187,6 @@ async def _provision_cosmos(settings: CoreSettings, tell: Tell) -> None:
     key = settings.azure_cosmos_key.get_secret_value()
     await create_containers(settings.azure_cosmos_endpoint, key, settings.azure_cosmos_database)
     tell(f"Cosmos DB: the containers of {settings.azure_cosmos_database} are there.")
-
-
-async def _provision_storage(settings: CoreSettings, storage: "Storage", tell: Tell) -> None:
-    from core.storage.queue import queue_names
-
-    containers = (settings.azure_storage_container, settings.azure_storage_derived)
-    await storage.create_missing(containers, queue_names().values())
-    tell(f"Storage: {', '.join(containers)} and the job queues are there.")
 
 
 async def _provision_search(settings: CoreSettings, credentials: Credentials, tell: Tell) -> None:

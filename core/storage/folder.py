@@ -1,15 +1,16 @@
 """The blob store on one machine: a folder, with one file per document."""
 
 import asyncio
+import functools
 import os
 import shutil
 import stat
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, ParamSpec, TypeVar
 
 from core.errors import DependencyDown, UnsafeName
 from core.models import BlobProperties
@@ -18,6 +19,23 @@ from core.names import BlobPath, Owner, missing_document
 INCOMING = ".incoming"
 ABANDONED_SECONDS = 24 * 3600
 _MOVE_ATTEMPTS = 20
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _in_thread(work: Callable[Parameters, Result]) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Returns the function as a coroutine that runs it in a thread. Raises DependencyDown for an OSError."""
+
+    @functools.wraps(work)
+    async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return await asyncio.to_thread(work, *args, **kwargs)
+        except OSError as exc:
+            raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc
+
+    return call
 
 
 class FolderBlobStore:
@@ -30,43 +48,63 @@ class FolderBlobStore:
         self._root = root
         self._incoming = root / INCOMING
 
-    async def put(self, path: BlobPath, source: Path) -> BlobProperties:
-        return await asyncio.to_thread(self._put, path, source)
-
-    async def head(self, path: BlobPath) -> BlobProperties | None:
-        return await asyncio.to_thread(self._head, path)
-
     @asynccontextmanager
     async def local_copy(self, path: BlobPath) -> AsyncIterator[Path]:
         if await self.head(path) is None:
             raise missing_document(path.file)
         yield self._root / str(path)
 
-    async def list_in(self, owner: Owner) -> list[BlobProperties]:
-        return await asyncio.to_thread(self._list_in, owner)
-
-    async def delete(self, path: BlobPath) -> None:
-        await asyncio.to_thread(self._delete, path)
-
     async def presign_upload(self, path: BlobPath, seconds: int) -> None:  # noqa: ARG002
         return None
 
-    async def ping(self) -> None:
-        await asyncio.to_thread(self._ping)
+    @_in_thread
+    def put(self, path: BlobPath, source: Path) -> BlobProperties:
+        self._make(self._incoming)
+        self._sweep()
+        staged = self._incoming / uuid.uuid4().hex
+        try:
+            with staged.open("xb") as file:
+                _fill(file, source)
+                self._move_in(staged, path)
+                # Asked of the open file: by name, it could already be a newer one.
+                return _properties(path, os.fstat(file.fileno()))
+        finally:
+            staged.unlink(missing_ok=True)
 
-    def _put(self, path: BlobPath, source: Path) -> BlobProperties:
-        with _translated():
-            self._make(self._incoming)
-            self._sweep()
-            staged = self._incoming / uuid.uuid4().hex
-            try:
-                with staged.open("xb") as file:
-                    _fill(file, source)
-                    self._move_in(staged, path)
-                    # Asked of the open file: by name, it could already be a newer one.
-                    return _properties(path, os.fstat(file.fileno()))
-            finally:
-                staged.unlink(missing_ok=True)
+    @_in_thread
+    def head(self, path: BlobPath) -> BlobProperties | None:
+        folder = self._folder(path.owner)
+        return None if folder is None else _look_at(path, folder)
+
+    @_in_thread
+    def list_in(self, owner: Owner) -> list[BlobProperties]:
+        if (folder := self._folder(owner)) is None:
+            return []
+        found = []
+        with suppress(FileNotFoundError):
+            for name in sorted(entry.name for entry in folder.iterdir()):
+                with suppress(UnsafeName):
+                    found.append(_look_at(BlobPath(owner, name), folder))
+        return [blob for blob in found if blob is not None]
+
+    @_in_thread
+    def delete(self, path: BlobPath) -> None:
+        folder = self._folder(path.owner)
+        if folder is None or _look_at(path, folder) is None:
+            return
+        (folder / path.file).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            _sync(folder)
+        with suppress(OSError):
+            while folder != self._root:
+                folder.rmdir()
+                folder = folder.parent
+
+    @_in_thread
+    def ping(self) -> None:
+        self._make(self._incoming)
+        if not os.access(self._incoming, os.W_OK | os.X_OK):
+            raise PermissionError(f"{self._incoming} is not writable")
 
     def _move_in(self, staged: Path, path: BlobPath) -> None:
         for attempt in range(1, _MOVE_ATTEMPTS + 1):
@@ -106,53 +144,14 @@ class FolderBlobStore:
                 if left.is_file() and left.stat().st_mtime < oldest:
                     left.unlink()
 
-    def _head(self, path: BlobPath) -> BlobProperties | None:
-        with _translated():
-            folder = self._folder(path.owner)
-            return None if folder is None else _look_at(path, folder)
-
-    def _list_in(self, owner: Owner) -> list[BlobProperties]:
-        with _translated():
-            folder = self._folder(owner)
-            if folder is None:
-                return []
-            paths = [path for name in _names_in(folder) if (path := _path(owner, name))]
-            return [blob for path in paths if (blob := _look_at(path, folder))]
-
-    def _delete(self, path: BlobPath) -> None:
-        with _translated():
-            folder = self._folder(path.owner)
-            if folder is None or _look_at(path, folder) is None:
-                return
-            (folder / path.file).unlink(missing_ok=True)
-            with suppress(FileNotFoundError):
-                _sync(folder)
-            self._remove_empty(folder)
-
-    def _remove_empty(self, folder: Path) -> None:
-        with suppress(OSError):
-            while folder != self._root:
-                folder.rmdir()
-                folder = folder.parent
-
-    def _ping(self) -> None:
-        with _translated():
-            self._make(self._incoming)
-            if not os.access(self._incoming, os.W_OK | os.X_OK):
-                raise PermissionError(f"{self._incoming} is not writable")
-
     def _folder(self, owner: Owner) -> Path | None:
         folder = self._root
         for segment in owner.key:
             folder /= segment
-            if not _is_directory(folder):
+            status = _status(folder)
+            if status is None or not stat.S_ISDIR(status.st_mode):
                 return None
         return folder
-
-
-def _is_directory(path: Path) -> bool:
-    status = _status(path)
-    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -172,20 +171,6 @@ def _properties(path: BlobPath, status: os.stat_result) -> BlobProperties:
     return BlobProperties(path=path, etag=etag, size=status.st_size)
 
 
-def _names_in(folder: Path) -> list[str]:
-    try:
-        return sorted(entry.name for entry in folder.iterdir())
-    except FileNotFoundError:
-        return []
-
-
-def _path(owner: Owner, name: str) -> BlobPath | None:
-    try:
-        return BlobPath(owner, name)
-    except UnsafeName:
-        return None
-
-
 def _fill(file: BinaryIO, source: Path) -> None:
     with source.open("rb") as content:
         shutil.copyfileobj(content, file)
@@ -203,11 +188,3 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except OSError as exc:
-        raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
@@ -25,35 +25,19 @@ SWEEP_SECONDS = 3600.0
 LISTED_AT_ONCE, LISTED, DELETED = 100, 10_000, 200
 """What one sweep looks at and deletes at most."""
 
+Purpose = Literal["assistants", "user_data"]
 
 log = logging.getLogger(__name__)
 
 
-class Locks:
-    """One lock for each document for which a reference is being made."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def of(self, document: Document) -> asyncio.Lock:
-        """The document's lock."""
-        return self._locks.setdefault(document.document_id, asyncio.Lock())
+Locks = WeakValueDictionary[str, asyncio.Lock]
+"""One lock for each document, by its id, for which a reference is being made."""
 
 
 def stored_file(document: Document, file_id: str, expires_at: datetime, provider: str = "") -> StoredFile:
     """A reference that is bound to the document and its present bytes."""
-    return StoredFile(
-        file_id=file_id,
-        blob_name=document.blob_name,
-        organization_id=document.organization_id,
-        user_id=document.user_id,
-        conversation_id=document.conversation_id,
-        document_id=document.document_id,
-        etag=document.etag,
-        sha256=document.sha256,
-        provider=provider,
-        expires_at=expires_at,
-    )
+    bound = document.model_dump(include=set(StoredFile.model_fields))
+    return StoredFile(**bound, file_id=file_id, expires_at=expires_at, provider=provider)
 
 
 class OpenAIFiles:
@@ -81,9 +65,7 @@ class OpenAIFiles:
         self._breaker = provider.files
         self._host = provider.endpoint.host
         # Azure reads files that were sent for `assistants`, and knows no `user_data`.
-        self._purpose: Literal["assistants", "user_data"] = (
-            "assistants" if provider.endpoint.is_azure else "user_data"
-        )
+        self._purpose: Purpose = "assistants" if provider.endpoint.is_azure else "user_data"
         self._catalog = catalog
         self._blobs = blobs
         self._ttl = timedelta(seconds=ttl_seconds)
@@ -94,19 +76,21 @@ class OpenAIFiles:
         self._locks = Locks() if locks is None else locks
 
     async def ensure(self, document: Document) -> FileRef:
-        """The file with this document's present bytes, sent only where the provider has none.
+        """The file with this document's present bytes, sent only if the provider has none.
 
-        Raises NotFound where those bytes are no longer stored.
+        Raises NotFound if those bytes are no longer stored.
         """
-        async with self._locks.of(document):
+        async with self._locks.setdefault(document.document_id, asyncio.Lock()):
             stored = await self._live(document) or await self._send(document)
         return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
 
     async def drop_lost(self, documents: Sequence[Document]) -> None:
         """Forget the ids of these documents under which the provider has nothing any more."""
         live = [file for document in documents if (file := await self._live(document)) is not None]
-        present = await asyncio.gather(*(self._is_there(file) for file in live))
-        lost = [file for file, is_there in zip(live, present, strict=True) if not is_there]
+        kept = await asyncio.gather(
+            *(self._is_known(self._quick.files.retrieve, each.file_id) for each in live)
+        )
+        lost = [file for file, known in zip(live, kept, strict=True) if known is False]
         await self._catalog.drop_files(lost)
 
     async def forget(self, path: BlobPath) -> None:
@@ -125,10 +109,10 @@ class OpenAIFiles:
         except OrcError as exc:
             log.warning("the provider's files were not looked through: %s", exc.code)
             return 0
-        deleted = [file_id for file_id in forgotten if await self._delete_one(file_id)]
+        deleted = sum([await self._delete_one(file_id) for file_id in forgotten])
         if deleted:
-            log.info("deleted %d forgotten files at the provider", len(deleted))
-        return len(deleted)
+            log.info("deleted %d forgotten files at the provider", deleted)
+        return deleted
 
     async def _live(self, document: Document) -> StoredFile | None:
         for file in await self._catalog.live_files([document]):
@@ -155,18 +139,15 @@ class OpenAIFiles:
         from openai import BadRequestError
 
         async def send(**options: Any) -> str:
+            file = (name, content, PDF)
             async with self._breaker.attempt():
-                sent = await self._client.files.create(
-                    file=(name, content, PDF), purpose=self._purpose, **options
-                )
-            return sent.id
+                return (await self._client.files.create(file=file, purpose=self._purpose, **options)).id
 
         if not self._provider_expires:
             return await send()
         try:
-            return await send(
-                expires_after={"anchor": "created_at", "seconds": int(self._ttl.total_seconds())}
-            )
+            seconds = int(self._ttl.total_seconds())
+            return await send(expires_after={"anchor": "created_at", "seconds": seconds})
         except OrcError as exc:
             if not isinstance(exc.__cause__, BadRequestError):
                 raise
@@ -174,18 +155,19 @@ class OpenAIFiles:
         self._provider_expires = False
         return file_id
 
-    async def _is_there(self, file: StoredFile) -> bool:
-        """False only where the provider says so."""
+    async def _is_known(self, ask: Callable[[str], Awaitable[object]], file_id: str) -> bool | None:
+        """Asks the provider about a file: False if it says that it has none; None if it does not answer."""
         from openai import NotFoundError
 
         try:
             async with self._breaker.attempt():
                 try:
-                    await self._quick.files.retrieve(file.file_id)
+                    await ask(file_id)
                 except NotFoundError:
                     return False
         except OrcError as exc:
-            log.warning("a file was not looked for document_id=%s: %s", file.document_id, exc.code)
+            log.warning("the provider did not answer about a file: %s", exc.code)
+            return None
         return True
 
     async def _delete(self, files: Sequence[StoredFile]) -> None:
@@ -195,26 +177,16 @@ class OpenAIFiles:
 
     async def _delete_one(self, file_id: str) -> bool:
         """Whether the provider no longer has it."""
-        from openai import NotFoundError
-
-        try:
-            async with self._breaker.attempt():
-                try:
-                    await self._quick.files.delete(file_id)
-                except NotFoundError:
-                    return True
-        except OrcError as exc:
-            log.warning("the provider did not delete a file: %s", exc.code)
-            return False
-        return True
+        return await self._is_known(self._quick.files.delete, file_id) is not None
 
     async def _forgotten(self) -> list[str]:
         born_before = (self._clock() - self._ttl - MARGIN).timestamp()
         found: list[str] = []
         seen = 0
         async with self._breaker.attempt():
-            listed = self._quick.files.list(purpose=self._purpose, limit=LISTED_AT_ONCE, order="asc")
-            async for file in listed:
+            async for file in self._quick.files.list(
+                purpose=self._purpose, limit=LISTED_AT_ONCE, order="asc"
+            ):
                 seen += 1
                 if file.filename.startswith(self._mark) and file.created_at < born_before:
                     found.append(file.id)
@@ -224,10 +196,9 @@ class OpenAIFiles:
 
 
 async def read_pdf(blobs: BlobStore, document: Document) -> bytes:
-    """The bytes that the record describes. Raises NotFound where others or none are stored by now."""
+    """The bytes that the record describes. Raises NotFound if others or none are stored by now."""
     async with blobs.local_copy(document.path) as copy:
         content = await asyncio.to_thread(copy.read_bytes)
-    digest = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
-    if digest != document.sha256:
+    if (await asyncio.to_thread(hashlib.sha256, content)).hexdigest() != document.sha256:
         raise NotFound(f'"{document.blob_name}" has changed meanwhile.')
     return content

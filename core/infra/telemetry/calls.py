@@ -98,7 +98,10 @@ class Call:
         if max_tokens is not None:
             self._attributes["gen_ai.request.max_tokens"] = max_tokens
         if self._model.content:
-            shown = [_as_message(message) for message in messages[-LAST_MESSAGES:]]
+            shown = [
+                {"role": _ROLES.get(message.type, message.type), "parts": [_part(str(message.text))]}
+                for message in messages[-LAST_MESSAGES:]
+            ]
             self._attributes["gen_ai.input.messages"] = json.dumps(shown, ensure_ascii=False)
 
     def began_to_answer(self) -> None:
@@ -133,10 +136,6 @@ class Call:
         # All at once: each attribute by itself would be locked and checked.
         self._span.set_attributes(self._attributes)
         self._span.end()
-
-
-def _as_message(message: BaseMessage) -> dict[str, Any]:
-    return {"role": _ROLES.get(message.type, message.type), "parts": [_part(str(message.text))]}
 
 
 def _part(text: str) -> dict[str, str]:

@@ -18,7 +18,6 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
-from opentelemetry.util.types import Attributes
 
 from core import __version__
 from core.errors import InvalidInput
@@ -53,17 +52,11 @@ class OwnTracers(trace.TracerProvider):
         """Who records; Azure's exporter asks for it."""
         return self._recording.resource
 
-    def get_tracer(
-        self,
-        instrumenting_module_name: str,
-        instrumenting_library_version: str | None = None,
-        schema_url: str | None = None,
-        attributes: Attributes = None,
-    ) -> trace.Tracer:
+    def get_tracer(self, instrumenting_module_name: str, *args: Any, **options: Any) -> trace.Tracer:
         """A tracer; for others than us one that records nothing."""
         if instrumenting_module_name != SCOPE:
             return Unrecorded()
-        return self._recording.get_tracer(SCOPE, instrumenting_library_version, schema_url, attributes)
+        return self._recording.get_tracer(SCOPE, *args, **options)
 
 
 class OwnMeters(metrics.MeterProvider):
@@ -73,17 +66,9 @@ class OwnMeters(metrics.MeterProvider):
         super().__init__()
         self._recording = recording
 
-    def get_meter(
-        self,
-        name: str,
-        version: str | None = None,
-        schema_url: str | None = None,
-        attributes: Attributes = None,
-    ) -> metrics.Meter:
+    def get_meter(self, name: str, *args: Any, **options: Any) -> metrics.Meter:
         """A meter; for others than us one that counts nothing."""
-        if name != SCOPE:
-            return metrics.NoOpMeter(name, version, schema_url)
-        return self._recording.get_meter(name, version, schema_url, attributes)
+        return self._recording.get_meter(name, *args, **options) if name == SCOPE else metrics.NoOpMeter(name)
 
 
 def build_providers(
@@ -111,7 +96,11 @@ def build_providers(
 
 def _build_exporters(name: str, settings: CoreSettings) -> Exporters:
     if name == "otlp":
-        return _build_otlp()
+        # Over HTTP, to where the library's own OTEL_EXPORTER_OTLP_* variables say.
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        return OTLPSpanExporter(), OTLPMetricExporter()
     if name == "azure":
         return _build_azure(settings)
     # Not to standard output: a tools server over stdio uses it for MCP.
@@ -119,14 +108,6 @@ def _build_exporters(name: str, settings: CoreSettings) -> Exporters:
         ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: span.to_json(indent=None) + "\n"),
         ConsoleMetricExporter(out=sys.stderr, formatter=lambda data: data.to_json(indent=None) + "\n"),
     )
-
-
-def _build_otlp() -> Exporters:
-    """Over HTTP, to where the library's own OTEL_EXPORTER_OTLP_* variables say."""
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
-    return OTLPSpanExporter(), OTLPMetricExporter()
 
 
 def _build_azure(settings: CoreSettings) -> Exporters:
@@ -139,10 +120,8 @@ def _build_azure(settings: CoreSettings) -> Exporters:
 
     where = settings.applicationinsights_connection_string.get_secret_value()
     # What could not be sent is dropped: it would be written to the machine's temporary folder.
+    options: dict[str, Any] = {"connection_string": where, "disable_offline_storage": True}
     try:
-        return (
-            AzureMonitorTraceExporter(connection_string=where, disable_offline_storage=True),
-            AzureMonitorMetricExporter(connection_string=where, disable_offline_storage=True),
-        )
+        return AzureMonitorTraceExporter(**options), AzureMonitorMetricExporter(**options)
     except ValueError as exc:
         raise InvalidInput("APPLICATIONINSIGHTS_CONNECTION_STRING cannot be used.") from exc

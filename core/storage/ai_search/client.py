@@ -49,6 +49,7 @@ BUSY = RETRYABLE_STATUS | {409, 422}
 """Statuses of a single item after which the same write may work."""
 
 Row = dict[str, Any]
+Work = Callable[[], Awaitable[Row]]
 Each = TypeVar("Each")
 
 _PLAIN = re.compile(r"[A-Za-z0-9][\w-]{0,199}", re.ASCII)
@@ -65,18 +66,14 @@ class Search:
     async def query(self, within: str, **options: Any) -> list[Row]:
         """The items that fit a filter; `options` are those of the REST API, with lists of names as lists.
 
-        Rows have the selected fields, SCORE, and RERANKED where the reranker took part. Raises
+        Rows have the selected fields, SCORE, and RERANKED if the reranker took part. Raises
         DependencyDown after seven seconds at the latest.
         """
-        body = _search_body(within, options)
-        answer = await _in_time(lambda: self._breaker.call(lambda: self._search(body)))
-        return list(answer["value"])
+        return list((await self._ask(self._breaker.call, within, options))["value"])
 
     async def query_once(self, within: str, **options: Any) -> list[Row]:
         """Like `query`, but never repeated: for what can be done without."""
-        body = _search_body(within, options)
-        answer = await _in_time(lambda: self._breaker.call_once(lambda: self._search(body)))
-        return list(answer["value"])
+        return list((await self._ask(self._breaker.call_once, within, options))["value"])
 
     async def write(self, actions: Sequence[Row]) -> None:
         """Make these writes, see `merged`; where it raises, some may have been made."""
@@ -99,7 +96,8 @@ class Search:
     async def wait_for(self, within: str, count: int) -> None:
         """Return when at least `count` items that fit a filter can be found. Raises DependencyDown."""
         async for _ in _patience():
-            if await self._count(within) >= count:
+            answer = await self._ask(self._breaker.call, within, {"count": True, "top": 0})
+            if answer["@odata.count"] >= count:
                 return
 
     async def ping(self) -> None:
@@ -111,10 +109,17 @@ class Search:
         """Close the client's connections."""
         await self._client.close()
 
-    async def _count(self, within: str) -> int:
-        body = _search_body(within, {"count": True, "top": 0})
-        answer = await _in_time(lambda: self._breaker.call(lambda: self._search(body)))
-        return int(answer["@odata.count"])
+    async def _ask(
+        self, call: Callable[[Work], Awaitable[Row]], within: str, options: Mapping[str, Any]
+    ) -> Row:
+        joined = {name: ",".join(value) if name in _NAMES else value for name, value in options.items()}
+        body = json.dumps({"filter": within, **joined}).encode()
+        try:
+            async with asyncio.timeout(QUERY_SECONDS):
+                return await call(lambda: self._search(body))
+        except TimeoutError as exc:
+            message = "AI Search did not answer in time. Try again shortly."
+            raise DependencyDown(message, dependency="search") from exc
 
     async def _search(self, body: bytes) -> Row:
         # Inside the breaker, so that a timeout counts as a failure; the SDK restarts its own with every byte.
@@ -133,15 +138,11 @@ class Search:
     async def _send(self, body: bytes) -> None:
         results = (await self._post("index", body, WRITE_SECONDS))["value"]
         failed = {result["statusCode"] for result in results if not result["status"]} - {ABSENT}
-        if failed <= BUSY:
-            if failed:
-                raise DependencyDown("AI Search is busy. Try again shortly.", dependency="search")
-            return
-        raise DependencyMisconfigured(
-            f"AI Search refused to store items, with status {min(failed - BUSY)}.",
-            dependency="search",
-            code="dependency_refused",
-        )
+        if failed - BUSY:
+            message = f"AI Search refused to store items, with status {min(failed - BUSY)}."
+            raise DependencyMisconfigured(message, dependency="search", code="dependency_refused")
+        if failed:
+            raise DependencyDown("AI Search is busy. Try again shortly.", dependency="search")
 
 
 def open_search(endpoint: str, credential: str | AsyncTokenCredential, index: str) -> Search:
@@ -229,23 +230,8 @@ def _bodies(actions: Sequence[Row]) -> Iterator[bytes]:
         yield _body(batch)
 
 
-def _search_body(within: str, options: Mapping[str, Any]) -> bytes:
-    joined = {name: ",".join(value) if name in _NAMES else value for name, value in options.items()}
-    return json.dumps({"filter": within, **joined}).encode()
-
-
 def _body(actions: Sequence[str]) -> bytes:
     return f'{{"value": [{", ".join(actions)}]}}'.encode()
-
-
-async def _in_time(work: Callable[[], Awaitable[Each]]) -> Each:
-    try:
-        async with asyncio.timeout(QUERY_SECONDS):
-            return await work()
-    except TimeoutError as exc:
-        raise DependencyDown(
-            "AI Search did not answer in time. Try again shortly.", dependency="search"
-        ) from exc
 
 
 async def _patience() -> AsyncIterator[None]:

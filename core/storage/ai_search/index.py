@@ -6,11 +6,11 @@ which versions are indexed.
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.exceptions import ResourceNotFoundError
-from azure.search.documents.indexes.aio import SearchIndexClient
 from azure.search.documents.indexes.models import (
     BM25SimilarityAlgorithm,
     ExhaustiveKnnAlgorithmConfiguration,
@@ -67,21 +67,19 @@ class Embedding(NamedTuple):
 
 
 async def create_index(
-    endpoint: str,
-    credential: str | AsyncTokenCredential,
-    name: str,
-    embeddings: Sequence[Embedding] = (),
+    endpoint: str, credential: str | AsyncTokenCredential, name: str, embeddings: Sequence[Embedding] = ()
 ) -> None:
     """Make the index, or add to it what is missing; vectors of earlier embedders stay.
 
-    Raises DependencyMisconfigured where the identity may not, or the index there is a different one.
+    Raises DependencyMisconfigured if the identity may not, or the index there is a different one.
     """
+    definition = define_index(name, embeddings)
+    ours = {field.name for field in definition.fields}
     async with open_index_client(endpoint, credential) as client, search_breaker().attempt():
-        definition = define_index(name, embeddings)
-        ours = {field.name for field in definition.fields}
-        for field in await _vector_fields(client, name):
-            if field.name not in ours:
-                definition.fields.append(field)
+        with suppress(ResourceNotFoundError):
+            present = (await client.get_index(name)).fields
+            earlier = [field for field in present if field.name.startswith(VECTOR_PREFIX)]
+            definition.fields += [field for field in earlier if field.name not in ours]
         await client.create_or_update_index(definition)
 
 
@@ -96,14 +94,8 @@ def define_index(name: str, embeddings: Sequence[Embedding] = ()) -> SearchIndex
             _field("count", "Edm.Int32"),
             _field("ordinal", "Edm.Int32", filterable=True, sortable=True),
             *(_field(name, "Edm.Int32") for name in ("page", "start", "end")),
-            *(
-                _field(name, searchable=True, analyzer_name=_READ_BY_THE_RERANKER)
-                for name in ("text", "heading", "name")
-            ),
-            *(
-                _field(name, searchable=True, analyzer_name=_TERMS)
-                for name in (*LEXICAL_FIELDS, "name_terms")
-            ),
+            *(_searchable(name, _READ_BY_THE_RERANKER) for name in ("text", "heading", "name")),
+            *(_searchable(name, _TERMS) for name in (*LEXICAL_FIELDS, "name_terms")),
             *map(_vectors, embeddings),
         ],
         similarity=BM25SimilarityAlgorithm(),
@@ -131,18 +123,14 @@ def define_index(name: str, embeddings: Sequence[Embedding] = ()) -> SearchIndex
     )
 
 
-async def _vector_fields(client: SearchIndexClient, name: str) -> list[SearchField]:
-    try:
-        index = await client.get_index(name)
-    except ResourceNotFoundError:
-        return []
-    return [field for field in index.fields if field.name.startswith(VECTOR_PREFIX)]
-
-
 def _field(name: str, kind: str = "Edm.String", **options: bool | str) -> SearchField:
     """A field that is returned, and nothing else unless `options` say so."""
     off = dict.fromkeys(("searchable", "filterable", "sortable", "facetable"), False)
     return SearchField(name=name, type=kind, **{**off, **options})
+
+
+def _searchable(name: str, analyzer: str) -> SearchField:
+    return _field(name, searchable=True, analyzer_name=analyzer)
 
 
 def _vectors(embedding: Embedding) -> SearchField:
@@ -197,23 +185,16 @@ async def read_marks(search: Search, document_ids: Iterable[str]) -> Marks:
 
 async def remove_marks(search: Search, document_id: str, *parts: str) -> None:
     """Take the document out of the search, before what its marks stand for is touched."""
-    await search.write([deleted(_key(document_id, part)) for part in parts])
+    await search.write([deleted(key_of(document_id, part)) for part in parts])
 
 
 async def set_mark(search: Search, document_id: str, part: str, mark: Mark) -> None:
     """Let the document be found in this version, once all of it can be."""
     await search.wait_for(marked_as({document_id: mark}, part), mark.size)
-    key = _key(document_id, part)
-    item = {
-        KEY: key,
-        "document_id": document_id,
-        "part": part,
-        VERSION[part]: mark.version,
-        "count": mark.size,
-        "language": mark.language,
-        "vector_field": mark.vector_field,
-    }
-    await search.write([merged(item)])
+    key = key_of(document_id, part)
+    content = {"count": mark.size, "language": mark.language, "vector_field": mark.vector_field}
+    of_part = {"document_id": document_id, "part": part, VERSION[part]: mark.version}
+    await search.write([merged({KEY: key, **of_part, **content})])
     await search.wait_for(both(equal(KEY, key), equal(VERSION[part], mark.version)), 1)
 
 
@@ -226,10 +207,6 @@ def marked_as(marks: Mapping[str, Mark], part: str) -> str:
     )
 
 
-def passage_key(document_id: str, ordinal: int) -> str:
-    """The key of a passage by its place in the reading order; a mark has its part in place of that."""
-    return f"{document_id}-{ordinal}"
-
-
-def _key(document_id: str, part: str) -> str:
+def key_of(document_id: str, part: str | int) -> str:
+    """The key of a mark by its part, or of a passage by its place in the reading order."""
     return f"{document_id}-{part}"

@@ -28,8 +28,8 @@ from core.storage.ai_search.index import (
     VECTORS,
     VERSION,
     Mark,
+    key_of,
     marked_as,
-    passage_key,
     read_marks,
     remove_marks,
     set_mark,
@@ -193,7 +193,7 @@ class AzurePassageIndex:
             row
             for some in portions(wanted, PAGE)
             for row in await self._search.query(
-                both(within, among(KEY, (passage_key(document_id, ordinal) for ordinal in some))),
+                both(within, among(KEY, (key_of(document_id, ordinal) for ordinal in some))),
                 select=PASSAGE_FIELDS,
                 orderby="ordinal asc",
                 top=PAGE,
@@ -219,7 +219,7 @@ def _items(document_id: str, name: str, passages: Sequence[Passage]) -> tuple[st
     name_terms = terms_of_name(name)
     return language, [
         {
-            KEY: passage_key(document_id, ordinal),
+            KEY: key_of(document_id, ordinal),
             **passage.model_dump(include=set(PASSAGE_FIELDS)),
             "document_id": document_id,
             "part": PASSAGE,

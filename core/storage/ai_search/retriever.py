@@ -26,8 +26,9 @@ from core.storage.ai_search.passages import AzurePassageIndex, asked_terms, to_h
 from core.storage.ai_search.vectors import Unit, by_vector, in_field, similarity, unit_vector
 
 BEST_RERANKED = 4.0
-SEMANTIC_THRESHOLDS = (2.0, 1.0)
-"""The reranker's own scale: somewhat relevant but incomplete; related, and answers a small part."""
+Method = Literal["semantic", "hybrid"]
+THRESHOLDS: dict[Method, tuple[float, ...]] = {"semantic": (2.0, 1.0), "hybrid": HYBRID_THRESHOLDS}
+"""On the reranker's own scale: somewhat relevant but incomplete; related, and answers a small part."""
 BEST_FUSED = 2 / 60
 """First by words and first by vectors: the service adds 1 / (60 + rank), from rank 0."""
 RERANKING_MS = 2000
@@ -66,7 +67,9 @@ class AzureSearchRetriever:
 
     async def _find(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         marks, near = await asyncio.gather(read_marks(self._search, document_ids), self._embed(query))
-        near = _comparable(near, marks)
+        searched = {key: mark for key, mark in marks.vectors.items() if key in marks.passages}
+        if near.unit and not in_field(searched, near.made_by.field):
+            near = _Near(note=f"these documents have no vectors of {near.made_by.embedder}; words only")
         asked = _asked(query, marks, near, max(top_k, CANDIDATES))
         if not (self._semantic or near.unit) or asked is None:
             return await self._by_words(query, document_ids, top_k, near.note)
@@ -91,7 +94,7 @@ class AzureSearchRetriever:
             code = "no answer in time" if isinstance(exc, TimeoutError) else exc.code
             log.warning("a question was not embedded error=%s", code)
             return _Near(note=f"the embedder does not answer ({code}); words only")
-        return _Near(unit_vector(vector), self._embedder.name, len(vector))
+        return _Near(unit_vector(vector), Embedding(self._embedder.name, len(vector)))
 
     async def _rank(self, asked: "_Asked") -> "_Ranking":
         """One query for words and vectors; with the reranker's scores, if it can be had."""
@@ -116,10 +119,8 @@ class AzureSearchRetriever:
     ) -> tuple[list[Hit], RetrievalStep]:
         """What vectors alone find, else what resembles the words."""
         if asked.vector:
-            rows = await self._search.query(
-                asked.within, **asked.vector, select=PASSAGE_FIELDS, top=min(top_k, PAGE)
-            )
-            if rows:
+            options = {**asked.vector, "select": PASSAGE_FIELDS, "top": min(top_k, PAGE)}
+            if rows := await self._search.query(asked.within, **options):
                 hits = [to_hit(row, similarity(row)) for row in rows]
                 return hits, RetrievalStep(method="vector", hits=len(hits))
         hits = await self._index.search(asked.query, document_ids, top_k, widened=True)
@@ -129,10 +130,8 @@ class AzureSearchRetriever:
         found = await HybridRetriever(self._index).search(query, document_ids, top_k)
         if not note:
             return found
-        method, thresholds = (
-            ("semantic", SEMANTIC_THRESHOLDS) if self._semantic else ("hybrid", HYBRID_THRESHOLDS)
-        )
-        failed = RetrievalStep(method=method, threshold=thresholds[0], hits=0, note=note)
+        method: Method = "semantic" if self._semantic else "hybrid"
+        failed = RetrievalStep(method=method, threshold=THRESHOLDS[method][0], hits=0, note=note)
         return Retrieval(hits=found.hits, steps=[failed, *found.steps])
 
 
@@ -140,13 +139,8 @@ class _Near(NamedTuple):
     """A question's vector and what made it; without a vector, why there is none."""
 
     unit: Unit | None = None
-    embedder: str = ""
-    dimension: int = 0
+    made_by: Embedding = Embedding("", 0)
     note: str = ""
-
-    @property
-    def field(self) -> str:
-        return Embedding(self.embedder, self.dimension).field
 
 
 class _Asked(NamedTuple):
@@ -160,12 +154,7 @@ class _Asked(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         words = {"search": " ".join(self.terms), "searchFields": LEXICAL_FIELDS} if self.terms else {}
-        return {
-            **words,
-            "select": PASSAGE_FIELDS,
-            "top": min(self.depth, PAGE),
-            **self.vector,
-        }
+        return {**words, "select": PASSAGE_FIELDS, "top": min(self.depth, PAGE), **self.vector}
 
     def reranked(self) -> dict[str, Any]:
         return {
@@ -181,7 +170,7 @@ class _Asked(NamedTuple):
 class _Ranking(NamedTuple):
     """What one query found, in the service's order, and who ranked it."""
 
-    method: Literal["semantic", "hybrid"]
+    method: Method
     rows: list[Row]
     note: str = ""
 
@@ -196,36 +185,24 @@ class _Ranking(NamedTuple):
         return [to_hit(row, score / best) for row, score in zip(self.rows, self.scores(), strict=True)]
 
 
-def _comparable(near: _Near, marks: Marks) -> _Near:
-    """The question's vector, if any of the documents has others to compare it with."""
-    searched = {key: mark for key, mark in marks.vectors.items() if key in marks.passages}
-    if near.unit is None or in_field(searched, near.field):
-        return near
-    return _Near(note=f"these documents have no vectors of {near.embedder}; words only")
-
-
 def _asked(query: str, marks: Marks, near: _Near, depth: int) -> _Asked | None:
     """None where there is nothing to search, or nothing to search it for."""
     terms = asked_terms(query, (mark.language for mark in marks.passages.values()))
     if not marks.passages or not (terms or near.unit):
         return None
-    vector = by_vector(near.field, near.unit, depth) if near.unit else {}
+    vector = by_vector(near.made_by.field, near.unit, depth) if near.unit else {}
     return _Asked(query, marked_as(marks.passages, PASSAGES), terms, vector, depth)
 
 
 def _descend(ranking: _Ranking, note: str) -> list[RetrievalStep]:
     """The steps down to the first threshold that a score reaches, or all of them."""
     steps: list[RetrievalStep] = []
-    thresholds = SEMANTIC_THRESHOLDS if ranking.method == "semantic" else HYBRID_THRESHOLDS
-    for threshold in thresholds:
+    for threshold in THRESHOLDS[ranking.method]:
         reached = sum(score >= threshold for score in ranking.scores())
-        steps.append(
-            RetrievalStep(
-                method=ranking.method, threshold=threshold, hits=reached, note="" if steps else note
-            )
-        )
+        steps.append(RetrievalStep(method=ranking.method, threshold=threshold, hits=reached, note=note))
         if reached:
             break
+        note = ""
     return steps
 
 

@@ -26,8 +26,8 @@ from core.storage.ai_search.index import (
     VERSION,
     Embedding,
     Mark,
+    key_of,
     marked_as,
-    passage_key,
     read_marks,
     remove_marks,
     set_mark,
@@ -57,11 +57,13 @@ class AzureVectorIndex:
         self._embedder = embedder
 
     async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
-        """Replace a document's vectors; ValueError where they differ in length or are not finite.
+        """Replace a document's vectors; ValueError if they differ in length or are not finite.
 
-        Raises DependencyMisconfigured where the index was not made for vectors of this embedder.
+        Raises DependencyMisconfigured if the index was not made for vectors of this embedder.
         """
-        units = await asyncio.to_thread(_units, vectors)
+        if len({len(vector) for vector in vectors}) > 1:
+            raise ValueError("vectors must be of one length")
+        units = await asyncio.to_thread(lambda: [unit_vector(vector) for vector in vectors])
         await self.delete(document_id)
         if units:
             field = Embedding(self._embedder, len(vectors[0])).field
@@ -112,36 +114,32 @@ class AzureVectorIndex:
         await remove_marks(self._search, document_id, VECTORS)
         # No item goes: a replica that is behind may show one without the text that it has by now.
         within = both(equal("document_id", document_id), equal("part", PASSAGE), "vector_version ne null")
-        await self._search.clear(within, _without_vector, [KEY, "vector_field"])
+        emptied = {VERSION[VECTORS]: None, "vector_field": None}
+        await self._search.clear(
+            within,
+            lambda row: changed({KEY: row[KEY], **emptied, row["vector_field"]: None}),
+            [KEY, "vector_field"],
+        )
 
     async def _write(self, document_id: str, mark: Mark, units: Iterable[tuple[int, Unit | None]]) -> None:
+        common = {
+            "document_id": document_id,
+            "part": PASSAGE,
+            VERSION[VECTORS]: mark.version,
+            "vector_field": mark.vector_field,
+        }
         await self._search.write(
             [
-                merged(
-                    {
-                        KEY: passage_key(document_id, ordinal),
-                        "document_id": document_id,
-                        "part": PASSAGE,
-                        "ordinal": ordinal,
-                        VERSION[VECTORS]: mark.version,
-                        "vector_field": mark.vector_field,
-                        mark.vector_field: unit,
-                    }
-                )
-                for ordinal, unit in units
+                merged({KEY: key_of(document_id, i), **common, "ordinal": i, mark.vector_field: unit})
+                for i, unit in units
             ]
         )
 
     async def _read(self, document_id: str, mark: Mark, start: int) -> list[tuple[int, Unit | None]]:
-        rows = await self._search.query(
-            both(
-                marked_as({document_id: mark}, VECTORS),
-                f"ordinal ge {start}",
-                f"ordinal lt {start + VECTORS_PER_PAGE}",
-            ),
-            select=["ordinal", mark.vector_field],
-            top=VECTORS_PER_PAGE,
-        )
+        places = f"ordinal ge {start} and ordinal lt {start + VECTORS_PER_PAGE}"
+        within = both(marked_as({document_id: mark}, VECTORS), places)
+        fields = ["ordinal", mark.vector_field]
+        rows = await self._search.query(within, select=fields, top=VECTORS_PER_PAGE)
         return [(row["ordinal"], row[mark.vector_field] or None) for row in rows]
 
 
@@ -154,8 +152,7 @@ def by_vector(field: str, unit: Unit, count: int) -> dict[str, Any]:
 def in_field(marks: Mapping[str, Mark], field: str) -> dict[str, Mark]:
     """The marks of vectors in this field, which alone compare with others in it."""
     comparable = {key: mark for key, mark in marks.items() if mark.vector_field == field}
-    if len(comparable) < len(marks):
-        count = len(marks) - len(comparable)
+    if count := len(marks) - len(comparable):
         log.warning("vectors of another embedder or dimension are passed over documents=%d", count)
     return comparable
 
@@ -171,14 +168,3 @@ def unit_vector(vector: Sequence[float]) -> Unit | None:
     if not math.isfinite(length):
         raise ValueError("vectors must be finite")
     return [round(number / length, DIGITS) for number in vector] if length else None
-
-
-def _units(vectors: Sequence[Sequence[float]]) -> list[Unit | None]:
-    if len({len(vector) for vector in vectors}) > 1:
-        raise ValueError("vectors must be of one length")
-    return [unit_vector(vector) for vector in vectors]
-
-
-def _without_vector(row: Row) -> Row:
-    emptied = {KEY: row[KEY], VERSION[VECTORS]: None, "vector_field": None}
-    return changed({**emptied, row["vector_field"]: None})

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from azure.core.credentials_async import AsyncTokenCredential
@@ -101,26 +102,17 @@ def open_storage(url: str, queue_url: str | None, credential: str | AsyncTokenCr
 
     Without `queue_url` the queues' address is made from the usual form of the blobs' address.
     """
+    # The breaker retries, within its own limits.
+    options: dict[str, Any] = {
+        "connection_timeout": CONNECT_SECONDS,
+        "read_timeout": READ_SECONDS,
+        "retry_total": 0,
+    }
+    sizes = ("max_block_size", "max_single_put_size", "max_single_get_size", "max_chunk_get_size")
+    in_blocks: dict[str, Any] = dict.fromkeys(sizes, BLOCK_BYTES)
     return Storage(
-        BlobServiceClient(
-            url,
-            credential,
-            connection_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            # The breaker retries, within its own limits.
-            retry_total=0,
-            max_block_size=BLOCK_BYTES,
-            max_single_put_size=BLOCK_BYTES,
-            max_single_get_size=BLOCK_BYTES,
-            max_chunk_get_size=BLOCK_BYTES,
-        ),
-        QueueServiceClient(
-            queue_url or queue_address(url),
-            credential,
-            connection_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            retry_total=0,
-        ),
+        BlobServiceClient(url, credential, **options, **in_blocks),
+        QueueServiceClient(queue_url or queue_address(url), credential, **options),
         credential if isinstance(credential, str) else None,
     )
 

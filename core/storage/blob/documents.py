@@ -20,10 +20,10 @@ import zlib
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,11 +61,11 @@ class AzureBlobStore:
             yield copy
 
     async def list_in(self, owner: Owner) -> list[BlobProperties]:
-        found = {
-            blob.name.removeprefix(owner.prefix): blob for blob in await self._blobs.list_in(owner.prefix)
-        }
-        paths = [(_path(owner, name), blob) for name, blob in sorted(found.items())]
-        return [_properties(path, blob) for path, blob in paths if path is not None]
+        listed = []
+        for blob in sorted(await self._blobs.list_in(owner.prefix)):
+            with suppress(UnsafeName):
+                listed.append(_properties(BlobPath(owner, blob.name.removeprefix(owner.prefix)), blob))
+        return listed
 
     async def delete(self, path: BlobPath) -> None:
         await self._blobs.delete(str(path))
@@ -81,13 +81,6 @@ class AzureBlobStore:
 
 def _properties(path: BlobPath, found: Found) -> BlobProperties:
     return BlobProperties(path=path, etag=found.etag, size=found.size)
-
-
-def _path(owner: Owner, name: str) -> BlobPath | None:
-    try:
-        return BlobPath(owner, name)
-    except UnsafeName:
-        return None
 
 
 MAGIC = b"ORCP"
@@ -142,8 +135,9 @@ def index_span(content: bytes) -> Span:
 def read_index(deflated: bytes, end: int) -> Index:
     """The index, which ends at `end`."""
     rows = json.loads(zlib.decompress(deflated))
-    texts = _lay_out(end, [row[3] for row in rows])
-    boxes = _lay_out(texts[-1].end if texts else end, [row[4] for row in rows])
+    lengths = [row[3] for row in rows] + [row[4] for row in rows]
+    spans = [Span(*ends) for ends in pairwise(accumulate(lengths, initial=end))]
+    texts, boxes = spans[: len(rows)], spans[len(rows) :]
     return {
         number: Entry(number, label, tokens, text, box)
         for (number, label, tokens, *_), text, box in zip(rows, texts, boxes, strict=True)
@@ -156,11 +150,6 @@ def page_of(entry: Entry, deflated: bytes) -> Page:
     return Page(number=entry.number, label=entry.label, tokens=entry.tokens, text=text)
 
 
-def boxes_of(deflated: bytes) -> bytes:
-    """A page's boxes, by their bytes here."""
-    return zlib.decompress(deflated)
-
-
 def joined(spans: Sequence[Span], gap: int) -> list[Span]:
     """Spans that cover these, in order; what is at most `gap` bytes apart is read at once."""
     found: list[Span] = []
@@ -170,14 +159,6 @@ def joined(spans: Sequence[Span], gap: int) -> list[Span]:
         else:
             found.append(span)
     return found
-
-
-def _lay_out(start: int, lengths: Sequence[int]) -> list[Span]:
-    """Spans of these lengths, one after the other."""
-    places = [start]
-    for length in lengths:
-        places.append(places[-1] + length)
-    return [Span(first, last) for first, last in pairwise(places)]
 
 
 FIRST_BYTES = 64 * 1024
@@ -226,7 +207,7 @@ class BlobPageStore:
             return [(entry, entry.boxes)] if entry and entry.boxes.start < entry.boxes.end else []
 
         found = await self._read(_name(document_id), wanted)
-        return boxes_of(found[0][1]) if found else b""
+        return zlib.decompress(found[0][1]) if found else b""
 
     async def copy(self, source_id: str, target_id: str) -> None:
         source, target = _name(source_id), _name(target_id)
@@ -253,15 +234,12 @@ class BlobPageStore:
                 found = await self._fetch(name, opened, wanted(opened.pages))
             except Changed:
                 continue
-            self._remember(name, opened)
+            # Without the bytes: nothing would check with the service that they still belong to the document.
+            self._known[name] = opened._replace(head=b"")
+            if len(self._known) > KNOWN_DOCUMENTS:
+                self._known.popitem(last=False)
             return found
         raise busy()
-
-    def _remember(self, name: str, opened: _Opened) -> None:
-        # Without the bytes: nothing would check with the service that they still belong to the document.
-        self._known[name] = opened._replace(head=b"")
-        if len(self._known) > KNOWN_DOCUMENTS:
-            self._known.popitem(last=False)
 
     async def _open(self, name: str) -> _Opened | None:
         for _ in range(ATTEMPTS):

@@ -97,8 +97,12 @@ class CosmosCatalog:
         return await self._documents(_DUPLICATES, asked, [organization_id])
 
     async def unfinished(self) -> list[Document]:
-        items = await self._container.query(_UNFINISHED, {})
-        found = [document for item in items if (document := _document_if_valid(item)) is not None]
+        found = []
+        for item in await self._container.query(_UNFINISHED, {}):
+            try:
+                found.append(Document.model_validate(item))
+            except ValidationError:
+                log.error("a record cannot be read id=%s", item["id"])
         return sorted(found, key=lambda document: document.created_at)
 
     @repeated_if_raced
@@ -149,14 +153,6 @@ class CosmosCatalog:
     ) -> list[Document]:
         found = await self._container.query(query, parameters, partition)
         return [Document.model_validate(item) for item in found]
-
-
-def _document_if_valid(item: Item) -> Document | None:
-    try:
-        return Document.model_validate(item)
-    except ValidationError:
-        log.error("a record cannot be read id=%s", item["id"])
-        return None
 
 
 def _document_key(document_id: str) -> str:

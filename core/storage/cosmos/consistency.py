@@ -37,7 +37,11 @@ class CosmosBreaker(CircuitBreaker):
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:
         async with super().attempt():
-            await self._entered()
+            # One try for all who wait, another after a failure.
+            entering = self._entering
+            if entering is None or (entering.done() and (entering.cancelled() or entering.exception())):
+                self._entering = entering = asyncio.create_task(self._enter())
+            await asyncio.shield(entering)
             yield
 
     async def close(self) -> None:
@@ -46,12 +50,6 @@ class CosmosBreaker(CircuitBreaker):
             self._entering.cancel()
             await asyncio.wait([self._entering])
         await self._client.close()
-
-    async def _entered(self) -> None:
-        """Return when the client is entered: one try for all who wait, another after a failure."""
-        if self._entering is None or _has_failed(self._entering):
-            self._entering = asyncio.create_task(self._enter())
-        await asyncio.shield(self._entering)
 
     async def _enter(self) -> None:
         async with asyncio.timeout(ENTER_SECONDS):
@@ -110,10 +108,6 @@ def _newer(token: str, other: str | None) -> str:
 
 def _age(token: re.Match[str]) -> tuple[int, int]:
     return int(token[2]), int(token[3])
-
-
-def _has_failed(task: asyncio.Task[None]) -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def translate(exc: Exception) -> OrcError | None:

@@ -39,12 +39,7 @@ CONTAINERS = (
         "documents",
         OWNER_KEY,
         # What queries ask for; the rest would only make writes dearer.
-        indexed=(
-            *(f"{path}/?" for path in OWNER_KEY),
-            "/sha256/?",
-            "/readable/?",
-            "/status/?",
-        ),
+        indexed=(*(f"{path}/?" for path in OWNER_KEY), "/sha256/?", "/readable/?", "/status/?"),
         unindexed=(EVERYTHING, '/"_etag"/?'),
     ),
     # These are asked for by id alone, which is always indexed.

@@ -83,8 +83,13 @@ class SqliteCatalog:
             "SELECT document_id, body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
             " ORDER BY body ->> 'created_at'"
         )
-        rows = await self._database.rows(query)
-        return [document for row in rows if (document := _document_if_valid(row)) is not None]
+        found = []
+        for row in await self._database.rows(query):
+            try:
+                found.append(Document.model_validate_json(row["body"]))
+            except ValidationError:
+                log.error("a record cannot be read document_id=%s", row["document_id"])
+        return found
 
     async def delete(self, path: BlobPath) -> None:
         document, files = (*path.owner.key, path.document_id), (path.owner.organization_id, path.document_id)
@@ -127,14 +132,6 @@ class SqliteCatalog:
     async def _documents(self, query: str, parameters: Sequence[str]) -> list[Document]:
         rows = await self._database.rows(query, parameters)
         return [Document.model_validate_json(row["body"]) for row in rows]
-
-
-def _document_if_valid(row: sqlite3.Row) -> Document | None:
-    try:
-        return Document.model_validate_json(row["body"])
-    except ValidationError:
-        log.error("a record cannot be read document_id=%s", row["document_id"])
-        return None
 
 
 PAGES_SCHEMA = """

@@ -119,10 +119,7 @@ def rank_pages(hits: Iterable[Hit]) -> list[tuple[str, int]]:
 
 
 def _replace(
-    connection: sqlite3.Connection,
-    document_id: str,
-    passages: Sequence[Passage],
-    index: InMemoryIndex,
+    connection: sqlite3.Connection, document_id: str, passages: Sequence[Passage], index: InMemoryIndex
 ) -> None:
     _delete(connection, document_id)
     year, quarter = index.period or (None, None)

@@ -37,17 +37,18 @@ ON CONFLICT DO UPDATE SET etag = excluded.etag, sha256 = excluded.sha256, queued
     due_at = excluded.due_at, leases = 0, lease = '', leased_until = 0, progress = '{}'
     WHERE etag != excluded.etag
 """
-_NEXT = """
-SELECT * FROM jobs WHERE due_at <= :now AND leased_until <= :now AND NOT EXISTS (
+_FREE = """
+leased_until <= :now AND NOT EXISTS (
     SELECT 1 FROM jobs other WHERE other.sha256 != '' AND other.sha256 = jobs.sha256
         AND other.organization_id = jobs.organization_id AND other.leased_until > :now)
+"""
+_NEXT = f"""
+SELECT * FROM jobs WHERE due_at <= :now AND {_FREE}
 ORDER BY CASE kind WHEN 'ingest' THEN 0 WHEN 'embed' THEN 1 ELSE 2 END, queued_at LIMIT 1
 """
-_TAKE = """
-UPDATE jobs SET lease = ?, leased_until = ?, leases = leases + 1
-WHERE document_id = ? AND kind = ? AND leased_until <= ? AND NOT EXISTS (
-    SELECT 1 FROM jobs other WHERE other.sha256 != '' AND other.sha256 = jobs.sha256
-        AND other.organization_id = jobs.organization_id AND other.leased_until > ?) RETURNING *
+_TAKE = f"""
+UPDATE jobs SET lease = :lease, leased_until = :until, leases = leases + 1
+WHERE document_id = :document_id AND kind = :kind AND {_FREE} RETURNING *
 """
 _HELD = "WHERE document_id = ? AND kind = ? AND lease = ?"
 
@@ -122,20 +123,13 @@ def _row(document: Document, kind: JobKind, now: float) -> tuple[object, ...]:
 def _take(
     connection: sqlite3.Connection, document_id: str, kind: JobKind, now: float, seconds: float
 ) -> Job | None:
-    lease = uuid.uuid4().hex
-    row = connection.execute(_TAKE, (lease, now + seconds, document_id, kind, now, now)).fetchone()
-    return row and _job(row)
-
-
-def _job(row: sqlite3.Row) -> Job:
+    lease = {"lease": uuid.uuid4().hex, "until": now + seconds, "now": now}
+    row = connection.execute(_TAKE, {**lease, "document_id": document_id, "kind": kind}).fetchone()
+    if row is None:
+        return None
     owner = Owner(row["organization_id"], row["user_id"], row["conversation_id"])
-    return Job(
-        kind=JobKind(row["kind"]),
-        path=BlobPath(owner, row["blob_name"]),
-        etag=row["etag"],
-        lease=row["lease"],
-        leases=row["leases"],
-    )
+    path = BlobPath(owner, row["blob_name"])
+    return Job(kind=kind, path=path, etag=row["etag"], lease=row["lease"], leases=row["leases"])
 
 
 def _held(job: Job) -> tuple[str, str, str]:

@@ -29,10 +29,8 @@ CREATE TABLE IF NOT EXISTS passage_vectors (
 _STORED = "<f4"
 _IN_SCOPE = f" FROM passage_vectors WHERE document_id {IN_LIST}"
 _DELETE = "DELETE FROM passage_vectors WHERE document_id = ?"
-_COPY = (
-    "INSERT INTO passage_vectors SELECT ?, embedder, dimension, vectors"
-    " FROM passage_vectors WHERE document_id = ?"
-)
+_COLUMNS = "embedder, dimension, vectors"
+_COPY = f"INSERT INTO passage_vectors SELECT ?, {_COLUMNS} FROM passage_vectors WHERE document_id = ?"
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +84,13 @@ def _nearest(
         (scope, embedder, len(vector)),
     )
     # One document at a time: a wide scope is gigabytes of vectors, but only megabytes of similarities.
-    compared = [(row["document_id"], _read(row["vectors"], len(vector)) @ wanted) for row in rows]
-    _log_incomparable(connection, scope, len(compared))
+    compared = [
+        (row["document_id"], numpy.frombuffer(row["vectors"], _STORED).reshape(-1, len(vector)) @ wanted)
+        for row in rows
+    ]
+    (stored,) = connection.execute(f"SELECT count(*){_IN_SCOPE}", (scope,)).fetchone()
+    if ignored := stored - len(compared):
+        log.warning("vectors of another embedder or dimension are ignored documents=%d", ignored)
     if not compared:
         return []
     similarities = numpy.concatenate([similarity for _, similarity in compared])
@@ -98,18 +101,6 @@ def _nearest(
         ordinal = int(place - (ends[document - 1] if document else 0))
         found.append(Neighbour(compared[document][0], ordinal, float(similarities[place])))
     return found
-
-
-def _log_incomparable(connection: sqlite3.Connection, scope: str, compared: int) -> None:
-    (stored,) = connection.execute(f"SELECT count(*){_IN_SCOPE}", (scope,)).fetchone()
-    if stored > compared:
-        log.warning("vectors of another embedder or dimension are ignored documents=%d", stored - compared)
-
-
-def _read(stored: bytes, dimension: int) -> "Matrix":
-    import numpy
-
-    return numpy.frombuffer(stored, _STORED).reshape(-1, dimension)
 
 
 def _unit_rows(vectors: Sequence[Sequence[float]]) -> "Matrix":
