@@ -42,14 +42,13 @@ class TurnRequest(Record):
 
     def conversation_for(self, organization_id: str, user_id: str) -> str:
         """The requested conversation, or a new one. A key always gives the same one, for retries."""
-        if self.conversation_id is not None:
-            return self.conversation_id
-        if self.idempotency_key is None:
-            return str(uuid.uuid4())
-        return str(uuid.uuid5(_TURN_NAMESPACE, json.dumps([organization_id, user_id, self.idempotency_key])))
+        key = self.idempotency_key
+        return self.conversation_id or _id_of(key and json.dumps([organization_id, user_id, key]))
 
     def turn_id(self, owner: Owner) -> str:
         """Derived from the idempotency key; random without one."""
-        if self.idempotency_key is None:
-            return str(uuid.uuid4())
-        return str(uuid.uuid5(_TURN_NAMESPACE, owner.prefix + self.idempotency_key))
+        return _id_of(self.idempotency_key and owner.prefix + self.idempotency_key)
+
+
+def _id_of(name: str | None) -> str:
+    return str(uuid.uuid4() if name is None else uuid.uuid5(_TURN_NAMESPACE, name))

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
 from core.models import Usage
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome, TurnStatus
-from orc.events import Citations, Done, Event, Failed, Reset, Token, TurnMetadata, TurnResult
+from orc.events import Citations, Done, Failed, Reset, Token, TurnMetadata, TurnResult
 from orc.graphs.models import ConversationState, LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
@@ -17,12 +17,10 @@ from orc.turns.requests import TurnRequest
 
 def messages_of(turn: Turn) -> list[ChatMessage]:
     """An answered turn as two messages of the history; an unanswered turn has none."""
-    if turn.assistant is None:
+    if (answer := turn.assistant) is None:
         return []
-    return [
-        ChatMessage(role="user", content=turn.question),
-        ChatMessage(role="assistant", content=turn.assistant.content),
-    ]
+    question = ChatMessage(role="user", content=turn.question)
+    return [question, ChatMessage(role="assistant", content=answer.content)]
 
 
 _SENTENCES: Mapping[ReasonCode, str] = {
@@ -122,13 +120,8 @@ def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
         return EventLog([Failed(problem=problem_of(_why_unanswered(turn), trace_id))], after=after)
     result = TurnResult.model_validate(turn.result)
     withdrawn = [Reset(reason="The answer is shown again from its start.")] if after else []
-    events: list[Event] = [
-        *withdrawn,
-        Token(text=result.answer),
-        Citations(citations=result.citations),
-        Done(result=result),
-    ]
-    return EventLog(events, after=after)
+    shown = [Token(text=result.answer), Citations(citations=result.citations), Done(result=result)]
+    return EventLog([*withdrawn, *shown], after=after)
 
 
 def _why_unanswered(turn: Turn) -> OrcError:

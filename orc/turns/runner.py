@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from opentelemetry import metrics
@@ -156,7 +156,13 @@ class TurnRunner:
     ) -> None:
         """Answer the turn. Its log always ends, so that no reader waits forever."""
         budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
-        recorder = self._recorder(request, owner, begun.turn, log)
+        ids = TurnIds(
+            trace_id=request.trace_id, turn_id=begun.turn.turn_id, attempt=begun.turn.attempt, **asdict(owner)
+        )
+        parts = self._parts
+        recorder = TurnRecorder(
+            log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
+        )
         running = RunningTurn(request, owner, begun, documents, recorder, budget)
         stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(stopped, request.trace_id))
@@ -167,27 +173,14 @@ class TurnRunner:
             # Concurrently, so that neither store delays the other.
             await asyncio.gather(self._keep_trace(running), self._remember(running, ending))
 
-    def _recorder(self, request: TurnRequest, owner: Owner, turn: Turn, log: EventLog) -> TurnRecorder:
-        ids = TurnIds(
-            trace_id=request.trace_id,
-            turn_id=turn.turn_id,
-            attempt=turn.attempt,
-            organization_id=owner.organization_id,
-            user_id=owner.user_id,
-            conversation_id=owner.conversation_id,
-        )
-        parts = self._parts
-        return TurnRecorder(log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name)
-
     async def _keep_trace(self, running: RunningTurn) -> None:
         """Store the trace. An error here does not change the end of the turn, which the caller has."""
         try:
             async with asyncio.timeout(TRACE_SECONDS):
                 await self._parts.traces.save(running.recorder.finish(running.budget))
         except Exception as exc:
-            logger.warning(
-                "the trace of turn %s was not stored: %s", running.turn.turn_id, type(exc).__name__
-            )
+            kind = type(exc).__name__
+            logger.warning("the trace of turn %s was not stored: %s", running.turn.turn_id, kind)
 
     async def _remember(self, running: RunningTurn, ending: Event) -> None:
         if isinstance(ending, Done):
@@ -196,15 +189,10 @@ class TurnRunner:
     async def _ending(self, running: RunningTurn) -> Event:
         turn, settings = running.turn, self._parts.settings
         deadline = asyncio.timeout(settings.turn_deadline_seconds)
-        renew = partial(
-            self._parts.log.renew,
-            running.owner,
-            turn.turn_id,
-            turn.attempt,
-            lease_seconds=settings.turn_lease_seconds,
-        )
+        lease = settings.turn_lease_seconds
+        renew = partial(self._parts.log.renew, running.owner, turn.turn_id, turn.attempt, lease_seconds=lease)
         try:
-            async with held(renew, seconds=settings.turn_lease_seconds):
+            async with held(renew, seconds=lease):
                 async with deadline:
                     result, outcome = await self._answer(running)
                 await self._commit(running, outcome)
@@ -243,33 +231,26 @@ class TurnRunner:
 
     async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> None:
         """Store the answer. It may have been shown, so a store that is down is retried, even past the
-        deadline."""
-        seconds = self._parts.commit_seconds
-        async for attempt in AsyncRetrying(
-            retry=retry_if_exception_type(Unavailable),
-            wait=wait_random(0.1, 0.5),
-            stop=stop_after_delay(seconds),
-            reraise=True,
-        ):
-            with attempt:
-                await self._commit_once(running, outcome, seconds)
+        deadline. An attempt may succeed although it timed out; `_failure` detects that."""
+        turn, seconds = running.turn, self._parts.commit_seconds
 
-    async def _commit_once(self, running: RunningTurn, outcome: TurnOutcome, seconds: float) -> None:
-        """One attempt, with a time limit. It may succeed although it timed out; `_failure` detects that."""
-        turn = running.turn
-        try:
-            async with asyncio.timeout(seconds):
-                await self._parts.log.commit(running.owner, turn.turn_id, turn.attempt, outcome)
-        except TimeoutError as exc:
-            raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
+        async def commit() -> None:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._parts.log.commit(running.owner, turn.turn_id, turn.attempt, outcome)
+            except TimeoutError as exc:
+                raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
+
+        is_down = retry_if_exception_type(Unavailable)
+        wait, stop = wait_random(0.1, 0.5), stop_after_delay(seconds)
+        await AsyncRetrying(retry=is_down, wait=wait, stop=stop, reraise=True)(commit)
 
     def _deps(self, running: RunningTurn, scope: Scope, emit: Callable[[Event], None]) -> Deps:
-        parts, request = self._parts, running.request
-        seconds = int(parts.settings.turn_deadline_seconds) + TOKEN_GRACE_SECONDS
+        parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         return Deps(
             models=parts.models,
             tools=parts.tools,
-            scope_token=parts.scope_tokens.mint(scope, seconds=seconds),
+            scope_token=parts.scope_tokens.mint(scope, seconds=int(seconds) + TOKEN_GRACE_SECONDS),
             budget=running.budget,
             counter=parts.counter,
             prompts=parts.prompts,
@@ -281,8 +262,7 @@ class TurnRunner:
             page_boxes=parts.library.page_boxes,
             emit=emit,
             stream=request.stream,
-            ends_at=asyncio.get_running_loop().time()
-            + parts.settings.turn_deadline_seconds * IMPROVEMENT_SHARE,
+            ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
             tools_off=frozenset(name for name, on in request.tools.items() if not on),
         )
@@ -290,10 +270,9 @@ class TurnRunner:
     async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
         """The end of a failed turn; `done` if its answer was stored although no confirmation arrived."""
         turn = running.turn
+        attempt = (running.owner, turn.turn_id, turn.attempt)
         try:
-            stored = await self._parts.log.fail(
-                running.owner, turn.turn_id, turn.attempt, error.code, error.message
-            )
+            stored = await self._parts.log.fail(*attempt, error.code, error.message)
             if stored.status is TurnStatus.COMMITTED:
                 return Done(result=TurnResult.model_validate(stored.result))
         except Exception:

@@ -96,10 +96,9 @@ class Orchestrator:
             blob_names=[document.blob_name for document in documents],
             contexts=request.contexts,
         )
+        settings = self._parts.settings
+        create = request.creates or request.conversation_id is None or bool(documents)
+        lease, limit = settings.turn_lease_seconds, settings.history_turns
         return await self._parts.log.begin(
-            owner,
-            new,
-            lease_seconds=self._parts.settings.turn_lease_seconds,
-            create=request.creates or request.conversation_id is None or bool(documents),
-            history_limit=self._parts.settings.history_turns,
+            owner, new, lease_seconds=lease, create=create, history_limit=limit
         )
