@@ -5,7 +5,6 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.grounding.sources import Source
 from core.llm.tokens import measure_sections
 from core.mcp_contract import DocumentChatResult
 from orc.events import Context
@@ -13,7 +12,7 @@ from orc.graphs.mcp_executor import TOOLS_SERVER
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.prompts import answer_prompt, history_in_prompt, lookup_round, round_tokens
 from orc.graphs.tool_context import ToolContext
-from orc.graphs.utils import changes
+from orc.graphs.utils import changes, cited_first
 from orc.memory.models import Recalled
 from orc.tools.ports import DOCUMENT_CHAT
 
@@ -21,10 +20,10 @@ from orc.tools.ports import DOCUMENT_CHAT
 async def recall_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
     """Select what the memory holds on the question. An empty memory, or one that was not read, costs
     nothing."""
-    memory = state.memory
-    if not (memory.notes or memory.summary):
-        return changes(recalled=Recalled(reason=memory.unread))
-    return changes(recalled=await runtime.context.recall(state.question, memory))
+    memory, recalled = state.memory, Recalled(reason=state.memory.unread)
+    if memory.notes or memory.summary:
+        recalled = await runtime.context.recall(state.question, memory)
+    return changes(recalled=recalled)
 
 
 async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -84,7 +83,8 @@ async def _wider_context(
     """New results, and sources of the earlier attempt, which keep their numbers and up to half of the
     budget, cited ones first."""
     budget = deps.settings.retrieval_tokens
-    context = ToolContext(deps, previous=_cited_first(state))
+    previous = cited_first(state.attempt.sources, state.earlier[-1].citations)
+    context = ToolContext(deps, previous=previous)
     await context.add(results, budget - min(context.previous_tokens, budget // 2))
     context.keep_previous(budget - context.tokens)
     shown = {(source.document_id, source.page) for source in context.shown}
@@ -94,11 +94,6 @@ async def _wider_context(
         "references": unread,
         "last_mcp_tool_used": results[-1].name,
     }
-
-
-def _cited_first(state: ConversationState) -> list[Source]:
-    cited = {(citation.document_id, citation.page) for citation in state.earlier[-1].citations}
-    return sorted(state.attempt.sources, key=lambda source: (source.document_id, source.page) not in cited)
 
 
 def _context_event(state: ConversationState, budget: dict[str, int], deps: Deps) -> Context:

@@ -12,7 +12,6 @@ from langgraph.runtime import Runtime
 from core.errors import OrcError
 from core.grounding.models import Grounding
 from core.mcp_contract import TEXT_TOOLS
-from core.models import Record
 from orc.events import CriticAction, Critique
 from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, CriticVerdict, judge, seconds_left
 from orc.graphs.models import ConversationState, Deps
@@ -23,13 +22,6 @@ from orc.tools.ports import WEB_SEARCH
 
 UNREAD = "Some of the pages that were found have not been read in full."
 WORSE = "The revised answer was worse by the code checks, so the earlier one is given."
-
-
-class Verdict(Record):
-    """A verdict with the query for the next attempt, if the critic asks for more."""
-
-    critique: Critique
-    query: str = ""
 
 
 async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -43,11 +35,11 @@ async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str
         return restore_earlier(state, deps, why)
     if attempt.grounding is None:
         return {}
-    verdict = await _verdict(state, attempt.grounding, deps)
-    deps.emit(verdict.critique)
-    judged = attempt.model_copy(update={"verdict": verdict.critique})
-    if verdict.critique.action in ("revise", "retrieve"):
-        return start_revision(state, deps, judged, verdict.query)
+    verdict, query = await _verdict(state, attempt.grounding, deps)
+    deps.emit(verdict)
+    judged = attempt.model_copy(update={"verdict": verdict})
+    if verdict.action in ("revise", "retrieve"):
+        return start_revision(state, deps, judged, query)
     return changes(attempt=judged)
 
 
@@ -61,72 +53,59 @@ def _why_rejected(state: ConversationState) -> str | None:
     return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
 
 
-async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> Verdict:
+async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> tuple[Critique, str]:
+    """The verdict, and the query for the next attempt if the critic's model asks for more."""
     if state.references and not checks.grounded:
         # An answer from summaries alone does not show that nothing is there.
         why = _why_last_attempt(state, deps)
         issues = [*checks.issues, UNREAD, *filter(None, [why])]
         checks = checks.model_copy(update={"not_found": False, "issues": issues})
         if why is None:
-            return _by_code(state, checks, "retrieve")
-    if not _asks_model(state, checks, deps):
-        return _by_code(state, checks, "accept" if passes_checks(checks) else "label_unverified")
+            return _by_code(state, checks, "retrieve"), ""
+    # An answer without results of tools gets no verdict of a model.
+    found_something, setting = bool(state.tool_results or state.document_reply), deps.settings.critic
+    passes = passes_checks(checks)
+    if setting == "off" or not found_something or (setting == "auto" and passes):
+        return _by_code(state, checks, "accept" if passes else "label_unverified"), ""
     try:
         model_verdict = await judge(state, deps)
     except OrcError as exc:
-        return _unjudged(state, checks, f"The critic could not judge the answer: {exc.message}")
+        failure = f"The critic could not judge the answer: {exc.message}"
+        unjudged = _by_code(state, checks, "label_unverified")
+        return unjudged.model_copy(update={"by": "model", "failure": failure}), ""
     return _by_model(state, checks, model_verdict, deps)
 
 
-def _asks_model(state: ConversationState, checks: Grounding, deps: Deps) -> bool:
-    """Whether the setting asks for a model's verdict. An answer without results of tools gets none."""
-    if deps.settings.critic == "off" or not (state.tool_results or state.document_reply):
-        return False
-    return deps.settings.critic == "always" or not passes_checks(checks)
-
-
-def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Verdict:
-    return Verdict(
-        critique=Critique(
-            grounded=checks.grounded,
-            coverage=checks.coverage,
-            issues=checks.issues,
-            action=action,
-            attempt=state.attempt.number,
-        )
+def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Critique:
+    return Critique(
+        grounded=checks.grounded,
+        coverage=checks.coverage,
+        issues=checks.issues,
+        action=action,
+        attempt=state.attempt.number,
     )
-
-
-def _unjudged(state: ConversationState, checks: Grounding, failure: str) -> Verdict:
-    verdict = _by_code(state, checks, "label_unverified").critique
-    return Verdict(critique=verdict.model_copy(update={"by": "model", "failure": failure}))
 
 
 def _by_model(
     state: ConversationState, checks: Grounding, model_verdict: CriticVerdict, deps: Deps
-) -> Verdict:
+) -> tuple[Critique, str]:
     """Both verdicts combined: the model can add objections to those of the code checks, never remove one."""
-    action, issues = _action(state, checks, model_verdict, deps)
+    action: CriticAction = model_verdict.action
+    why = None
+    if action == "accept":
+        agreed = passes_checks(checks) and model_verdict.grounded
+        action = "accept" if agreed else "label_unverified"
+    elif why := _why_last_attempt(state, deps):
+        action = "label_unverified"
     verdict = Critique(
         grounded=checks.grounded and model_verdict.grounded,
         coverage=min(checks.coverage, model_verdict.coverage),
-        issues=list(dict.fromkeys([*checks.issues, *model_verdict.short_issues, *issues])),
+        issues=list(dict.fromkeys([*checks.issues, *model_verdict.short_issues, *filter(None, [why])])),
         action=action,
         attempt=state.attempt.number,
         by="model",
     )
-    return Verdict(critique=verdict, query=model_verdict.query.strip()[:MAX_QUERY_CHARACTERS])
-
-
-def _action(
-    state: ConversationState, checks: Grounding, model_verdict: CriticVerdict, deps: Deps
-) -> tuple[CriticAction, list[str]]:
-    if model_verdict.action == "accept":
-        agreed = passes_checks(checks) and model_verdict.grounded
-        return ("accept" if agreed else "label_unverified"), []
-    if (why := _why_last_attempt(state, deps)) is not None:
-        return "label_unverified", [why]
-    return model_verdict.action, []
+    return verdict, model_verdict.query.strip()[:MAX_QUERY_CHARACTERS]
 
 
 def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:
@@ -134,10 +113,7 @@ def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:
     settings = deps.settings
     if state.attempt.number > settings.critic_max_retries:
         return f"No further attempt was made: CRITIC_MAX_RETRIES is {settings.critic_max_retries}."
-    calls = 0 if state.blob_names else 1
-    if settings.critic != "off":
-        calls += 1
-    if deps.budget.calls_left < calls:
+    if deps.budget.calls_left < int(not state.blob_names) + int(settings.critic != "off"):
         return "No further attempt was made: the turn has too few model calls left."
     if seconds_left(deps) <= 0:
         return "No further attempt was made: the turn has no time left."
@@ -148,9 +124,8 @@ def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding
     """The checks; a "not found" answer counts only if every accessible source was searched."""
     if not checks.not_found or not (gaps := list(dict.fromkeys(_gaps(state)))):
         return checks
-    return checks.model_copy(
-        update={"not_found": False, "grounded": False, "issues": [*checks.issues, *gaps]}
-    )
+    changed = {"not_found": False, "grounded": False, "issues": [*checks.issues, *gaps]}
+    return checks.model_copy(update=changed)
 
 
 def _gaps(state: ConversationState) -> Iterator[str]:

@@ -17,6 +17,7 @@ from core.llm.messages import QuestionMessage
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, take_first_fitting
 from orc.graphs.models import ConversationState, Deps
+from orc.graphs.utils import cited_first
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +39,8 @@ class CriticVerdict(BaseModel):
     @property
     def short_issues(self) -> list[str]:
         """The issues, limited in number and length."""
-        return [" ".join(issue.split())[:MAX_ISSUE_CHARACTERS] for issue in self.issues if issue.strip()][
-            :MAX_ISSUES
-        ]
+        issues = [" ".join(issue.split())[:MAX_ISSUE_CHARACTERS] for issue in self.issues if issue.strip()]
+        return issues[:MAX_ISSUES]
 
 
 class CritiqueMessage(QuestionMessage):
@@ -77,21 +77,14 @@ async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     sources = await _sources(state, deps)
     plain = without_markers(state.answer or "")
     answer = escape(plain)
-    if deps.counter.count(answer) > _max_answer_tokens(state, deps):
+    # The critic reads no history: its budget is free for the answer.
+    cap = (state.route and state.route.max_output_tokens) or 0
+    if deps.counter.count(answer) > max(cap, REPLY) + deps.settings.history_tokens:
         raise OrcError("the answer is too long for it.")
     shown = fence(sources) if sources else "(The answer cites no source.)"
     asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
-    return [
-        SystemMessage(deps.prompts.critic),
-        CritiqueMessage(content=asked, question=state.query, answer=plain),
-    ]
-
-
-def _max_answer_tokens(state: ConversationState, deps: Deps) -> int:
-    """The longest answer in tokens that the critic's prompt can hold: the cap of answers and the history
-    budget, since the critic reads no history."""
-    cap = state.route.max_output_tokens if state.route else None
-    return max(cap or 0, REPLY) + deps.settings.history_tokens
+    message = CritiqueMessage(content=asked, question=state.query, answer=plain)
+    return [SystemMessage(deps.prompts.critic), message]
 
 
 async def _sources(state: ConversationState, deps: Deps) -> list[Source]:
@@ -99,9 +92,8 @@ async def _sources(state: ConversationState, deps: Deps) -> list[Source]:
     tokens = deps.settings.retrieval_tokens
     if not state.attempt.sources:
         return await _cited_pages(state.attempt.citations, deps, tokens)
-    cited = {(citation.document_id, citation.page) for citation in state.attempt.citations}
-    cited_first = sorted(state.attempt.sources, key=lambda s: (s.document_id, s.page) not in cited)
-    return take_first_fitting(cited_first, tokens, lambda source: deps.counter.count(fence([source])))
+    sources = cited_first(state.attempt.sources, state.attempt.citations)
+    return take_first_fitting(sources, tokens, lambda source: deps.counter.count(fence([source])))
 
 
 async def _cited_pages(citations: Sequence[Citation], deps: Deps, tokens: int) -> list[Source]:

@@ -59,9 +59,8 @@ def intents_of(settings: TurnSettings) -> dict[str, Intent]:
     """All intents by name. The settings add intents, or override fields of the built-in ones."""
     intents = dict(BUILT_IN)
     for name, configured in settings.intents.items():
-        intents[name] = intents.get(name, Intent()).model_copy(
-            update=configured.model_dump(exclude_defaults=True)
-        )
+        changed = configured.model_dump(exclude_defaults=True)
+        intents[name] = intents.get(name, Intent()).model_copy(update=changed)
     return intents
 
 
@@ -106,7 +105,8 @@ def plan_from_wording(state: ConversationState) -> Decision | None:
     question, recalled = state.question, state.recalled
     is_talk = is_small_talk(question) or (is_bare_answer(question) and not state.history)
     coverage = recalled.lasting_coverage if state.has_documents else recalled.coverage
-    is_known = coverage >= RECALL_COVERAGE and not _is_about_documents(question)
+    about_documents = (mentions_documents, asks_for_listing, asks_for_overview)
+    is_known = coverage >= RECALL_COVERAGE and not any(asks(question) for asks in about_documents)
     if state.blob_names or not (is_talk or is_known):
         return None
     return Decision(CONVERSATIONAL, "none", _plan_as_asked(state, ["answer"]))
@@ -116,18 +116,30 @@ def plan_by_rules(
     state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> Decision | None:
     """The plan if rules can make it; None if a model has to choose the sources or rewrite the question."""
-    configured = intent_by_keyword(state.question, settings)
+    configured, question = intent_by_keyword(state.question, settings), state.question
+    by_wording = RESEARCH if asks_for_listing(question) or asks_for_overview(question) else FACTUAL
+
+    def usual(intent: str) -> Decision:
+        return _default_plan(intent, state, sources, settings)
+
     if not any(sources):
-        return _default_plan(configured or CONVERSATIONAL, state, sources, settings)
+        return usual(configured or CONVERSATIONAL)
     if state.blob_names:
-        named = _default_plan(configured or _intent_by_wording(state.question), state, sources, settings)
-        return None if state.history else named
+        return None if state.history else usual(configured or by_wording)
     if configured:
-        decision = _default_plan(configured, state, sources, settings)
-        return decision if _is_settled(decision, state, sources, settings) else None
-    if sources.documents and asks_for_listing(state.question):
-        return _default_plan(RESEARCH, state, sources, settings)
-    return None if state.history or sources.web else _plan_for_documents(state, sources, settings)
+        decision = usual(configured)
+        # If code searches, the question has to be understandable alone.
+        names_source = intents_of(settings)[configured].retriever is not None or not sources.web
+        is_settled = decision.retriever in ("none", "tools") or (names_source and not state.history)
+        return decision if is_settled else None
+    if sources.documents and asks_for_listing(question):
+        return usual(RESEARCH)
+    if state.history or sources.web:
+        return None
+    if is_statement(question):
+        # The model that answers decides whether the statement also asks for something.
+        return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
+    return usual(by_wording)
 
 
 def fallback_plan(
@@ -138,10 +150,9 @@ def fallback_plan(
     steps: list[Step] = ["retrieve", "answer"] if sources.documents else ["answer"]
     action = "looked up in the documents as asked" if sources.documents else "answered without a lookup"
     reason = f"The turn could not be planned: {problem.rstrip('.')}; the question is {action}."
-    plan = _plan_as_asked(
-        state, steps, confidence=FALLBACK_CONFIDENCE, decided_by="fallback", fallback=reason
-    )
-    return Decision(intent, retriever_for(steps, intents_of(settings)[intent], state, settings), plan)
+    how = {"confidence": FALLBACK_CONFIDENCE, "decided_by": "fallback", "fallback": reason}
+    retriever = retriever_for(steps, intents_of(settings)[intent], state, settings)
+    return Decision(intent, retriever, _plan_as_asked(state, steps, **how))
 
 
 def check_intents(intents: Mapping[str, Intent], models: ChatModels) -> None:
@@ -149,34 +160,6 @@ def check_intents(intents: Mapping[str, Intent], models: ChatModels) -> None:
     for name, intent in intents.items():
         if problem := _problem(name, intent, models):
             raise InvalidInput(f"ORC_INTENTS cannot be used: {name!r} {problem}", field="intents")
-
-
-def _plan_for_documents(
-    state: ConversationState, sources: AvailableSources, settings: TurnSettings
-) -> Decision:
-    """The plan for the first question of a conversation that has documents."""
-    if is_statement(state.question):
-        # The model that answers decides whether the statement also asks for something.
-        return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
-    return _default_plan(_intent_by_wording(state.question), state, sources, settings)
-
-
-def _is_settled(
-    decision: Decision, state: ConversationState, sources: AvailableSources, settings: TurnSettings
-) -> bool:
-    """Whether the intent alone is enough. If code searches, the question has to be understandable alone."""
-    if decision.retriever in ("none", "tools"):
-        return True
-    names_source = intents_of(settings)[decision.intent].retriever is not None or not sources.web
-    return names_source and not state.history
-
-
-def _intent_by_wording(question: str) -> str:
-    return RESEARCH if asks_for_listing(question) or asks_for_overview(question) else FACTUAL
-
-
-def _is_about_documents(question: str) -> bool:
-    return mentions_documents(question) or asks_for_listing(question) or asks_for_overview(question)
 
 
 def _default_plan(
@@ -191,9 +174,8 @@ def _default_plan(
 
 
 def _plan_as_asked(state: ConversationState, steps: Sequence[Step], **fields: object) -> Plan:
-    return Plan.model_validate(
-        {"rewritten_query": state.question, "steps": list(steps), "confidence": 1.0, **fields}
-    )
+    asked = {"rewritten_query": state.question, "steps": list(steps), "confidence": 1.0}
+    return Plan.model_validate(asked | fields)
 
 
 def _problem(name: str, intent: Intent, models: ChatModels) -> str | None:

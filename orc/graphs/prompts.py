@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
 from core.grounding.sources import withdrawn
@@ -52,9 +53,7 @@ def _tool_output(state: ConversationState) -> str | None:
     if not state.tool_results:
         return None
     found = [
-        {"tool": result.name, "error": result.error}
-        if result.error
-        else {"tool": result.name, **result.content}
+        {"tool": result.name, **({"error": result.error} if result.error else result.content)}
         for result in state.tool_results
     ]
     return with_sources(json.dumps(found, ensure_ascii=False), state.attempt.sources)
@@ -86,16 +85,16 @@ def newest_messages(history: Sequence[ChatMessage], tokens: int, counter: TokenC
 
     Of a message that takes more than half of the tokens only the beginning is included.
     """
-    newest_first = (_shortened(message, tokens // 2, counter) for message in reversed(history))
+
+    def shortened(message: ChatMessage) -> ChatMessage:
+        text = truncate(message.content, tokens // 2, counter)
+        return message if text == message.content else message.model_copy(update={"content": f"{text} …"})
+
+    newest_first = map(shortened, reversed(history))
     kept = take_first_fitting(newest_first, tokens, lambda message: counter.count(message.content))
     while kept and kept[-1].role == "assistant":
         kept.pop()
     return kept[::-1]
-
-
-def _shortened(message: ChatMessage, tokens: int, counter: TokenCounter) -> ChatMessage:
-    text = truncate(message.content, tokens, counter)
-    return message if text == message.content else message.model_copy(update={"content": f"{text} …"})
 
 
 def lookup_round(lookups: Sequence[Lookup]) -> AIMessage:
@@ -112,7 +111,10 @@ def round_messages(rounds: Sequence[AIMessage], results: Sequence[ToolResult]) -
     rendered = iter(results)
     for reply in rounds:
         yield reply
-        yield from (_tool_message(call, next(rendered)) for call in reply.tool_calls)
+        for made in reply.tool_calls:
+            result = next(rendered)
+            status: Literal["error", "success"] = "error" if result.error else "success"
+            yield ToolMessage(result.rendered, tool_call_id=made["id"] or "", status=status)
         for call in reply.invalid_tool_calls:
             yield ToolMessage(MALFORMED, tool_call_id=call["id"] or "", status="error")
 
@@ -121,11 +123,6 @@ def round_tokens(reply: AIMessage, counter: TokenCounter) -> int:
     """Tokens of a round without its results."""
     malformed = [MALFORMED_TOKENS + counter.count(call["args"] or "") for call in reply.invalid_tool_calls]
     return message_tokens(reply, counter) + sum(malformed)
-
-
-def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:
-    status = "error" if result.error else "success"
-    return ToolMessage(result.rendered, tool_call_id=call["id"] or "", status=status)
 
 
 def shrink_to_window(
@@ -145,16 +142,9 @@ def shrink_to_window(
     if most <= free:
         return settings
     share = min(free / max(wanted, 1), 1.0)
-    return settings.model_copy(
-        update={
-            "history_tokens": _reduced(settings.history_tokens, share),
-            "memory_tokens": _reduced(settings.memory_tokens, share),
-            "retrieval_tokens": _reduced(settings.retrieval_tokens, share),
-            "planner_tokens": min(settings.planner_tokens, max(free, LEAST)),
-        }
-    )
-
-
-def _reduced(tokens: int, share: float) -> int:
-    """The share of a budget; at least `LEAST`, unless the setting is lower."""
-    return min(tokens, max(int(tokens * share), LEAST))
+    reduced = {"planner_tokens": min(settings.planner_tokens, max(free, LEAST))}
+    for name in ("history_tokens", "memory_tokens", "retrieval_tokens"):
+        tokens = getattr(settings, name)
+        # At least `LEAST`, unless the setting is lower.
+        reduced[name] = min(tokens, max(int(tokens * share), LEAST))
+    return settings.model_copy(update=reduced)

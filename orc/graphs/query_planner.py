@@ -151,8 +151,13 @@ def planning_prompt(
     The newest messages have priority; memory gets at most half of the budget.
     """
     schema, counter = plan_schema(tuple(intents)), deps.counter
+    names = {"the documents of this conversation": sources.documents, "the web": sources.web}
     instructions = deps.prompts.plan.format(
-        sources=_listed_sources(sources), intents=_listed_intents(intents), most=MAX_STEPS
+        sources=" and ".join(name for name, available in names.items() if available) or "nothing",
+        intents="\n".join(
+            f"- {name}: {' '.join(each.description.split())}" for name, each in intents.items()
+        ),
+        most=MAX_STEPS,
     )
     budget = deps.settings.planner_tokens
 
@@ -180,16 +185,11 @@ def planning_prompt(
 
 def prompt_tokens(messages: Sequence[BaseMessage], schema: type[TurnPlan], counter: TokenCounter) -> int:
     """Tokens of the prompt including its schema."""
-    return (
-        BEFORE_THE_REPLY
-        + tools_tokens([_definition(schema)], counter)
-        + sum(message_tokens(message, counter) for message in messages)
-    )
+    contents = sum(message_tokens(message, counter) for message in messages)
+    return BEFORE_THE_REPLY + tools_tokens([_definition(schema)], counter) + contents
 
 
-@lru_cache(maxsize=CACHED_SCHEMAS)
-def _definition(schema: type[TurnPlan]) -> dict[str, Any]:
-    return convert_to_openai_tool(schema)
+_definition = lru_cache(maxsize=CACHED_SCHEMAS)(convert_to_openai_tool)
 
 
 def _newest_lines(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[str]:
@@ -197,26 +197,13 @@ def _newest_lines(history: Sequence[ChatMessage], tokens: int, counter: TokenCou
     # One line for each message, so that no line inside a message can pose as another speaker.
     lines = [f"{message.role}: {' '.join(message.content.split())}" for message in history]
 
-    def size(line: str) -> int:
-        return counter.count(f"{line}\n")
+    def newest(lines: Sequence[str]) -> list[str]:
+        return take_last_fitting(lines, tokens, lambda line: counter.count(f"{line}\n"))
 
-    whole = take_last_fitting(lines, tokens, size)
+    whole, longest = newest(lines), MAX_LINE_CHARACTERS
     if len(whole) >= min(2, len(lines)):
         return whole
-    return take_last_fitting([_shortened(line) for line in lines], tokens, size)
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= MAX_LINE_CHARACTERS else f"{line[:MAX_LINE_CHARACTERS].rstrip()} …"
-
-
-def _listed_sources(sources: AvailableSources) -> str:
-    names = {"the documents of this conversation": sources.documents, "the web": sources.web}
-    return " and ".join(name for name, available in names.items() if available) or "nothing"
-
-
-def _listed_intents(intents: Mapping[str, Intent]) -> str:
-    return "\n".join(f"- {name}: {' '.join(intent.description.split())}" for name, intent in intents.items())
+    return newest([line if len(line) <= longest else f"{line[:longest].rstrip()} …" for line in lines])
 
 
 def decision_from(
@@ -241,7 +228,7 @@ def decision_from(
         decided_by="model",
         fallback=" ".join(filter(None, (missing, unusable))) or None,
     )
-    plan = escalated(plan, sources, ENOUGH_CONFIDENCE)
+    plan = escalated(plan, sources)
     return Decision(configured or planned.intent, retriever_for(plan.steps, intent, state, settings), plan)
 
 
@@ -261,14 +248,21 @@ def possible_steps(sources: AvailableSources, steps: Sequence[Step]) -> tuple[li
 
     Documents replace a missing web; nothing replaces missing documents.
     """
-    possible = [step for step in (_possible(step, sources) for step in steps) if step is not None]
+
+    def replaced(step: Step) -> Step | None:
+        if step == "answer" or (step == "both" and all(sources)):
+            return step
+        if sources.web and step in ("web_search", "both"):
+            return "web_search"
+        return "retrieve" if sources.documents else None
+
     missing = []
     if not sources.documents and {"retrieve", "both"}.intersection(steps):
         missing.append("documents")
     if not sources.web and {"web_search", "both"}.intersection(steps):
         missing.append("the web")
     reason = f"The plan uses {' and '.join(missing)}, which this turn does not have."
-    return list(dict.fromkeys(possible)), reason if missing else None
+    return list(dict.fromkeys(filter(None, map(replaced, steps)))), reason if missing else None
 
 
 def rewritten_or_asked(rewritten: str, asked: str) -> tuple[str, str | None]:
@@ -280,31 +274,16 @@ def rewritten_or_asked(rewritten: str, asked: str) -> tuple[str, str | None]:
     return asked, f"The rewritten question was {wrong}; the question is used as asked."
 
 
-def escalated(plan: Plan, sources: AvailableSources, threshold: float) -> Plan:
+def escalated(plan: Plan, sources: AvailableSources) -> Plan:
     """The plan; with lookups in all sources if its confidence is below the threshold."""
     widest: Step = "both" if all(sources) else "web_search" if sources.web else "retrieve"
     planned = set(plan.steps)
-    if plan.confidence >= threshold or not any(sources) or widest in planned:
+    searches_all = widest in planned or {"retrieve", "web_search"} <= planned
+    if plan.confidence >= ENOUGH_CONFIDENCE or searches_all or not any(sources):
         return plan
-    if {"retrieve", "web_search"} <= planned:
-        return plan
-    searched = {
-        "both": "documents and the web are",
-        "web_search": "the web is",
-        "retrieve": "the documents are",
-    }
+    names = {"both": "documents and the web are", "web_search": "the web is", "retrieve": "the documents are"}
     reason = (
-        f"The plan's confidence is {plan.confidence:.0%}, below the threshold of {threshold:.0%}: "
-        f"{searched[widest]} searched."
+        f"The plan's confidence is {plan.confidence:.0%}, below the threshold of {ENOUGH_CONFIDENCE:.0%}: "
+        f"{names[widest]} searched."
     )
     return plan.model_copy(update={"steps": [widest, "answer"], "escalation": reason})
-
-
-def _possible(step: Step, sources: AvailableSources) -> Step | None:
-    if step == "answer" or (step == "both" and all(sources)):
-        return step
-    if sources.web and step in ("web_search", "both"):
-        return "web_search"
-    if sources.documents:
-        return "retrieve"
-    return None

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from core.grounding.models import Citation
+from core.grounding.sources import Source
 from core.llm.chat_model import ChatModel
 from core.models import FileRef
 from orc.graphs.models import ConversationState, Deps
@@ -17,6 +19,12 @@ def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[Fi
     if not refs or set(blob_names) != {ref.blob_name for ref in refs}:
         return None
     return list(refs)
+
+
+def cited_first(sources: Sequence[Source], citations: Sequence[Citation]) -> list[Source]:
+    """The sources, those of cited pages first."""
+    cited = {(citation.document_id, citation.page) for citation in citations}
+    return sorted(sources, key=lambda source: (source.document_id, source.page) not in cited)
 
 
 def writer_of(state: ConversationState, deps: Deps) -> tuple[ChatModel, int | None]:
