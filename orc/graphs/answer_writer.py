@@ -6,7 +6,6 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from core.grounding.citations import with_rectangles
-from core.mcp_contract import DocumentChatResult
 from orc.events import Citations
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, LookupStep
@@ -20,7 +19,10 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     """Adopt document_chat's answer, let the model answer with tools, or write from what was found."""
     deps = runtime.context
     if state.document_reply is not None:
-        return _adopt(state.document_reply, state)
+        # The tools server has checked the reply, whose text was emitted on arrival.
+        reply = state.document_reply
+        answer = {"answer": reply.answer, "citations": reply.citations, "grounding": reply.metadata.grounding}
+        return changes(attempt=state.attempt.model_copy(update=answer))
     update: dict[str, Any] = {}
     async with revision_deadline(state, deps):
         if state.tools:
@@ -28,19 +30,9 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
             state = state.model_copy(update=update)
         if state.answer is None:
             update["attempt"] = state.attempt.model_copy(update=await _write_from_sources(state, deps))
-    if _skipped_lookup(state):
+    if state.plan and state.plan.looks_up and not state.tool_results and not state.earlier:
         update["lookup_steps"] = [*state.lookup_steps, LookupStep(tool="", reason_code="not_looked_up")]
     return changes(**update)
-
-
-def _adopt(reply: DocumentChatResult, state: ConversationState) -> dict[str, Any]:
-    """Take over the reply, which the tools server has checked and whose text was emitted on arrival."""
-    answer = {
-        "answer": reply.answer,
-        "citations": reply.citations,
-        "grounding": reply.metadata.grounding,
-    }
-    return changes(attempt=state.attempt.model_copy(update=answer))
 
 
 async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str, Any]:
@@ -55,12 +47,6 @@ async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str,
                     stream.write(delta)
     stream.finish()
     return answer_fields(stream, state.tool_results, state)
-
-
-def _skipped_lookup(state: ConversationState) -> bool:
-    """Whether the plan asked for lookups and none was made."""
-    planned = state.plan is not None and state.plan.looks_up
-    return planned and not state.tool_results and not state.earlier
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

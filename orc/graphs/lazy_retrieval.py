@@ -21,11 +21,12 @@ async def summarized(
     """The outcome with pages as summaries, references to those pages, and the tokens of their full text."""
     references = _references_in(outcome.lookups)
     try:
-        texts = await _texts_of(references, deps)
+        read = await asyncio.gather(*(deps.page_text(page.document_id, page.page) for page in references))
     except OrcError as exc:
         failed = Lookup(name=SEARCH_PAGES, result=ToolResult(name=SEARCH_PAGES, error=exc.message))
         steps = [*outcome.steps, failed_step(SEARCH_PAGES, exc.message)]
         return outcome.model_copy(update={"lookups": [failed], "steps": steps}), [], 0
+    texts = {(page.document_id, page.page): text for page, text in zip(references, read, strict=True)}
     lookups = [
         lookup.model_copy(update={"result": _as_summaries(lookup.result, texts)})
         for lookup in outcome.lookups
@@ -61,7 +62,11 @@ def _as_summaries(result: ToolResult, texts: Texts) -> ToolResult:
     if result.name != SEARCH_PAGES or result.error:
         return result
     found = result.content.get("pages", [])
-    passages = [passage for page in found for passage in _quoted(page, texts[_key(page)])]
+    passages = [
+        passage
+        for page in found
+        for passage in _quoted(page, texts[str(page["document_id"]), int(page["page_number"])])
+    ]
     pages = [{**_place(page), "summary": page["summary"], "topics": page["topics"]} for page in found]
     return result.model_copy(update={"content": {**result.content, "passages": passages, "pages": pages}})
 
@@ -76,26 +81,15 @@ def _references_in(lookups: Sequence[Lookup]) -> list[PageReference]:
     ]
 
 
-async def _texts_of(references: Sequence[PageReference], deps: Deps) -> Texts:
-    texts = await asyncio.gather(*(deps.page_text(page.document_id, page.page) for page in references))
-    return {(page.document_id, page.page): text for page, text in zip(references, texts, strict=True)}
-
-
 async def _read(page: PageReference, deps: Deps) -> ToolResult:
     arguments = {"document_id": page.document_id, "page_number": page.page}
     try:
         result = await call_tool(GET_PAGE, arguments, deps)
     except OrcError as exc:
         return ToolResult(name=GET_PAGE, error=exc.message)
-    wanted = (*PLACE, "text", "start")
-    pages = [
-        {name: page[name] for name in wanted if name in page} for page in result.content.get("pages", [])
-    ]
+    wanted, found = (*PLACE, "text", "start"), result.content.get("pages", [])
+    pages = [{name: page[name] for name in wanted if name in page} for page in found]
     return result.model_copy(update={"content": {"pages": pages}})
-
-
-def _key(page: dict[str, Any]) -> tuple[str, int]:
-    return str(page["document_id"]), int(page["page_number"])
 
 
 def _place(page: dict[str, Any]) -> dict[str, Any]:
@@ -103,8 +97,6 @@ def _place(page: dict[str, Any]) -> dict[str, Any]:
 
 
 def _quoted(page: dict[str, Any], text: str) -> list[dict[str, Any]]:
-    starts = {match: text.find(match) for match in page["matches"]}
-    sentences = [
-        {**_place(page), "text": match, "start": start} for match, start in starts.items() if start >= 0
-    ]
-    return sentences or [{**_place(page), "text": page["text"], "start": page["start"]}]
+    place, starts = _place(page), {match: text.find(match) for match in page["matches"]}
+    sentences = [{**place, "text": match, "start": start} for match, start in starts.items() if start >= 0]
+    return sentences or [{**place, "text": page["text"], "start": page["start"]}]

@@ -92,13 +92,10 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
             context_budget={"deferred": tokens} if references else {},
             lookup_steps=outcome.steps,
         )
-    definitions = function_definitions(_tools_for_writer(tools, state, outcome))
     # The last model call of a turn is for the answer.
-    return changes(
-        lookups=outcome.lookups,
-        tools=definitions if deps.budget.calls_left > 1 else [],
-        lookup_steps=outcome.steps,
-    )
+    callable_tools = _tools_for_writer(tools, state, outcome) if deps.budget.calls_left > 1 else []
+    definitions = function_definitions(callable_tools)
+    return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps)
 
 
 def _server_down(state: ConversationState, error: DependencyDown, deps: Deps) -> dict[str, Any]:
@@ -133,12 +130,7 @@ async def _look_further(state: ConversationState, deps: Deps, available: Collect
     if wanted and not (state.plan and state.plan.names_web):
         # The critic has read documents: its words must not reach a search engine.
         available = [name for name in available if name != WEB_SEARCH]
-    wider = request.model_copy(
-        update={
-            "query": (wanted or request.query)[:MAX_QUERY_CHARACTERS],
-            "documents": state.has_documents and (request.documents or not request.web),
-            "summaries_first": False,
-            "limits": WIDER,
-        }
-    )
-    return outcome + await look_up(wider, deps, available)
+    query = (wanted or request.query)[:MAX_QUERY_CHARACTERS]
+    documents = state.has_documents and (request.documents or not request.web)
+    wider = {"query": query, "documents": documents, "summaries_first": False, "limits": WIDER}
+    return outcome + await look_up(request.model_copy(update=wider), deps, available)

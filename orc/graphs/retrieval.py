@@ -5,9 +5,11 @@ The web: web_search, then the documents.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -82,22 +84,21 @@ def request_from(state: ConversationState, *, may_choose: bool = True) -> Retrie
 
 async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
     """Make the lookups with the available tools. Documents and web are searched concurrently."""
+    search_documents = partial(_search_documents, request, deps, available)
+    search_web = partial(_search_web, request, deps, available)
+    outcome = RetrievalOutcome()
     if request.documents and request.web:
-        documents, web = await asyncio.gather(
-            _search_documents(request, deps, available), _search_web(request, deps, available)
-        )
+        documents, web = await asyncio.gather(search_documents(), search_web())
         return documents + web
     if request.documents:
-        outcome = await _search_documents(request, deps, available)
-        if outcome.enough or WEB_SEARCH not in available:
-            return outcome
-        return outcome + await _search_web(request, deps, available)
-    if request.web:
-        outcome = await _search_web(request, deps, available)
-        if outcome.enough or not request.has_documents:
-            return outcome
-        return outcome + await _search_documents(request, deps, available)
-    return RetrievalOutcome()
+        outcome = await search_documents()
+        if not outcome.enough and WEB_SEARCH in available:
+            outcome += await search_web()
+    elif request.web:
+        outcome = await search_web()
+        if not outcome.enough and request.has_documents:
+            outcome += await search_documents()
+    return outcome
 
 
 async def _search_documents(
@@ -202,13 +203,7 @@ async def call_tool(
         ended("failed", message=unforeseen.message, code=unforeseen.code)
         raise unforeseen from exc
     ended("finished")
-    deps.budget.by_tools += _usage_of(content)
+    # Only tools that ask a model report its usage.
+    with contextlib.suppress(KeyError, TypeError, ValidationError):
+        deps.budget.by_tools += Usage.model_validate(content["metadata"]["usage"])
     return ToolResult(name=name, content=content)
-
-
-def _usage_of(content: Mapping[str, Any]) -> Usage:
-    """The model usage that a tool reports."""
-    try:
-        return Usage.model_validate(content["metadata"]["usage"])
-    except (KeyError, TypeError, ValidationError):
-        return Usage()

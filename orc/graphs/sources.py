@@ -72,23 +72,20 @@ class SourceRegistry:
         if not (isinstance(item, dict) and item.get("text")):
             return item
         if not _quotes_a_page(item):
-            return self._numbered_web_page(item) if "url" in item else item
+            if "url" not in item:
+                return item
+            # The title goes into the fence with the text: both are untrusted.
+            source = self._add(_web_page(item))
+            return {"source": f"S{source.number}", "url": source.url}
         source = self._add(_passage(item, texts[_page_of(item)]))
         rest = {name: value for name, value in item.items() if name not in ("source", "text")}
         return {"source": f"S{source.number}", **rest}
 
-    def _numbered_web_page(self, item: dict[str, Any]) -> dict[str, Any]:
-        """The title goes into the fence with the text: both are untrusted."""
-        source = self._add(_web_page(item))
-        return {"source": f"S{source.number}", "url": source.url}
-
-    def _known(self, found: Source) -> Source | None:
-        return next((source for source in self._sources.values() if _span(source) == _span(found)), None)
-
     def _add(self, found: Source) -> Source:
         """The source with its number, a new one for a new span."""
-        if known := self._known(found):
-            return known
+        for known in self._sources.values():
+            if _span(known) == _span(found):
+                return known
         self._last += 1
         self._sources[self._last] = found.model_copy(update={"number": self._last})
         return self._sources[self._last]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from core.errors import OrcError
 from core.grounding.sources import Source, fence
@@ -23,6 +23,7 @@ MIN_TEXT_CHARACTERS = 80
 """A text is halved until it is this short."""
 
 Content = dict[str, Any]
+Path = tuple[str | int, ...]
 Size = Callable[[Content], int]
 """The tokens that a result takes in a prompt, including the sources that it refers to."""
 
@@ -215,72 +216,51 @@ def _contains(longer: Source, shorter: Source) -> bool:
     )
 
 
-class Shrunk(NamedTuple):
-    """A result that fits, and the number of list items that were omitted."""
+def shrink_lists(content: Content, tokens: int, size: Size) -> tuple[Content, int]:
+    """Keep as many of the first items of each list as fit; returns also how many items were omitted.
 
-    content: Content
-    left_out: int
-
-
-def shrink_lists(content: Content, tokens: int, size: Size) -> Shrunk:
-    """Keep as many of the first items of each list as fit; of a list that quotes pages, at least the first.
-
-    Lists that quote pages are shortened last.
+    Lists that quote pages are shortened last, and keep at least their first item.
     """
-    left_out = 0
-    for name in sorted((name for name in content if isinstance(content[name], list)), key=_priority):
+    left_out, lists = 0, [name for name in content if isinstance(content[name], list)]
+    for name in [*(name for name in lists if name not in QUOTING), *(q for q in QUOTING[::-1] if q in lists)]:
         if size(content) <= tokens:
             break
-        kept = _first_fitting(content, name, tokens, size)
-        left_out += len(content[name]) - len(kept)
+        items, rest = content[name], content
+
+        def fits(first: Sequence[Any], name: str = name, rest: Content = rest) -> bool:
+            return size({**rest, name: list(first)}) <= tokens
+
+        kept = items[: longest_fitting(items, fits, least=int(name in QUOTING))]
+        left_out += len(items) - len(kept)
         content = {**content, name: kept}
-    return Shrunk(content, left_out)
+    return content, left_out
 
 
 def shrink_texts(content: Content, tokens: int, size: Size) -> Content:
     """Halve the longest text or list of the content until it fits or nothing long is left."""
     while size(content) > tokens:
-        longest = max(_cuttable(content), key=lambda part: part.length, default=None)
+        longest = max(_cuttable(content), key=lambda part: part[0], default=None)
         if longest is None:
             break
-        content = _cut(content, longest.path)
+        content = _cut(content, longest[1])
     return content
 
 
-class _Part(NamedTuple):
-    path: tuple[str | int, ...]
-    length: int
-
-
-def _priority(name: str) -> int:
-    return len(QUOTING) - QUOTING.index(name) if name in QUOTING else 0
-
-
-def _first_fitting(content: Content, name: str, tokens: int, size: Size) -> list[Any]:
-    """The first items of a list that fit."""
-    items: list[Any] = content[name]
-    count = longest_fitting(
-        items,
-        lambda first: size({**content, name: list(first)}) <= tokens,
-        least=int(name in QUOTING),
-    )
-    return items[:count]
-
-
-def _cuttable(part: Any, path: tuple[str | int, ...] = ()) -> Iterator[_Part]:
+def _cuttable(part: Any, path: Path = ()) -> Iterator[tuple[int, Path]]:
+    """The length and the path of each part that can be cut."""
     if isinstance(part, str) and len(part) > MIN_TEXT_CHARACTERS:
-        yield _Part(path, len(part))
+        yield len(part), path
     elif isinstance(part, dict):
         for name, value in part.items():
             yield from _cuttable(value, (*path, name))
     elif isinstance(part, list):
         if len(part) > 1:
-            yield _Part(path, len(str(part)))
+            yield len(str(part)), path
         for place, item in enumerate(part):
             yield from _cuttable(item, (*path, place))
 
 
-def _cut(part: Any, path: tuple[str | int, ...]) -> Any:
+def _cut(part: Any, path: Path) -> Any:
     if not path:
         return part[: len(part) // 2] + ("…" if isinstance(part, str) else [])
     step, *rest = path

@@ -76,32 +76,20 @@ class ToolConversation:
         state, chosen = self._state, self.context.results[len(self._state.tool_results) :]
         if not chosen:
             return changes(attempt=state.attempt.model_copy(update=answer))
-        update = self.context.state_update(state)
-        steps = [_call_step(result) for result in chosen]
-        attempt = update["attempt"].model_copy(update=answer)
-        return changes(
-            **update
-            | {
-                "attempt": attempt,
-                "last_mcp_tool_used": chosen[-1].name,
-                "lookup_steps": [
-                    *state.lookup_steps,
-                    *steps,
-                    *update["lookup_steps"][len(state.lookup_steps) :],
-                ],
-            }
-        )
+        before = state.model_copy(update={"lookup_steps": [*state.lookup_steps, *map(_call_step, chosen)]})
+        update = self.context.state_update(before)
+        update["attempt"] = update["attempt"].model_copy(update=answer)
+        return changes(**update, last_mcp_tool_used=chosen[-1].name)
 
     def _calls_tokens(self) -> int:
         return sum(round_tokens(reply, self._deps.counter) for reply in self._rounds)
 
 
 def _call_step(result: ToolResult) -> LookupStep:
-    if result.error:
-        return LookupStep(
-            tool=result.name, status="failed", reason_code="model_call_failed", detail=result.error
-        )
-    return LookupStep(tool=result.name, reason_code="model_called")
+    name, error = result.name, result.error
+    if error:
+        return LookupStep(tool=name, status="failed", reason_code="model_call_failed", detail=error)
+    return LookupStep(tool=name, reason_code="model_called")
 
 
 async def _ask_model(
@@ -130,11 +118,9 @@ async def _run_calls(
 ) -> list[ToolResult]:
     """The results of the calls, which run concurrently; those beyond the limit are refused."""
     allowed = {tool["function"]["name"] for tool in state.tools}
-    made = await asyncio.gather(
-        *(_run(call, allowed, context, deps) for call in calls[:MAX_CONCURRENT_CALLS])
-    )
-    refused = [ToolResult(name=call["name"], error=TOO_MANY) for call in calls[MAX_CONCURRENT_CALLS:]]
-    return [*made, *refused]
+    first, others = calls[:MAX_CONCURRENT_CALLS], calls[MAX_CONCURRENT_CALLS:]
+    made = await asyncio.gather(*(_run(call, allowed, context, deps) for call in first))
+    return [*made, *(ToolResult(name=call["name"], error=TOO_MANY) for call in others)]
 
 
 async def _run(call: ToolCall, allowed: Collection[str], context: ToolContext, deps: Deps) -> ToolResult:
