@@ -28,15 +28,18 @@ def plan_offline(conversation: Conversation) -> TurnPlan:
     request = conversation.request
     if not isinstance(request, PlanMessage):
         raise TypeError("A TurnPlan is filled from a PlanMessage.")
-    question = rewrite_question(conversation.question, conversation.earlier)
-    intent = _intent(conversation)
+    asked = conversation.question
+    question, confidence = rewrite_question(asked, conversation.earlier), SURE
+    if asks_for_listing(asked) or asks_for_overview(asked):
+        intent = "research"
+    elif needs_search(asked, conversation.earlier):
+        intent = "factual_lookup"
+        confidence = UNSURE if question == asked and needs_history(asked) else LIKELY
+    else:
+        intent = "conversational"
     step = None if intent == "conversational" else _step(question, request)
-    return TurnPlan(
-        intent=intent,
-        question=question,
-        steps=[step, "answer"] if step else ["answer"],
-        confidence=_confidence(conversation.question, question, intent),
-    )
+    steps = [step, "answer"] if step else ["answer"]
+    return TurnPlan(intent=intent, question=question, steps=steps, confidence=confidence)
 
 
 def criticize_offline(conversation: Conversation) -> CriticVerdict:
@@ -61,20 +64,7 @@ def criticize_offline(conversation: Conversation) -> CriticVerdict:
     )
 
 
-def _intent(conversation: Conversation) -> str:
-    question = conversation.question
-    if asks_for_listing(question) or asks_for_overview(question):
-        return "research"
-    return "factual_lookup" if needs_search(question, conversation.earlier) else "conversational"
-
-
 def _step(question: str, available: PlanMessage) -> str | None:
     if available.web and (not available.documents or _WEB.search(question)):
         return "both" if available.documents and mentions_documents(question) else "web_search"
     return "retrieve" if available.documents else None
-
-
-def _confidence(question: str, rewritten: str, intent: str) -> float:
-    if intent != "factual_lookup":
-        return SURE
-    return UNSURE if rewritten == question and needs_history(question) else LIKELY

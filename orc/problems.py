@@ -39,9 +39,8 @@ _STATUS: list[tuple[type[OrcError], HTTPStatus]] = [
 
 def status_of(error: OrcError) -> HTTPStatus:
     """The HTTP status of an error of ours; the first class that fits decides."""
-    return next(
-        (status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR
-    )
+    found = (status for kind, status in _STATUS if isinstance(error, kind))
+    return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def problem_of(error: OrcError, trace_id: str) -> Problem:

@@ -96,9 +96,11 @@ class Choices(Body):
         return tools
 
     @property
-    def names(self) -> list[str]:
-        """The distinct blob names, in the order given."""
-        return list(dict.fromkeys(n if isinstance(n, str) else n.blob_name for n in self.blob_names))
+    def for_turn(self) -> dict[str, Any]:
+        """The options as fields of a TurnRequest; blob names are distinct and in the order given."""
+        names = dict.fromkeys(n if isinstance(n, str) else n.blob_name for n in self.blob_names)
+        contexts = [context.model_dump() for context in self.contexts]
+        return {"blob_names": list(names), "contexts": contexts, "tools": self.tools, "model": self.model}
 
 
 class AskRequest(Choices):

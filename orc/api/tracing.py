@@ -65,16 +65,13 @@ def _request(scope: Scope, prefix: str) -> Iterator[tuple[Span, dict[str, str | 
         finally:
             # The route names no document, as the path may; it is known once the request is answered.
             path = getattr(scope.get("route"), "path", None)
-            _finish(begun, attributes, path and prefix + path.removeprefix(prefix))
+            if path is not None:
+                attributes["http.route"] = prefix + path.removeprefix(prefix)
+                begun.update_name(f"{method} {attributes['http.route']}")
+            status = int(attributes.setdefault("http.response.status_code", 500))
+            if status >= 500:
+                attributes[ERROR_TYPE] = str(status)
+                begun.set_status(StatusCode.ERROR)
+            begun.set_attributes(attributes)
             if name is not None:
                 _DURATION.record(time.perf_counter() - began, attributes)
-
-
-def _finish(begun: Span, attributes: dict[str, str | int], route: str | None) -> None:
-    if route is not None:
-        attributes["http.route"] = route
-        begun.update_name(f"{attributes['http.request.method']} {route}")
-    if int(attributes.setdefault("http.response.status_code", 500)) >= 500:
-        attributes[ERROR_TYPE] = str(attributes["http.response.status_code"])
-        begun.set_status(StatusCode.ERROR)
-    begun.set_attributes(attributes)

@@ -14,7 +14,6 @@ from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, Unsa
 from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
-from core.models import Progress as ReadingProgress
 from core.names import Owner, name_for_upload
 from orc.bootstrap import App, open_app
 from orc.cli.processes import free_port, tools_server
@@ -99,7 +98,11 @@ async def _read(app: App, owner: Owner, named: Mapping[str, Path], err: Console)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         for name, path in named.items():
-            show = _shown_on(bar, bar.add_task(f"Reading {name}", total=None))
+            task = bar.add_task(f"Reading {name}", total=None)
+
+            def show(done: int, total: int, _what: str, task: TaskID = task) -> None:
+                bar.update(task, completed=done, total=total or None)
+
             try:
                 document = await app.library.upload(owner, name, path, show)
             except DocumentRejected as exc:
@@ -112,13 +115,6 @@ async def _read(app: App, owner: Owner, named: Mapping[str, Path], err: Console)
     if not readable:
         raise NoReadableDocument("None of the files can be read.")
     return readable
-
-
-def _shown_on(bar: Progress, task: TaskID) -> ReadingProgress:
-    def show(done: int, total: int, _what: str) -> None:
-        bar.update(task, completed=done, total=total or None)
-
-    return show
 
 
 def _print_citations(result: TurnResult, out: Console) -> None:

@@ -101,15 +101,6 @@ async def tools_server(settings: Settings) -> AsyncIterator[UntilUp]:
 
     It starts in the background; the yielded function waits until it answers.
     """
-    supervisor = asyncio.create_task(_keep_running(settings))
-    try:
-        yield partial(_until_up, settings, supervisor)
-    finally:
-        supervisor.cancel()
-        await asyncio.gather(supervisor, return_exceptions=True)
-
-
-async def _keep_running(settings: Settings) -> None:
     address = urlsplit(settings.mcp_server_url)
     environment = environment_of(
         settings,
@@ -117,7 +108,13 @@ async def _keep_running(settings: Settings) -> None:
         ORC_MCP_PORT=str(port_of(address)),
         ORC_MCP_UNTIL_STDIN_ENDS="true",
     )
-    await keep_running("the tools server", ["-m", "mcp_server"], environment)
+    running = keep_running("the tools server", ["-m", "mcp_server"], environment)
+    supervisor = asyncio.create_task(running)
+    try:
+        yield partial(_until_up, settings, supervisor)
+    finally:
+        supervisor.cancel()
+        await asyncio.gather(supervisor, return_exceptions=True)
 
 
 async def _until_up(settings: Settings, supervisor: asyncio.Task[None]) -> None:

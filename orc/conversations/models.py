@@ -33,15 +33,13 @@ class TurnStatus(StrEnum):
     FAILED = "failed"
 
 
-class Message(Record):
+class Message(ChatMessage):
     """One side of a turn. Only the assistant's messages have the fields after `created_at`.
 
     `uploaded_file_refs` and `last_mcp_tool_used` are those of the conversation once this answer was
     given, so the newest message of a history is enough to go on from.
     """
 
-    role: Literal["user", "assistant"]
-    content: str
     created_at: datetime
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
@@ -207,14 +205,12 @@ HISTORY_TURNS = 12
 class TurnLog(Protocol):
     """Conversations, one head each, and their turns, one item each.
 
-    Every item is in the partition of its owner (organization, user, conversation), and no write
-    spans two of them. Where two items must change together the method says so; the write is then a
-    transaction or a batch conditioned on the head's version, and a lost race is retried on a fresh
-    read inside the adapter. Another caller's conversation is indistinguishable from an absent one.
+    Every item is in the partition of its owner, and no write spans two of them. If two items must change
+    together, the method says so, and a lost race is retried on a fresh read inside the adapter. Another
+    caller's conversation is indistinguishable from an absent one.
 
-    Every read shows a pending turn whose lease ran out as failed (code `interrupted`), whether or not
-    anything was written. Any method raises DependencyDown when the store cannot be read or written;
-    an empty answer always means that there is nothing.
+    Every read shows a pending turn whose lease ran out as failed (code `interrupted`). Any method raises
+    DependencyDown if the store cannot be used; an empty answer always means that there is nothing.
     """
 
     async def begin(
@@ -228,11 +224,10 @@ class TurnLog(Protocol):
     ) -> Begun:
         """Store the question as a pending turn, durably, before this returns.
 
-        Atomic: the turn with its seq, and the head with its `turn_count` and version. With `create`
-        an absent conversation is made in the same write. A known key gives Replayed if its turn is
-        committed; if it failed or its lease ran out, the turn is taken over: same id and seq, pending
-        under another attempt. `history_limit` bounds the committed turns that come back: the newest
-        ones before this turn.
+        Atomic: the turn with its seq, and the head with its `turn_count` and version. With `create` an absent
+        conversation is made in the same write. A known key gives Replayed if its turn is committed; if it
+        failed or its lease ran out, the turn is pending again under another attempt. At most `history_limit`
+        committed turns come back, the newest ones before this turn.
 
         Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held),
         NotFound (no such conversation, and not `create`).
@@ -248,10 +243,9 @@ class TurnLog(Protocol):
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         """Store the answer; it is durable when this returns.
 
-        Atomic: the turn, and the head with what the outcome carries on (a None leaves the head's
-        value), its version, and a title from the question if it has none. The same attempt may commit
-        again: the first outcome stays. A lease that ran out does not matter unless the turn was taken
-        over. Raises TurnInFlight (code `attempt_over`) if it was or the attempt has failed, NotFound if
+        Atomic: the turn, and the head with what the outcome carries on, its version, and a title from the
+        question if it has none. The same attempt may commit again: the first outcome stays. Raises
+        TurnInFlight (code `attempt_over`) if the turn was taken over or the attempt has failed, NotFound if
         the turn is gone.
         """
 

@@ -89,11 +89,7 @@ async def _wider_context(
     context.keep_previous(budget - context.tokens)
     shown = {(source.document_id, source.page) for source in context.shown}
     unread = [page for page in state.references if (page.document_id, page.page) not in shown]
-    return {
-        **context.state_update(state),
-        "references": unread,
-        "last_mcp_tool_used": results[-1].name,
-    }
+    return {**context.state_update(state), "references": unread, "last_mcp_tool_used": results[-1].name}
 
 
 def _context_event(state: ConversationState, budget: dict[str, int], deps: Deps) -> Context:

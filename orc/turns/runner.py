@@ -82,14 +82,10 @@ def _record(begun: Span, ending: Event) -> None:
             begun.set_status(StatusCode.ERROR)
         case Done(result=result):
             usage = result.metadata.usage
-            begun.set_attributes(
-                {
-                    "gen_ai.usage.input_tokens": usage.input_tokens,
-                    "gen_ai.usage.output_tokens": usage.output_tokens,
-                    "orc.model_calls": usage.model_calls,
-                    "orc.retrieval.mode": result.metadata.retrieval_mode,
-                }
-            )
+            begun.set_attribute("gen_ai.usage.input_tokens", usage.input_tokens)
+            begun.set_attribute("gen_ai.usage.output_tokens", usage.output_tokens)
+            begun.set_attribute("orc.model_calls", usage.model_calls)
+            begun.set_attribute("orc.retrieval.mode", result.metadata.retrieval_mode)
 
 
 logger = logging.getLogger(__name__)
@@ -171,7 +167,8 @@ class TurnRunner:
         finally:
             recorder.emit(ending)
             # Concurrently, so that neither store delays the other.
-            await asyncio.gather(self._keep_trace(running), self._remember(running, ending))
+            remembered = [self._parts.memory.update(begun.head)] if isinstance(ending, Done) else []
+            await asyncio.gather(self._keep_trace(running), *remembered)
 
     async def _keep_trace(self, running: RunningTurn) -> None:
         """Store the trace. An error here does not change the end of the turn, which the caller has."""
@@ -181,10 +178,6 @@ class TurnRunner:
         except Exception as exc:
             kind = type(exc).__name__
             logger.warning("the trace of turn %s was not stored: %s", running.turn.turn_id, kind)
-
-    async def _remember(self, running: RunningTurn, ending: Event) -> None:
-        if isinstance(ending, Done):
-            await self._parts.memory.update(running.begun.head)
 
     async def _ending(self, running: RunningTurn) -> Event:
         turn, settings = running.turn, self._parts.settings

@@ -53,9 +53,13 @@ async def chat_turn(
     """
     question, earlier = question_and_history(body.said)
     goes_on = body.session_id is not None and not earlier
-    client = client_id or request.headers.get("user-agent", "")
-    # So that a refusal tells it, too.
-    request.state.session_id = session = _conversation_of(body, app, caller, client)
+    if body.session_id is not None:
+        session = app.sessions.named(caller, body.session_id)
+    else:
+        client = client_id or request.headers.get("user-agent", "")
+        session = app.sessions.begun_with(caller, first_words(body.said), client)
+    # So that a refusal contains it, too.
+    request.state.session_id = session
     return TurnRequest(
         question=question,
         conversation_id=session,
@@ -63,10 +67,7 @@ async def chat_turn(
         # Two chats that begin alike are one conversation: only what was sent is surely of this one.
         recalls=body.session_id is not None,
         history=None if goes_on else latest_turns(earlier, app.settings.history_turns),
-        blob_names=body.names,
-        contexts=[context.model_dump() for context in body.contexts],
-        tools=body.tools,
-        model=body.model,
+        **body.for_turn,
         idempotency_key=idempotency_key,
         trace_id=trace,
     )
@@ -86,12 +87,6 @@ async def chat(request: Request, turn: ChatTurn, app: AppDep, caller: PrincipalD
 async def chat_streaming(turn: ChatTurn, app: AppDep, caller: PrincipalDep) -> Response:
     """Go on with a chat and always get the stream."""
     return await _answered(turn, app, caller, streaming=True)
-
-
-def _conversation_of(body: ChatRequest, app: App, caller: Principal, client: str) -> str:
-    if body.session_id is not None:
-        return app.sessions.named(caller, body.session_id)
-    return app.sessions.begun_with(caller, first_words(body.said), client)
 
 
 async def _answered(turn: TurnRequest, app: App, caller: Principal, *, streaming: bool) -> Response:

@@ -24,6 +24,5 @@ async def ready(app: AppDep, response: Response) -> Readiness:
     if not all_ok:
         response.status_code = 503
     return Readiness(
-        status="ready" if all_ok else "not_ready",
-        dependencies=[DependencyView.of(state) for state in states],
+        status="ready" if all_ok else "not_ready", dependencies=[DependencyView.of(state) for state in states]
     )

@@ -64,10 +64,7 @@ def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> Tur
     return TurnRequest(
         question=body.question,
         conversation_id=str(body.conversation_id) if body.conversation_id else None,
-        blob_names=body.names,
-        contexts=[context.model_dump() for context in body.contexts],
-        tools=body.tools,
-        model=body.model,
+        **body.for_turn,
         idempotency_key=key,
         stream=streaming,
         trace_id=trace,
