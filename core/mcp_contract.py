@@ -211,14 +211,14 @@ class FollowRelationResult(BaseModel):
     pages: list[ConnectedPage]
     truncated: bool = Field(description="whether there are more pages")
     documents: int = Field(description="documents in scope")
-    documents_analysed: int = Field(description="how many of them a model has analysed")
+    documents_analysed: int = Field(description="documents in scope that a model has analysed")
 
 
 class GetOntologyResult(Ontology):
     """The vocabulary of the analysed documents in scope."""
 
     documents: int = Field(description="documents in scope")
-    documents_analysed: int = Field(description="how many of them a model has analysed")
+    documents_analysed: int = Field(description="documents in scope that a model has analysed")
 
 
 class FoundWebPage(Record):
@@ -257,7 +257,7 @@ class ContentResult(BaseModel):
     filename: str
     status: str
     kind: Literal["text", "detailed_summary"]
-    reason: str = Field(description="why this kind was chosen")
+    reason: str = Field(description="why the text or the summary was returned")
     characters: int = Field(description="length of the whole text")
     pages: list[PageText] = Field(default=[], description="the text; empty for a summary")
     detailed_summary: str = Field(default="", description="empty if `pages` has the text")
@@ -273,7 +273,7 @@ class DocumentsAnalyzeMetadata(Record):
     pages_failed: list[int] = Field(
         default=[], description="numbers of the pages that the model could not read"
     )
-    failures: list[str] = Field(default=[], description="the distinct reasons for these failures")
+    failures: list[str] = Field(default=[], description="distinct reasons why pages could not be read")
     truncated: bool = Field(description="whether text was left out because of the limit of model calls")
     chunks: int = Field(description="parts that were read separately; 1 if all was read at once")
     usage: Usage = Usage()

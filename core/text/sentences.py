@@ -84,8 +84,8 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
     kind: Kind = "sentence"
     gathered: list[str] = []
     # For each line the next line that is not empty, or "".
-    followings = list(accumulate(lines[:0:-1], lambda found, line: line or found, initial=""))[::-1]
-    for line, following in zip(lines, followings, strict=False):
+    next_lines = list(accumulate(lines[:0:-1], lambda found, line: line or found, initial=""))[::-1]
+    for line, following in zip(lines, next_lines, strict=False):
         starts = _kind_of(line, following, widest, gathered[-1] if gathered else "")
         if starts is None and line:
             gathered.append(line)
