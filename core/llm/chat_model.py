@@ -3,12 +3,13 @@
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
-from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
@@ -36,10 +37,15 @@ class ModelCall(Record):
     duration_ms: float
 
 
-class ModelUsage:
-    """The model calls of one turn and their tokens. `by_tools` is the usage of tools in other processes."""
+class CallBudget:
+    """Limits the model calls of one turn, and records them and their tokens.
 
-    def __init__(self) -> None:
+    Every call is counted before it is made. `by_tools` is the usage of tools in other processes, whose
+    calls do not count.
+    """
+
+    def __init__(self, max_calls: int) -> None:
+        self.max_calls = max_calls
         self.usage = Usage()
         self.by_tools = Usage()
         self.calls: list[ModelCall] = []
@@ -54,17 +60,6 @@ class ModelUsage:
         self.usage += call.usage
         self.calls.append(call)
 
-
-class CallBudget(ModelUsage):
-    """Limits the model calls of one turn and counts what they use; the calls of tools do not count.
-
-    Every call is counted before it is made.
-    """
-
-    def __init__(self, max_calls: int) -> None:
-        super().__init__()
-        self.max_calls = max_calls
-
     @property
     def calls_left(self) -> int:
         """How many more calls may be made."""
@@ -77,6 +72,7 @@ class CallBudget(ModelUsage):
         self.usage += Usage(model_calls=1)
 
 
+@dataclass(eq=False)
 class ChatModel:
     """Wraps a LangChain chat model; its failures are raised as OrcError.
 
@@ -91,31 +87,23 @@ class ChatModel:
     (`contextlib.aclosing`) to close the provider's connection.
     """
 
-    def __init__(
-        self,
-        model: BaseChatModel,
-        counter: TokenCounter,
-        *,
-        name: str,
-        role: str = "writer",
-        file_model: BaseChatModel | None = None,
-        translate: Translate = lambda _: None,
-        breaker: CircuitBreaker | None = None,
-        reports_finish_reason: bool = False,
-        provider: str = "orc",
-        records_content: bool = False,
-        close: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self.name = name
-        self.role = role
-        self._model = model
-        self._file_model = file_model
-        self._counter = counter
-        self._translate = translate
-        self._breaker = breaker
-        self._reports_finish_reason = reports_finish_reason
-        self._telemetry = Model(name, provider=provider, role=role, content=records_content)
-        self._close = close
+    model: BaseChatModel
+    counter: TokenCounter
+    _: KW_ONLY
+    name: str
+    role: str = "writer"
+    file_model: BaseChatModel | None = None
+    translate: Translate = lambda _: None
+    breaker: CircuitBreaker | None = None
+    reports_finish_reason: bool = False
+    provider: str = "orc"
+    records_content: bool = False
+    close: Callable[[], Awaitable[None]] | None = None
+
+    def __post_init__(self) -> None:
+        self._telemetry = Model(
+            self.name, provider=self.provider, role=self.role, content=self.records_content
+        )
         self._bound: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
     async def complete(self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None) -> str:
@@ -178,8 +166,8 @@ class ChatModel:
 
     async def aclose(self) -> None:
         """Closes the connections that were opened for this model."""
-        if self._close is not None:
-            await self._close()
+        if self.close is not None:
+            await self.close()
 
     async def _invoke(
         self, model: Runnable[Any, AIMessage], messages: Prompt, budget: CallBudget, **options: Any
@@ -189,7 +177,7 @@ class ChatModel:
             async with self._attempt():
                 message = await model.ainvoke(list(messages), **options)
             _refuse_filtered(message)
-            self._record(call, budget, self._usage(messages, [message]), [message])
+            self._record(call, budget, messages, [message])
         return message
 
     async def _chunks(
@@ -212,28 +200,31 @@ class ChatModel:
                             chunk = await anext(chunks, None)
             finally:
                 if received:
-                    self._record(call, budget, self._usage(messages, received), received)
+                    self._record(call, budget, messages, received)
         self._refuse_cut(received)
 
     def _model_for(self, messages: Prompt) -> BaseChatModel:
-        if self._file_model is None or all(isinstance(message.content, str) for message in messages):
-            return self._model
-        return self._file_model
+        if self.file_model is None or all(isinstance(message.content, str) for message in messages):
+            return self.model
+        return self.file_model
 
     def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
         """Raises ReplyCut for an answer that broke off or reached its limit."""
         reasons = finish_reasons(messages)
         at_limit = bool(TOO_LONG.intersection(reasons))
-        if at_limit or (self._reports_finish_reason and not reasons):
+        if at_limit or (self.reports_finish_reason and not reasons):
             raise ReplyCut(at_limit=at_limit)
 
     def _bound_to(self, schema: type[Output]) -> Runnable[Any, AIMessage]:
         # A forced tool call: every provider has it, and it costs a third of with_structured_output.
         if schema not in self._bound:
-            self._bound[schema] = self._model.bind_tools([schema], tool_choice=schema.__name__)
+            self._bound[schema] = self.model.bind_tools([schema], tool_choice=schema.__name__)
         return self._bound[schema]
 
-    def _record(self, call: Call, budget: CallBudget, usage: Usage, received: Sequence[AIMessage]) -> None:
+    def _record(
+        self, call: Call, budget: CallBudget, messages: Prompt, received: Sequence[AIMessage]
+    ) -> None:
+        usage = self._usage(messages, received)
         duration = round(call.seconds * 1000, 1)
         budget.add(
             ModelCall(role=self.role, model=self.name, usage=usage, started=call.began, duration_ms=duration)
@@ -246,14 +237,14 @@ class ChatModel:
         if reported := [message.usage_metadata for message in received if message.usage_metadata]:
             last = reported[-1]
             return Usage(input_tokens=last["input_tokens"], output_tokens=last["output_tokens"])
-        prompt = sum(self._counter.count(message.text) for message in messages)
-        reply = self._counter.count(reply_text(received))
+        prompt = sum(self.counter.count(message.text) for message in messages)
+        reply = self.counter.count(reply_text(received))
         return Usage(input_tokens=prompt, output_tokens=reply, estimated=True)
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[None]:
-        if self._breaker is not None:
-            async with self._breaker.attempt():
+        if self.breaker is not None:
+            async with self.breaker.attempt():
                 yield
         else:
             with self._translated():
@@ -264,7 +255,7 @@ class ChatModel:
         try:
             yield
         except Exception as exc:  # only `translate` knows the provider's exceptions
-            if isinstance(exc, OrcError) or (ours := self._translate(exc)) is None:
+            if isinstance(exc, OrcError) or (ours := self.translate(exc)) is None:
                 raise
             raise ours from exc
 
@@ -321,19 +312,15 @@ def merge_chunks(chunks: list[AIMessageChunk]) -> AIMessage:
         str(merged.text), usage_metadata=merged.usage_metadata, response_metadata=merged.response_metadata
     )
     for call in merged.tool_call_chunks:
-        _add_call(message, call)
+        try:
+            arguments = json.loads(call["args"] or "{}")
+        except json.JSONDecodeError:
+            arguments = None
+        name, number = call["name"] or "", call["id"]
+        if isinstance(arguments, dict) and name:
+            message.tool_calls.append(tool_call(name=name, args=arguments, id=number))
+        else:
+            message.invalid_tool_calls.append(
+                invalid_tool_call(name=name, args=call["args"], id=number, error="not a JSON object")
+            )
     return message
-
-
-def _add_call(message: AIMessage, call: ToolCallChunk) -> None:
-    try:
-        arguments = json.loads(call["args"] or "{}")
-    except json.JSONDecodeError:
-        arguments = None
-    name, number = call["name"] or "", call["id"]
-    if isinstance(arguments, dict) and name:
-        message.tool_calls.append(tool_call(name=name, args=arguments, id=number))
-    else:
-        message.invalid_tool_calls.append(
-            invalid_tool_call(name=name, args=call["args"], id=number, error="not a JSON object")
-        )

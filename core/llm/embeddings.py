@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from core.infra.azure import Credentials
@@ -50,6 +51,7 @@ def build_embedder(
     )
 
 
+@dataclass(eq=False)
 class OpenAIEmbedder:
     """Implements the Embedder port. `name` is the model's: vectors of different models are not comparable.
 
@@ -57,28 +59,27 @@ class OpenAIEmbedder:
     requests; a question never waits for them.
     """
 
-    def __init__(
-        self,
-        model: "Embeddings",
-        counter: TokenCounter,
-        *,
-        name: str,
-        breaker: CircuitBreaker,
-        provider: str = "orc",
-        close: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self.name = name
-        self._telemetry = Model(name, operation="embeddings", provider=provider)
-        self._model = model
-        self._counter = counter
-        self._breaker = breaker
-        self._close = close
+    model: "Embeddings"
+    counter: TokenCounter
+    _: KW_ONLY
+    name: str
+    breaker: CircuitBreaker
+    provider: str = "orc"
+    close: Callable[[], Awaitable[None]] | None = None
+
+    def __post_init__(self) -> None:
+        self._telemetry = Model(self.name, operation="embeddings", provider=self.provider)
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector per text, in order. Only the beginning of a text that is too long is embedded."""
+
+        async def in_turn(batch: list[str]) -> list[list[float]]:
+            async with self._slots:
+                return await self._embed(batch)
+
         batches = await asyncio.to_thread(lambda: list(self._batches(texts)))
-        requests = [asyncio.create_task(self._embed_in_turn(batch)) for batch in batches]
+        requests = [asyncio.create_task(in_turn(batch)) for batch in batches]
         try:
             answers = await asyncio.gather(*requests)
         finally:
@@ -94,18 +95,17 @@ class OpenAIEmbedder:
 
     async def aclose(self) -> None:
         """Closes the connections that were opened for this embedder."""
-        if self._close is not None:
-            await self._close()
-
-    async def _embed_in_turn(self, texts: list[str]) -> list[list[float]]:
-        async with self._slots:
-            return await self._embed(texts)
+        if self.close is not None:
+            await self.close()
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
         with self._telemetry.call():
-            async with self._breaker.attempt():
-                vectors = await self._model.aembed_documents(texts)
-        if len(vectors) != len(texts) or not _are_vectors(vectors):
+            async with self.breaker.attempt():
+                vectors = await self.model.aembed_documents(texts)
+        sizes = {len(vector) for vector in vectors}
+        # A sum is finite only if all of its numbers are, and takes a hundredth of the time.
+        are_finite = all(math.isfinite(sum(vector)) for vector in vectors)
+        if len(vectors) != len(texts) or len(sizes) != 1 or 0 in sizes or not are_finite:
             raise ModelOutputInvalid("The embedding model did not send one vector for each text.")
         return vectors
 
@@ -113,7 +113,7 @@ class OpenAIEmbedder:
         batch: list[str] = []
         tokens = 0
         for text in map(self._fit, texts):
-            more = self._counter.count(text)
+            more = self.counter.count(text)
             if batch and (len(batch) == BATCH_TEXTS or tokens + more > BATCH_TOKENS):
                 yield batch
                 batch, tokens = [], 0
@@ -123,13 +123,7 @@ class OpenAIEmbedder:
             yield batch
 
     def _fit(self, text: str) -> str:
-        return truncate(text, TEXT_TOKENS, self._counter)
-
-
-def _are_vectors(vectors: list[list[float]]) -> bool:
-    # A sum is finite only if all of its numbers are, and takes a hundredth of the time.
-    lengths = {len(vector) for vector in vectors}
-    return len(lengths) == 1 and 0 not in lengths and all(math.isfinite(sum(vector)) for vector in vectors)
+        return truncate(text, TEXT_TOKENS, self.counter)
 
 
 def _build_model(provider: Provider, name: str) -> "Embeddings":

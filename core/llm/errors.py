@@ -1,15 +1,4 @@
-"""Errors of models, as branches of the tree in core/errors.py.
-
-InvalidInput
-├── ContextTooLong          question, history and sources do not fit into the context window
-└── ContentFiltered         the provider's filter refused the question or the answer
-DependencyDown
-├── ModelOutputInvalid      the answer is not the structured output that was asked for
-├── ReplyCut                the answer broke off, or reached its length limit
-└── ModelMisconfigured      every request fails until a setting is changed
-    ├── FilesNotStored      the provider has no Files API
-    └── FilesNotRead        the model accepts no files
-"""
+"""Errors of models: branches of the tree in core/errors.py."""
 
 from core.errors import DependencyDown, InvalidInput
 

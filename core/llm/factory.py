@@ -103,13 +103,8 @@ def build_chat_model(
     if shared is None:
         if offline is None:
             raise ModelMisconfigured("No model is configured: set OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT.")
-        return ChatModel(
-            offline(counter),
-            counter,
-            name="extractive",
-            role=role,
-            records_content=settings.telemetry_content,
-        )
+        recorded = settings.telemetry_content
+        return ChatModel(offline(counter), counter, name="extractive", role=role, records_content=recorded)
     from core.llm.openai_errors import translate
 
     name = name or _model_name(settings, role)

@@ -15,8 +15,6 @@ _MILLION = 1_000_000
 
 REPLY = 1500
 """Tokens reserved for an answer that has no length limit."""
-
-
 _FACTS: TypeAdapter[dict[str, ModelFacts]] = TypeAdapter(dict[str, ModelFacts])
 UNKNOWN = ModelFacts()
 
@@ -31,8 +29,13 @@ class ModelCatalogue:
         """The facts of a model; an unknown one has the default window and no price."""
         if name in self._own:
             return self._own[name]
+        # A name may have a suffix: `gpt-4o-2024-08-06`.
         known = _shipped()
-        fitting = [beginning for beginning in known if _begins(name, beginning)]
+        fitting = [
+            beginning
+            for beginning in known
+            if name.startswith(beginning) and not name.removeprefix(beginning)[:1].isalnum()
+        ]
         return known[max(fitting, key=len)] if fitting else UNKNOWN
 
     def window(self, names: Iterable[str]) -> int:
@@ -44,13 +47,7 @@ class ModelCatalogue:
         facts = self.facts(name)
         if facts.input_usd is None or facts.output_usd is None:
             return None
-        cost = usage.input_tokens * facts.input_usd + usage.output_tokens * facts.output_usd
-        return cost / _MILLION
-
-
-def _begins(name: str, beginning: str) -> bool:
-    """Whether `name` is the model `beginning`, possibly with a suffix: `gpt-4o-2024-08-06`."""
-    return name.startswith(beginning) and not name.removeprefix(beginning)[:1].isalnum()
+        return (usage.input_tokens * facts.input_usd + usage.output_tokens * facts.output_usd) / _MILLION
 
 
 @cache

@@ -43,9 +43,9 @@ def translate(exc: Exception) -> OrcError | None:
     if isinstance(exc, httpx2.InvalidURL | openai.InvalidWebhookSignatureError):
         return ModelMisconfigured("The model's address is not usable: check OPENAI_BASE_URL.")
     if isinstance(exc, MALFORMED):
-        return _by_code(_code_in(exc)) or model_down(
-            "The model sent a reply that cannot be read. Try again.", "model_reply_malformed"
-        )
+        code = _CODE.search(str(exc))  # langchain-openai has it in the message
+        unreadable = "The model sent a reply that cannot be read. Try again."
+        return _by_code(code and code[0]) or model_down(unreadable, "model_reply_malformed")
     return None
 
 
@@ -67,12 +67,6 @@ def translate_about_files(exc: Exception) -> OrcError | None:
     if isinstance(error, ModelMisconfigured) and error.code == "model_refused_request":
         return ModelMisconfigured("The model provider refused a file.", code="model_refused_file")
     return error
-
-
-def _code_in(exc: Exception) -> str | None:
-    """The error code in the message of an exception of langchain-openai."""
-    found = _CODE.search(str(exc))
-    return found[0] if found else None
 
 
 def _by_code(code: str | None) -> OrcError | None:

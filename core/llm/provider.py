@@ -115,8 +115,7 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
 
 
 def _key(endpoint: Endpoint, credentials: Credentials | None) -> Key:
-    if endpoint.key is not None:
-        secret = endpoint.key
+    if (secret := endpoint.key) is not None:
 
         async def key() -> str:
             return secret.get_secret_value()

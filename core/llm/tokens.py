@@ -88,22 +88,20 @@ def load_encoding() -> "Encoding":
     global _encoding  # noqa: PLW0603 - one per process: parsing takes 0.3 s and the result some 60 MB
     with _loading:
         if _encoding is None:
-            _encoding = _parse_encoding(read_ranks())
+            # tiktoken.get_encoding would read the file from its own cache, or download it.
+            from tiktoken import Encoding
+
+            pairs = (line.split() for line in read_ranks().splitlines() if line)
+            ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
+            _encoding = Encoding(
+                "o200k_base", pat_str=SPLIT_PATTERN, mergeable_ranks=ranks, special_tokens={}
+            )
         return _encoding
 
 
 def read_ranks() -> bytes:
     """The uncompressed file of ranks: a base64 token and its rank in each line."""
     return gzip.decompress(files(__package__).joinpath(RANKS_FILE).read_bytes())
-
-
-def _parse_encoding(ranks: bytes) -> "Encoding":
-    # tiktoken.get_encoding would read the file from its own cache, or download it.
-    from tiktoken import Encoding
-
-    pairs = (line.split() for line in ranks.splitlines() if line)
-    mergeable = {base64.b64decode(token): int(rank) for token, rank in pairs}
-    return Encoding("o200k_base", pat_str=SPLIT_PATTERN, mergeable_ranks=mergeable, special_tokens={})
 
 
 async def measure_sections(
@@ -162,24 +160,16 @@ def tools_tokens(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> i
 
 
 def _function_tokens(function: Mapping[str, Any], counter: TokenCounter) -> int:
-    count = _PER_FUNCTION + counter.count(f"{function['name']}:{_sentence(function.get('description', ''))}")
+    description = function.get("description", "").removesuffix(".")
+    count = _PER_FUNCTION + counter.count(f"{function['name']}:{description}")
     properties: Mapping[str, Any] = function.get("parameters", {}).get("properties", {})
-    if properties:
-        count += _PER_PROPERTY_LIST
-    return count + sum(_property_tokens(name, schema, counter) for name, schema in properties.items())
-
-
-def _property_tokens(name: str, schema: Mapping[str, Any], counter: TokenCounter) -> int:
-    kind, description = schema.get("type", ""), _sentence(schema.get("description", ""))
-    count = _PER_PROPERTY + counter.count(f"{name}:{kind}:{description}")
-    if "enum" in schema:
-        count += _PER_ENUM
-        count += sum(_PER_ENUM_ITEM + counter.count(str(item)) for item in schema["enum"])
+    count += _PER_PROPERTY_LIST if properties else 0
+    for name, schema in properties.items():
+        description = schema.get("description", "").removesuffix(".")
+        count += _PER_PROPERTY + counter.count(f"{name}:{schema.get('type', '')}:{description}")
+        if "enum" in schema:
+            count += _PER_ENUM + sum(_PER_ENUM_ITEM + counter.count(str(item)) for item in schema["enum"])
     return count
-
-
-def _sentence(text: str) -> str:
-    return text.removesuffix(".")
 
 
 Item = TypeVar("Item")

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar, get_args
 
 from pydantic import JsonValue
 
-from core.llm.chat_model import ModelUsage
+from core.llm.chat_model import CallBudget
 from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import TOOLS
 from core.models import Usage
@@ -92,7 +92,7 @@ class TurnRecorder:
         first = self._first_token_ms()
         return {**({} if first is None else {"first_token": first}), "answer": self._elapsed_ms()}
 
-    def finish(self, used: ModelUsage) -> TurnTrace:
+    def finish(self, used: CallBudget) -> TurnTrace:
         """The trace of the turn, whose last event was published."""
         seen, (ended_ms, end) = self._seen, self._seen[-1]
         tools = _tools(seen)
@@ -115,7 +115,7 @@ class TurnRecorder:
             }
         )
 
-    def _spent(self, used: ModelUsage, is_whole: bool) -> dict[str, object]:
+    def _spent(self, used: CallBudget, is_whole: bool) -> dict[str, object]:
         """Tokens and their price. It is not whole if a tool gave no result, which may have cost anything."""
         made = [(call.role, call.model, call.usage, call.duration_ms) for call in used.calls]
         calls = [self._call(*each) for each in made]
@@ -249,7 +249,7 @@ def _tool_steps(tools: Sequence[tuple[float, ToolTrace]]) -> Iterator[TimelineSt
         yield _step("tool", call.name, at_ms, call.duration_ms or 0.0, failed=call.status != "finished")
 
 
-def _model_steps(used: ModelUsage, began: float) -> Iterator[TimelineStep]:
+def _model_steps(used: CallBudget, began: float) -> Iterator[TimelineStep]:
     for call in used.calls:
         offset = max(0.0, round((call.started - began) * 1000, 1))
         yield _step("model", f"{_name(call.role)}: {_name(call.model)}", offset, call.duration_ms)
