@@ -16,7 +16,8 @@ from bench.connection import Connection, connected
 from bench.deployment import HANDBOOK, Stage, double_url
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.factory import build_chat_models
+from core.llm.factory import build_chat_model
+from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
 
 QUESTION = "How many days of leave does a new employee get?"
@@ -60,11 +61,12 @@ async def bare_model(stage: Stage, folder: Path) -> AsyncIterator[BareModel]:
     settings = CoreSettings.model_validate(
         {"openai_base_url": double_url(stage.double_port), "data_dir": folder}
     )
-    models = build_chat_models(settings, TiktokenCounter())
+    provider = open_provider(settings)
+    assert provider is not None
     try:
-        yield BareModel(models.writer)
+        yield BareModel(build_chat_model(settings, "writer", TiktokenCounter(), provider))
     finally:
-        await models.aclose()
+        await provider.aclose()
 
 
 async def ask(connection: Connection, conversation_id: str | None = None) -> None:

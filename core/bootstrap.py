@@ -84,7 +84,7 @@ def _build(
         stack.push_async_callback(ocr.close)
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
-    embedder = build_embedder(settings, counter, provider) if provider else None
+    embedder = build_embedder(settings, counter, provider)
     catalog, analyses = build_records(clients)
     blobs, pages, queue = build_contents(settings, clients)
     files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs)

@@ -1,7 +1,7 @@
 """The one chat model interface: whole text, streamed text, structured output, or text with tool calls."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar, cast
@@ -98,7 +98,6 @@ class ChatModel:
     reports_finish_reason: bool = False
     provider: str = "orc"
     records_content: bool = False
-    close: Callable[[], Awaitable[None]] | None = None
 
     def __post_init__(self) -> None:
         self._telemetry = Model(
@@ -163,11 +162,6 @@ class ChatModel:
         if not (message.text or message.tool_calls or message.invalid_tool_calls):
             raise empty_reply()
         yield message
-
-    async def aclose(self) -> None:
-        """Closes the connections that were opened for this model."""
-        if self.close is not None:
-            await self.close()
 
     async def _invoke(
         self, model: Runnable[Any, AIMessage], messages: Prompt, budget: CallBudget, **options: Any

@@ -2,16 +2,15 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
-from core.infra.azure import Credentials
 from core.infra.resilience import CircuitBreaker
 from core.infra.settings import CoreSettings
 from core.infra.telemetry.calls import Model
 from core.llm.errors import ModelOutputInvalid
-from core.llm.provider import Provider, open_provider
+from core.llm.provider import Provider
 from core.llm.tokens import TokenCounter, truncate
 
 if TYPE_CHECKING:
@@ -25,29 +24,17 @@ CONCURRENCY = 4
 
 
 def build_embedder(
-    settings: CoreSettings,
-    counter: TokenCounter,
-    provider: Provider | None = None,
-    *,
-    credentials: Credentials | None = None,
+    settings: CoreSettings, counter: TokenCounter, provider: Provider | None
 ) -> "OpenAIEmbedder | None":
-    """The embedder, or None unless the settings name a provider and an embedding model.
-
-    Connects to nothing, but imports the provider's library (0.8 s). The caller closes a given `provider`;
-    otherwise `OpenAIEmbedder.aclose` closes the embedder's own.
-    """
-    if not settings.embedding_model:
-        return None
-    shared = provider or open_provider(settings, credentials)
-    if shared is None:
+    """The embedder, or None without a provider or an embedding model. Connects to nothing."""
+    if not settings.embedding_model or provider is None:
         return None
     return OpenAIEmbedder(
-        _build_model(shared, settings.embedding_model),
+        _build_model(provider, settings.embedding_model),
         counter,
         name=settings.embedding_model,
-        breaker=shared.embeddings,
-        provider=shared.endpoint.telemetry_name,
-        close=None if provider else shared.aclose,
+        breaker=provider.embeddings,
+        provider=provider.endpoint.telemetry_name,
     )
 
 
@@ -65,7 +52,6 @@ class OpenAIEmbedder:
     name: str
     breaker: CircuitBreaker
     provider: str = "orc"
-    close: Callable[[], Awaitable[None]] | None = None
 
     def __post_init__(self) -> None:
         self._telemetry = Model(self.name, operation="embeddings", provider=self.provider)
@@ -92,11 +78,6 @@ class OpenAIEmbedder:
         fitted = await asyncio.to_thread(self._fit, text)
         (vector,) = await self._embed([fitted])
         return vector
-
-    async def aclose(self) -> None:
-        """Closes the connections that were opened for this embedder."""
-        if self.close is not None:
-            await self.close()
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
         with self._telemetry.call():

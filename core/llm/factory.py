@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from langchain_core.language_models import BaseChatModel
 
 from core.errors import InvalidInput
-from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ModelMisconfigured
-from core.llm.provider import Provider, endpoint_of, open_provider
+from core.llm.provider import Provider, endpoint_of
 from core.llm.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -24,18 +23,13 @@ BuildOffline = Callable[[TokenCounter], BaseChatModel]
 
 @dataclass(frozen=True, slots=True)
 class ChatModels:
-    """The models of one process, over one provider. Closed once, when the process ends.
-
-    `others` are writers that a request or an intent can name. `opened` is the provider, if it was opened for
-    these models only.
-    """
+    """The models of one process. `others` are writers that a request or an intent can name."""
 
     planner: ChatModel
     writer: ChatModel
     critic: ChatModel
     summariser: ChatModel
     others: dict[str, ChatModel] = field(default_factory=dict)
-    opened: Provider | None = None
 
     @property
     def names(self) -> list[str]:
@@ -50,34 +44,25 @@ class ChatModels:
             raise InvalidInput(f"The configured models are: {', '.join(self.names)}.", field="model")
         return self.others[name]
 
-    async def aclose(self) -> None:
-        """Closes the connections that were opened for the models."""
-        if self.opened is not None:
-            await self.opened.aclose()
-
 
 def build_chat_models(
     settings: CoreSettings,
     counter: TokenCounter,
-    provider: Provider | None = None,
+    provider: Provider | None,
     *,
-    credentials: Credentials | None = None,
     offline: BuildOffline | None = None,
 ) -> ChatModels:
     """The models for all roles; see `build_chat_model`."""
-    opened = None if provider else open_provider(settings, credentials)
-    shared = provider or opened
 
     def build(role: Role, name: str | None = None) -> ChatModel:
-        return build_chat_model(settings, role, counter, shared, name=name, offline=offline)
+        return build_chat_model(settings, role, counter, provider, name=name, offline=offline)
 
     return ChatModels(
         planner=build("planner"),
         writer=build("writer"),
         critic=build("critic"),
         summariser=build("summariser"),
-        others={name: build("writer", name) for name in settings.models} if shared else {},
-        opened=opened,
+        others={name: build("writer", name) for name in settings.models} if provider else {},
     )
 
 
@@ -85,22 +70,17 @@ def build_chat_model(
     settings: CoreSettings,
     role: Role,
     counter: TokenCounter,
-    provider: Provider | None = None,
+    provider: Provider | None,
     *,
     name: str | None = None,
-    credentials: Credentials | None = None,
     offline: BuildOffline | None = None,
 ) -> ChatModel:
-    """The model for a role: a provider's if the settings name one, else what `offline` builds.
+    """The model for a role: the provider's if there is one, else what `offline` builds.
 
-    `name` replaces the model that the settings name for the role.
-
-    Raises ModelMisconfigured if a setting is missing. Connects to nothing, but imports the provider's
-    library (0.8 s). The caller closes a given `provider`; without one the model opens its own, with
-    `credentials`, and `ChatModel.aclose` closes it.
+    `name` replaces the model that the settings name for the role. Raises ModelMisconfigured if there is
+    neither. Connects to nothing.
     """
-    shared = provider or open_provider(settings, credentials)
-    if shared is None:
+    if provider is None:
         if offline is None:
             raise ModelMisconfigured("No model is configured: set OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT.")
         recorded = settings.telemetry_content
@@ -109,18 +89,17 @@ def build_chat_model(
 
     name = name or _model_name(settings, role)
     return ChatModel(
-        _build_openai(shared, name, responses=settings.responses_api),
+        _build_openai(provider, name, responses=settings.responses_api),
         counter,
         name=name,
         role=role,
         # Azure accepts files only through its responses API.
-        file_model=_build_openai(shared, name, responses=True) if shared.endpoint.is_azure else None,
+        file_model=_build_openai(provider, name, responses=True) if provider.endpoint.is_azure else None,
         translate=translate,
-        breaker=shared.chat,
+        breaker=provider.chat,
         reports_finish_reason=True,
-        provider=shared.endpoint.telemetry_name,
+        provider=provider.endpoint.telemetry_name,
         records_content=settings.telemetry_content,
-        close=None if provider else shared.aclose,
     )
 
 

@@ -23,6 +23,7 @@ from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
 from core.llm.embeddings import build_embedder
+from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
 from core.search.hybrid import HybridRetriever, WholeScopeRetriever
 from core.storage.folder import FolderBlobStore
@@ -194,13 +195,13 @@ async def _provision_search(settings: CoreSettings, credentials: Credentials, te
 
     assert settings.azure_search_endpoint
     embeddings = []
-    embedder = build_embedder(settings, TiktokenCounter(), credentials=credentials)
-    if embedder is not None:
+    provider = open_provider(settings, credentials) if settings.embedding_model else None
+    if (embedder := build_embedder(settings, TiktokenCounter(), provider)) and provider:
         try:
             # How many numbers a vector has is the model's to say.
             embeddings = [Embedding(embedder.name, len(await embedder.embed_query("dimension")))]
         finally:
-            await embedder.aclose()
+            await provider.aclose()
     credential = credential_for(settings.azure_search_key, credentials)
     await create_index(settings.azure_search_endpoint, credential, settings.azure_search_index, embeddings)
     tell(f"AI Search: the index {settings.azure_search_index} is there.")

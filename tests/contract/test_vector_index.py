@@ -276,6 +276,7 @@ from core.search.hybrid import HybridRetriever
 from core.storage.sqlite.passages import SqlitePassageIndex
 from core.storage.sqlite.vectors import SqliteVectorIndex
 from core.llm.embeddings import build_embedder
+from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
@@ -284,7 +285,8 @@ async def main():
     database = Database(Path(sys.argv[1]))
     await database.migrate(passage_table.SCHEMA, vector_table.SCHEMA)
     index, vectors = SqlitePassageIndex(database), SqliteVectorIndex(database)
-    embedder = build_embedder(CoreSettings(_env_file=None), TiktokenCounter())
+    settings = CoreSettings(_env_file=None)
+    embedder = build_embedder(settings, TiktokenCounter(), open_provider(settings))
     await index.save("d1", "a.pdf", split_pages("d1", [Page(number=1, text="The harbour is open.")]))
     retrieval = await HybridRetriever(index, vectors, embedder).search("When is the harbor open?", ["d1"], 5)
     await vectors.copy("d1", "d2")

@@ -1,18 +1,22 @@
 """A provider's double and the models that talk to it."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
+from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_model
+from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TiktokenCounter, TokenCounter
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.processes import ignore_running_children
 
 MakeSettings = Callable[..., CoreSettings]
+OpenFor = Callable[..., Provider]
 PROVIDER_VARIABLES = (
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -39,6 +43,20 @@ def make_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MakeSettin
 
 
 @pytest.fixture
+async def open_for() -> AsyncIterator[OpenFor]:
+    """Opens the provider of some settings until the end of the test."""
+    async with AsyncExitStack() as stack:
+
+        def opened(settings: CoreSettings, credentials: Credentials | None = None) -> Provider:
+            provider = open_provider(settings, credentials)
+            assert provider is not None
+            stack.push_async_callback(provider.aclose)
+            return provider
+
+        yield opened
+
+
+@pytest.fixture
 def counter() -> TokenCounter:
     return TiktokenCounter()
 
@@ -56,8 +74,12 @@ def base_url(double: OpenAIDouble) -> Iterator[str]:
 
 @pytest.fixture(params=["chat completions", "responses"])
 async def model(
-    base_url: str, make_settings: MakeSettings, counter: TokenCounter, request: pytest.FixtureRequest
-) -> AsyncIterator[ChatModel]:
+    base_url: str,
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+    request: pytest.FixtureRequest,
+) -> ChatModel:
     """A chat model of the provider, without retries, by either of its APIs."""
     settings = make_settings(
         openai_base_url=base_url,
@@ -65,6 +87,4 @@ async def model(
         model_retries=0,
         model_timeout_seconds=5,
     )
-    built = build_chat_model(settings, "writer", counter)
-    yield built
-    await built.aclose()
+    return build_chat_model(settings, "writer", counter, open_for(settings))

@@ -12,6 +12,7 @@ from core.grounding.sources import Source
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.factory import build_chat_model
+from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
 from core.models import Document, DocumentStatus
 from core.offline.model import OfflineModel
@@ -80,9 +81,10 @@ def double() -> Iterator[tuple[OpenAIDouble, str]]:
 async def writer(double: tuple[OpenAIDouble, str]) -> AsyncIterator[ChatModel]:
     """A provider's model, played by the double."""
     settings = CoreSettings(openai_base_url=double[1], model_retries=0)
-    model = build_chat_model(settings, "writer", TiktokenCounter())
-    yield model
-    await model.aclose()
+    provider = open_provider(settings)
+    yield build_chat_model(settings, "writer", TiktokenCounter(), provider)
+    assert provider is not None
+    await provider.aclose()
 
 
 def cite_facts(asked: ChatRequest) -> Reply:

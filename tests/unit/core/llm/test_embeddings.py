@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import math
-from collections.abc import AsyncIterator
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -16,20 +15,19 @@ from core.llm.provider import open_provider
 from core.llm.tokens import TokenCounter
 from devkit.doubles.bag_of_words import bag_of_words
 from devkit.doubles.openai_double import Failure, LoggedRequest, OpenAIDouble, Script, serving
-from tests.unit.core.conftest import MakeSettings
+from tests.unit.core.conftest import MakeSettings, OpenFor
 
 
 @pytest.fixture
 async def embedder(
-    base_url: str, make_settings: MakeSettings, counter: TokenCounter
-) -> AsyncIterator[OpenAIEmbedder]:
+    base_url: str, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> OpenAIEmbedder:
     settings = make_settings(
         openai_base_url=base_url, embedding_model="small-vectors", model_retries=0, model_timeout_seconds=5
     )
-    built = build_embedder(settings, counter)
+    built = build_embedder(settings, counter, open_for(settings))
     assert built is not None
-    yield built
-    await built.aclose()
+    return built
 
 
 def texts_of(requests: list[LoggedRequest]) -> list[list[str]]:
@@ -53,7 +51,8 @@ def rounded(vectors: list[list[float]]) -> list[list[float]]:
 def test_no_embedder_without_a_provider_and_a_model(
     given: dict[str, str], make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
-    assert build_embedder(make_settings(**given), counter) is None
+    settings = make_settings(**given)
+    assert build_embedder(settings, counter, open_provider(settings)) is None
 
 
 async def test_vectors_keep_the_order_of_their_texts(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
@@ -144,15 +143,16 @@ async def test_an_unknown_model_names_the_setting_of_the_embedding_model(
     assert (caught.value.code, caught.value.retryable) == ("model_unknown", False)
 
 
-async def test_an_unreachable_server_is_down(make_settings: MakeSettings, counter: TokenCounter) -> None:
+async def test_an_unreachable_server_is_down(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> None:
     settings = make_settings(
         openai_base_url="http://127.0.0.1:1/v1", embedding_model="small-vectors", model_retries=0
     )
-    embedder = build_embedder(settings, counter)
+    embedder = build_embedder(settings, counter, open_for(settings))
     assert embedder is not None
     with pytest.raises(DependencyDown):
         await embedder.embed_query("text")
-    await embedder.aclose()
 
 
 async def test_a_failure_cancels_the_requests_that_wait(
@@ -194,28 +194,15 @@ async def test_vectors_that_cannot_be_compared_are_invalid_output(
         await OpenAIEmbedder(OddModel(), counter, name="odd", breaker=breaker).embed_passages(["one", "two"])
 
 
-async def test_a_shared_provider_is_not_closed(
-    base_url: str, make_settings: MakeSettings, counter: TokenCounter
+async def test_azure_is_called_at_its_v1_path(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
 ) -> None:
-    settings = make_settings(openai_base_url=base_url, embedding_model="small-vectors")
-    provider = open_provider(settings)
-    assert provider is not None
-    embedder = build_embedder(settings, counter, provider)
-    assert embedder is not None
-    await embedder.embed_query("text")
-    await embedder.aclose()
-    assert not provider.http.is_closed
-    await provider.aclose()
-
-
-async def test_azure_is_called_at_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
     double = OpenAIDouble()
     with serving(double, prefix="") as endpoint:
         settings = make_settings(
             azure_openai_endpoint=endpoint, azure_openai_api_key="secret", embedding_model="small-vectors"
         )
-        embedder = build_embedder(settings, counter)
+        embedder = build_embedder(settings, counter, open_for(settings))
         assert embedder is not None
         await embedder.embed_query("text")
-        await embedder.aclose()
     assert double.requests[0].path == "/openai/v1/embeddings"

@@ -13,7 +13,7 @@ from core.llm.provider import open_provider
 from core.llm.tokens import TokenCounter
 from core.offline.model import OfflineModel
 from devkit.doubles.openai_double import OpenAIDouble, serving
-from tests.unit.core.conftest import MakeSettings
+from tests.unit.core.conftest import MakeSettings, OpenFor
 
 ASKED = [HumanMessage("Hello?")]
 
@@ -25,11 +25,10 @@ def build_offline(counter: TokenCounter) -> OfflineModel:
 async def test_without_a_key_the_offline_model_answers(
     make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
-    models = build_chat_models(make_settings(), counter, offline=build_offline)
+    models = build_chat_models(make_settings(), counter, None, offline=build_offline)
     answer = await models.writer.complete(ASKED, budget=CallBudget(1))
     assert "offline" in answer
     assert models.writer.name == "extractive"
-    await models.aclose()
 
 
 @pytest.mark.slow
@@ -39,7 +38,7 @@ def test_the_offline_model_imports_nothing_of_the_providers() -> None:
         "from core.llm.tokens import TiktokenCounter; from core.infra.settings import CoreSettings; "
         "from core.offline.model import OfflineModel;"
         "build = lambda counter: OfflineModel(counter=counter);"
-        "build_chat_model(CoreSettings(_env_file=None), 'writer', TiktokenCounter(), offline=build);"
+        "build_chat_model(CoreSettings(_env_file=None), 'writer', TiktokenCounter(), None, offline=build);"
         "sys.exit(any(name in sys.modules for name in ('openai', 'langchain_openai', 'tiktoken')))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}
@@ -50,91 +49,71 @@ def test_without_an_offline_model_a_missing_provider_is_an_error(
     make_settings: MakeSettings, counter: TokenCounter
 ) -> None:
     with pytest.raises(ModelMisconfigured, match="OPENAI_API_KEY"):
-        build_chat_model(make_settings(), "writer", counter)
+        build_chat_model(make_settings(), "writer", counter, None)
 
 
 async def test_roles_have_separate_models_on_one_connection_pool(
-    make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+    base_url: str,
 ) -> None:
     settings = make_settings(openai_base_url=base_url, chat_model="big", planner_model="small")
-    models = build_chat_models(settings, counter)
+    provider = open_for(settings)
+    models = build_chat_models(settings, counter, provider)
     await models.planner.complete(ASKED, budget=CallBudget(1))
     await models.writer.complete(ASKED, budget=CallBudget(1))
     assert [request.body["model"] for request in double.requests] == ["small", "big"]
-    assert models.opened is not None
-    await models.aclose()
-    assert models.opened.http.is_closed
+    await provider.aclose()
+    for model in (models.planner, models.writer):
+        with pytest.raises(RuntimeError, match="closed"):
+            await model.complete(ASKED, budget=CallBudget(1))
 
 
-async def test_a_model_does_not_close_a_shared_client(
-    make_settings: MakeSettings, counter: TokenCounter, base_url: str
+async def test_azure_is_called_at_its_v1_path(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
 ) -> None:
-    models = build_chat_models(make_settings(openai_base_url=base_url), counter)
-    await models.writer.aclose()
-    assert models.opened is not None
-    assert not models.opened.http.is_closed
-    await models.aclose()
-    alone = build_chat_model(make_settings(openai_base_url=base_url), "writer", counter)
-    await alone.aclose()
-    with pytest.raises(RuntimeError, match="closed"):
-        await alone.complete(ASKED, budget=CallBudget(1))
-
-
-async def test_azure_is_called_at_its_v1_path(make_settings: MakeSettings, counter: TokenCounter) -> None:
     double = OpenAIDouble()
     with serving(double, prefix="") as endpoint:
         settings = make_settings(azure_openai_endpoint=f"{endpoint}/", azure_openai_api_key="secret")
-        model = build_chat_model(settings, "writer", counter)
+        model = build_chat_model(settings, "writer", counter, open_for(settings))
         await model.complete(ASKED, budget=CallBudget(1))
-        await model.aclose()
     assert double.requests[0].path == "/openai/v1/chat/completions"
 
 
-async def test_a_given_provider_is_not_closed(
-    make_settings: MakeSettings, counter: TokenCounter, base_url: str
-) -> None:
-    settings = make_settings(openai_base_url=base_url)
-    provider = open_provider(settings)
-    assert provider is not None
-    models = build_chat_models(settings, counter, provider)
-    await models.writer.complete(ASKED, budget=CallBudget(1))
-    await models.aclose()
-    assert models.opened is None
-    assert not provider.http.is_closed
-    await provider.aclose()
-
-
 async def test_only_files_go_through_azures_responses_api(
-    make_settings: MakeSettings, counter: TokenCounter
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
 ) -> None:
     double = OpenAIDouble()
     file = {"type": "file", "base64": "", "mime_type": "application/pdf", "filename": "a.pdf"}
     with serving(double, prefix="") as endpoint:
         settings = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="secret")
-        model = build_chat_model(settings, "writer", counter)
+        model = build_chat_model(settings, "writer", counter, open_for(settings))
         await model.complete(ASKED, budget=CallBudget(1))
         await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], budget=CallBudget(1))
-        await model.aclose()
     paths = [request.path.rpartition("/v1/")[2] for request in double.requests]
     assert paths == ["chat/completions", "responses"]
 
 
 async def test_the_responses_api_stores_nothing(
-    make_settings: MakeSettings, counter: TokenCounter, double: OpenAIDouble, base_url: str
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+    base_url: str,
 ) -> None:
-    model = build_chat_model(make_settings(openai_base_url=base_url, responses_api=True), "writer", counter)
+    settings = make_settings(openai_base_url=base_url, responses_api=True)
+    model = build_chat_model(settings, "writer", counter, open_for(settings))
     await model.complete(ASKED, budget=CallBudget(1))
-    await model.aclose()
     assert double.requests[0].path == "/v1/responses"
     assert double.requests[0].body["store"] is False
 
 
-def test_azure_without_a_key_names_the_missing_setting(
-    make_settings: MakeSettings, counter: TokenCounter
-) -> None:
+def test_azure_without_a_key_names_the_missing_setting(make_settings: MakeSettings) -> None:
     settings = make_settings(azure_openai_endpoint="https://team.openai.azure.com")
     with pytest.raises(ModelMisconfigured, match="AZURE_OPENAI_API_KEY"):
-        build_chat_model(settings, "writer", counter)
+        open_provider(settings)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from core.llm.factory import build_chat_model, describe
 from core.llm.provider import ENTRA_SCOPE, Provider, endpoint_of, open_provider
 from core.llm.tokens import TokenCounter
 from devkit.doubles.openai_double import OpenAIDouble, serving
-from tests.unit.core.conftest import MakeSettings
+from tests.unit.core.conftest import MakeSettings, OpenFor
 
 ASKED = [HumanMessage("Hello?")]
 
@@ -128,14 +128,13 @@ async def test_a_failed_authentication_is_translated(
 
 
 async def test_a_key_is_preferred_to_the_identity(
-    make_settings: MakeSettings, identity: Identity, counter: TokenCounter
+    make_settings: MakeSettings, open_for: OpenFor, identity: Identity, counter: TokenCounter
 ) -> None:
     double = OpenAIDouble()
     with serving(double, prefix="") as endpoint:
         given = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="the-key")
-        model = build_chat_model(given, "writer", counter, credentials=identity)
+        model = build_chat_model(given, "writer", counter, open_for(given, identity))
         await model.complete(ASKED, budget=CallBudget(1))
-        await model.aclose()
     assert double.requests[0].authorization == "Bearer the-key"
     assert identity.asked == []
 
