@@ -84,12 +84,10 @@ class CitationWriter:
     def grounding(self) -> Grounding:
         """The result of the code checks on the text so far."""
         verified = sum(citation.verified for citation in self.citations)
-        uncovered = [claim for claim in self._claims.uncovered if not claim.is_cited]
-        contradicted = [
-            issue for claim in self._claims.uncovered for issue in self._conflicts.find(claim.text)
-        ]
-        issues = self._issues + [f"Nothing is cited for: {claim.short}" for claim in uncovered] + contradicted
-        coverage = self._claims.coverage
+        uncovered, coverage = self._claims.uncovered, self._claims.coverage
+        uncited = [f"Nothing is cited for: {claim.short}" for claim in uncovered if not claim.is_cited]
+        contradicted = [issue for claim in uncovered for issue in self._conflicts.find(claim.text)]
+        issues = self._issues + uncited + contradicted
         all_verified = bool(self.citations) and verified == len(self.citations)
         return Grounding(
             grounded=all_verified and not issues and coverage == 1.0,

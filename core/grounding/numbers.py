@@ -221,7 +221,8 @@ class NumberConflicts:
         a source has another number for the same thing."""
         said = Statement(claim, self._language)
         conflicts = [
-            _message(figure, others)
+            f"The answer says {figure.wording_next_to(others[0])}; the source has "
+            f"{' and '.join(other.wording_next_to(figure) for other in others)}."
             for clause in said.clauses
             for figure in said.figures_of(clause)
             if not self._is_in_sources(figure, said)
@@ -282,11 +283,6 @@ def _sentences(page: str, language: str) -> Iterator[_Sentence]:
             folded = sentence.casefold()
             yield _Sentence(sentence, before, language, folded, f"{before.casefold()} {folded}")
         before = sentence
-
-
-def _message(figure: Figure, others: Sequence[Figure]) -> str:
-    has = " and ".join(other.wording_next_to(figure) for other in others)
-    return f"The answer says {figure.wording_next_to(others[0])}; the source has {has}."
 
 
 def _conflicting(figure: Figure, clause: Clause, said: Statement, near: Sequence[_Sentence]) -> list[Figure]:

@@ -86,7 +86,11 @@ def _canonical(text: str) -> _Canonical:
         elif match["marker"]:  # fenced text has `[S 2]` where the page has `[S2]`
             characters.extend("s ")
             offsets.extend((index, index))
-    return _without_cjk_spaces("".join(characters), offsets)
+    canonical = "".join(characters)
+    if gaps := {match.start() for match in _BETWEEN_CJK.finditer(canonical)}:
+        offsets = [offset for at, offset in enumerate(offsets) if at not in gaps]
+        canonical = _BETWEEN_CJK.sub("", canonical)
+    return _Canonical(canonical, offsets)
 
 
 def _canonical_character(character: str, text: str, index: int) -> str | None:
@@ -103,12 +107,6 @@ def _canonical_character(character: str, text: str, index: int) -> str | None:
     if character in "\u00ad'\u2019":
         return None
     return character if unicodedata.combining(character) else " "
-
-
-def _without_cjk_spaces(text: str, offsets: list[int]) -> _Canonical:
-    if gaps := {match.start() for match in _BETWEEN_CJK.finditer(text)}:
-        offsets = [offset for at, offset in enumerate(offsets) if at not in gaps]
-    return _Canonical(_BETWEEN_CJK.sub("", text), offsets)
 
 
 def _with_outer_marks(quote: str, page_text: str, start: int, end: int) -> Span:

@@ -128,7 +128,10 @@ class ChatModel:
 
     async def structured(self, messages: Prompt, schema: type[Output], *, budget: CallBudget) -> Output:
         """The model's answer as a `schema`. Raises ModelOutputInvalid if it is not one."""
-        message = await self._invoke(self._bound_to(schema), messages, budget)
+        if schema not in self._bound:
+            # A forced tool call: every provider has it, and it costs a third of with_structured_output.
+            self._bound[schema] = self.model.bind_tools([schema], tool_choice=schema.__name__)
+        message = await self._invoke(self._bound[schema], messages, budget)
         try:
             if message.tool_calls:
                 return schema.model_validate(message.tool_calls[0]["args"])
@@ -208,12 +211,6 @@ class ChatModel:
         at_limit = bool(TOO_LONG.intersection(reasons))
         if at_limit or (self.reports_finish_reason and not reasons):
             raise ReplyCut(at_limit=at_limit)
-
-    def _bound_to(self, schema: type[Output]) -> Runnable[Any, AIMessage]:
-        # A forced tool call: every provider has it, and it costs a third of with_structured_output.
-        if schema not in self._bound:
-            self._bound[schema] = self.model.bind_tools([schema], tool_choice=schema.__name__)
-        return self._bound[schema]
 
     def _record(
         self, call: Call, budget: CallBudget, messages: Prompt, received: Sequence[AIMessage]

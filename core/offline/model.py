@@ -145,23 +145,22 @@ class OfflineModel(BaseChatModel):
         conversation = Conversation.read(messages)
         calls = _chosen_calls(conversation, options)
         text = "" if calls else _answer(conversation)
+        read = sum(self.counter.count(str(message.text)) for message in messages)
+        written = self.counter.count(text or json.dumps(calls))
         return AIMessage(
             content=text,
             tool_calls=[
                 tool_call(name=name, args=arguments, id=f"call_{len(conversation.done) + number}_{name}")
                 for number, (name, arguments) in enumerate(calls)
             ],
-            usage_metadata=self._usage(messages, text or json.dumps(calls)),
+            usage_metadata=UsageMetadata(
+                input_tokens=read, output_tokens=written, total_tokens=read + written
+            ),
             response_metadata={
                 "model_name": "extractive",
                 "finish_reason": "tool_calls" if calls else "stop",
             },
         )
-
-    def _usage(self, messages: list[BaseMessage], reply: str) -> UsageMetadata:
-        prompt = sum(self.counter.count(str(message.text)) for message in messages)
-        completion = self.counter.count(reply)
-        return UsageMetadata(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion)
 
 
 def _answer(conversation: Conversation) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from core.grounding.citations import marker
@@ -157,22 +157,17 @@ def _header(place: _Place, around: list[Piece]) -> _Place | None:
 
 def _end_of_items(pieces: list[Piece], first: int) -> int:
     """The index of the last item of the list that begins at `first`, or of the last one to show."""
-    last = first - 1
-    while last + 1 < min(len(pieces), first + MAX_ITEMS) and pieces[last + 1].kind == "item":
-        last += 1
-    return last
+    items = takewhile(lambda piece: piece.kind == "item", pieces[first : first + MAX_ITEMS])
+    return first - 1 + len(list(items))
 
 
 def _with_following(place: _Place, around: list[Piece], sentences: int) -> _Place:
     """The place with the sentences that follow under the same heading: the first is often an announcement."""
-    last = place.last
-    if around[last].kind == "row":
+    if around[place.last].kind == "row":
         return place
-    for piece in around[last + 1 : last + 1 + sentences]:
-        if piece.kind != "sentence" or not piece.text.endswith(ENDS):
-            break
-        last += 1
-    return place._replace(last=last)
+    following = around[place.last + 1 : place.last + 1 + sentences]
+    added = takewhile(lambda piece: piece.kind == "sentence" and piece.text.endswith(ENDS), following)
+    return place._replace(last=place.last + len(list(added)))
 
 
 def _merged(places: list[_Place]) -> list[_Place]:

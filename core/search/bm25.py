@@ -187,19 +187,14 @@ class TextRanking:
         pairs = self.question.pairs.intersection(pairwise(body))
         score += PAIR_WEIGHT * sum(self._idf[one] + self._idf[other] for one, other in pairs)
         own_terms, asked = frozenset(body), frozenset(self._idf)
+        defined = self.question.defined
+        factor = 1 + FIRST_SOURCE_BONUS / (1 + candidate.source)
+        factor += NUMBER_BONUS if self.question.asks_number and has_digit(candidate.text) else 0
+        factor += DEFINITION_BONUS if defined and body[: len(defined)] == defined else 0
         return CandidateScore(
-            score=score * self._factor(candidate, body),
+            score=score * (factor * FRAGMENT_FACTOR if candidate.is_fragment else factor),
             has_pair=bool(pairs or self.question.pairs.intersection(pairwise(above))),
             terms=own_terms,
             covered=asked & (own_terms | heading),
             document_terms=asked & name,
         )
-
-    def _factor(self, candidate: Candidate, body: list[str]) -> float:
-        factor = 1 + FIRST_SOURCE_BONUS / (1 + candidate.source)
-        defined = self.question.defined
-        if self.question.asks_number and has_digit(candidate.text):
-            factor += NUMBER_BONUS
-        if defined and body[: len(defined)] == defined:
-            factor += DEFINITION_BONUS
-        return factor * FRAGMENT_FACTOR if candidate.is_fragment else factor

@@ -38,14 +38,10 @@ def score_names(question: str, names: Sequence[str]) -> list[float]:
 def score_periods(asked: Sequence[Period], reported: Sequence[Sequence[Period]]) -> list[float]:
     """For each document, given as the periods it reports on: from 0 to 1, how well they fit those asked."""
     newest = max(asked, default=None)
+    weights = {wanted: 1.0 if wanted == newest else OTHER_YEAR for wanted in asked}
     return [
         max(
-            (
-                _closeness(wanted, period) * (1 if wanted == newest else OTHER_YEAR)
-                for wanted in asked
-                for period in periods
-            ),
-            default=0.0,
+            [0.0, *(weights[wanted] * _closeness(wanted, period) for wanted in weights for period in periods)]
         )
         for periods in reported
     ]

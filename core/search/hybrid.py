@@ -139,11 +139,7 @@ class HybridRetriever:
             # A document that has become shorter lacks its last passages; the others keep their place.
             for ordinal, passage in zip(sorted(ordinals[document_id]), passages, strict=False)
         }
-        return [
-            Hit(passage=found[place[:2]], score=place.similarity)
-            for place in neighbours
-            if place[:2] in found
-        ]
+        return [Hit(passage=found[at[:2]], score=at.similarity) for at in neighbours if at[:2] in found]
 
     async def _finish_lexical(
         self, query: str, document_ids: Sequence[str], top_k: int, found: list[Hit], *before: RetrievalStep

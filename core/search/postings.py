@@ -130,14 +130,11 @@ class DocumentTerms:
         starts = [position - rarest for position in self.positions[sought[rarest]]]
         for index, word in enumerate(sought):
             if index != rarest:
-                positions = self._set(word)
+                if word not in self._sets:
+                    self._sets[word] = frozenset(self.positions[word])
+                positions = self._sets[word]
                 starts = [start for start in starts if start + index in positions]
         return starts
-
-    def _set(self, word: str) -> frozenset[int]:
-        if word not in self._sets:
-            self._sets[word] = frozenset(self.positions[word])
-        return self._sets[word]
 
     def headed_by(self, phrase: Phrase) -> set[int]:
         """The passages that have all words of a phrase in their heading."""

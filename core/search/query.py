@@ -175,16 +175,13 @@ def parse_question(
     language = detect_language(spelled)
     expansions = [vocabulary.expand(spelled, language) for vocabulary in vocabularies]
     years = [str(period.year) for period in periods]
+    places = [tuple(_SHORT_FORMS.get(w, w) for w in words(match[0])) for match in _PLACE.finditer(text)]
     return Question(
         text=text,
         words=[*significant, *(word for word in [*dict.fromkeys(years), *dates] if word not in significant)],
         is_numeric=_ASKS_FOR_NUMBER.search(text) is not None,
         periods=periods,
         pages=frozenset(int(number) for match in _PAGE.finditer(text) for number in match.groups() if number),
-        places=[*(_place(match[0]) for match in _PLACE.finditer(text)), *((date,) for date in dates)],
+        places=[*places, *((date,) for date in dates)],
         expansions=[expansion for expansion in expansions if expansion],
     )
-
-
-def _place(text: str) -> Phrase:
-    return tuple(_SHORT_FORMS.get(word, word) for word in words(text))
