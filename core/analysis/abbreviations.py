@@ -67,7 +67,9 @@ def find_terms(sentence: str) -> Iterator[Definition]:
         short = match[1].strip(" ,")
         if len(short.split()) <= LONGEST_TERM_WORDS and not short.endswith((".", "?", "!", ":")):
             name = _name_before(sentence[: match.start()])
-            yield Definition(match.start(), name if _may_stand_for(short, name) else "", short)
+            # It can mean the name before it if they share a word, or if it is the party of a contract.
+            words, of_name = ({word.casefold() for word in _WORD.findall(text)} for text in (short, name))
+            yield Definition(match.start(), "" if words.isdisjoint(PARTIES | of_name) else name, short)
     for match in _MEANT_TERM.finditer(sentence):
         yield Definition(match.start(), match[2].strip(), match[1].strip(" ,"))
 
@@ -111,12 +113,6 @@ def _letter_before(text: str, end: int, letter: str, *, opens_word: bool) -> int
     ):
         place -= 1
     return place
-
-
-def _may_stand_for(short: str, name: str) -> bool:
-    """Whether a defined term can mean the name before it: they share a word, or it is a contract party."""
-    of_short, of_name = ({word.casefold() for word in _WORD.findall(text)} for text in (short, name))
-    return bool(name) and (not of_short.isdisjoint(of_name) or not of_short.isdisjoint(PARTIES))
 
 
 def _name_before(text: str) -> str:

@@ -48,17 +48,8 @@ class DocumentContext:
             lower.update(word for word in found if word[0].islower())
             within = _AFTER_LOWER_CASE.findall(page.text[:LONGEST_READ])
             capitalised.update(word for word in within if word[0].isupper())
-        offset = _page_offset(pages)
-        return cls(
-            language,
-            len(pages),
-            pages_with,
-            lower,
-            capitalised,
-            running,
-            find_targets(pages, running),
-            offset,
-        )
+        targets, offset = find_targets(pages, running), _page_offset(pages)
+        return cls(language, len(pages), pages_with, lower, capitalised, running, targets, offset)
 
     def rarity(self, term: str) -> float:
         """How well a term distinguishes pages: above 0, higher for terms on fewer pages.

@@ -4,9 +4,11 @@ Entities, and relations that a verb states, need a model.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 
-from core.analysis.abbreviations import Definition, find_abbreviations, find_terms
+from core.analysis.abbreviations import find_abbreviations, find_terms
 from core.analysis.anchors import Reference, Target, find_links, find_references, is_caption, resolve
 from core.analysis.document_context import DocumentContext
 from core.analysis.models import (
@@ -56,8 +58,11 @@ class _PageDraft:
         words = spelled(self._text.text)
         self._language = language_of(words, context.language)
         self._lexicon = Lexicon(words, self._language)
-        self._pieces = [_shortened(piece) for piece in self._text.pieces[:MOST_PIECES]]
-        self._headings = set(self._text.headings)
+        # Longer pieces are lists and tables without line ends, not sentences.
+        self._pieces = [
+            piece if len(piece.text) <= LONGEST_PIECE else replace(piece, text=piece.text[:LONGEST_PIECE])
+            for piece in self._text.pieces[:MOST_PIECES]
+        ]
 
     @property
     def summary(self) -> str:
@@ -92,29 +97,24 @@ class _PageDraft:
             for place, each in enumerate(references):
                 target = captioned if place == 0 and captioned else self._page_of(each.target)
                 found.append(Anchor(kind=each.kind, text=each.text, target_page=target))
-        found += [Anchor(kind="link", text=link) for link in self._links]
+        headings = set(self._text.headings)
+        for piece in self._pieces:
+            if piece.kind != "heading" and piece.text not in headings:
+                found += [Anchor(kind="link", text=link) for link in find_links(piece.text)]
         first_of_each = {(anchor.kind, anchor.text): anchor for anchor in reversed(found)}
         return list(first_of_each.values())[::-1][:MOST_ANCHORS]
 
     @property
     def relations(self) -> list[Relation]:
         """Abbreviations, defined terms and cross-references; the page contains the evidence of each."""
-        found = {
-            (relation.source, relation.type, relation.target): relation
-            for relation in [*self._definitions, *self._cross_references]
-        }
+        relations = [*self._definitions, *self._cross_references]
+        found = {(each.source, each.type, each.target): each for each in relations}
         held = [relation for relation in found.values() if self._text.holds(relation.evidence)]
         return held[:MOST_RELATIONS]
 
     @property
     def _prose(self) -> Iterator[Piece]:
         return (piece for piece in self._pieces if piece.kind == "sentence" and not is_caption(piece.text))
-
-    @property
-    def _links(self) -> Iterator[str]:
-        for piece in self._pieces:
-            if piece.kind != "heading" and piece.text not in self._headings:
-                yield from find_links(piece.text)
 
     @cached_property
     def _references(self) -> list[tuple[Piece, list[Reference]]]:
@@ -123,24 +123,18 @@ class _PageDraft:
 
     @property
     def _definitions(self) -> Iterator[Relation]:
-        for piece in self._pieces:
-            for each in find_abbreviations(piece.text):
-                yield _relation(ABBREVIATED_AS, piece, each)
-        for piece in self._pieces:
-            for each in find_terms(piece.text):
-                if each.long:
-                    yield _relation(DEFINED_AS, piece, each)
+        for kind, find in ((ABBREVIATED_AS, find_abbreviations), (DEFINED_AS, find_terms)):
+            for piece in self._pieces:
+                for each in filter(attrgetter("long"), find(piece.text)):
+                    evidence = _excerpt(piece.text, each.start)
+                    yield Relation(source=each.long, type=kind, target=each.short, evidence=evidence)
 
     @property
     def _cross_references(self) -> Iterator[Relation]:
         for piece, references in self._references:
             for each in references[is_caption(piece.text) :]:
-                yield Relation(
-                    source=f"page {self._page.number}",
-                    type=REFERS_TO,
-                    target=each.text,
-                    evidence=_excerpt(piece.text, each.start),
-                )
+                source, evidence = f"page {self._page.number}", _excerpt(piece.text, each.start)
+                yield Relation(source=source, type=REFERS_TO, target=each.text, evidence=evidence)
 
     def _candidate(self, text: str) -> Candidate:
         found = [term for word in spelled(text) if (term := self._lexicon[word])]
@@ -152,11 +146,6 @@ class _PageDraft:
         return resolve(target, self._context.targets)
 
 
-def _relation(kind: str, piece: Piece, definition: Definition) -> Relation:
-    evidence = _excerpt(piece.text, definition.start)
-    return Relation(source=definition.long, type=kind, target=definition.short, evidence=evidence)
-
-
 def _excerpt(sentence: str, at: int) -> str:
     """The sentence, or the part around one position if it is too long; cut between words."""
     if len(sentence) <= LONGEST_EVIDENCE:
@@ -165,13 +154,6 @@ def _excerpt(sentence: str, at: int) -> str:
     start = sentence.rfind(" ", 0, start) + 1 if start else 0
     end = sentence.rfind(" ", start, start + LONGEST_EVIDENCE)
     return sentence[start : end if end > at else start + LONGEST_EVIDENCE]
-
-
-def _shortened(piece: Piece) -> Piece:
-    """The piece cut at LONGEST_PIECE: longer pieces are lists and tables without line ends, not sentences."""
-    if len(piece.text) <= LONGEST_PIECE:
-        return piece
-    return Piece(piece.text[:LONGEST_PIECE], piece.kind, piece.heading)
 
 
 def _beginning(text: str) -> str:

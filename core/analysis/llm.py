@@ -41,6 +41,7 @@ REFUSALS = (ModelOutputInvalid, ContentFiltered, ContextTooLong)
 _FOUND_BY_CODE = frozenset({REFERS_TO, ABBREVIATED_AS, DEFINED_AS})
 _PROMPTS = Path(__file__).parent / "prompts"
 _Form = TypeVar("_Form", bound=BaseModel)
+_Item = TypeVar("_Item")
 
 log = logging.getLogger(__name__)
 
@@ -87,12 +88,9 @@ class AnalysisPrompts(NamedTuple):
 
 def load_prompts() -> AnalysisPrompts:
     """The prompts that ship with the code."""
-    pages, part, document = (
-        (_PROMPTS / f"{name}.md").read_text(encoding="utf-8")
-        for name in ("pages", "part_summary", "document_summary")
-    )
     limits = {"topics": MOST_TOPICS, "entities": MOST_ENTITIES, "relations": MOST_RELATIONS}
-    return AnalysisPrompts(pages.format(**limits), part, document)
+    texts = ((_PROMPTS / f"{name}.md").read_text(encoding="utf-8") for name in AnalysisPrompts._fields)
+    return AnalysisPrompts(*(text.format(**limits, words=SUMMARY_WORDS) for text in texts))
 
 
 class Outcome(NamedTuple):
@@ -104,25 +102,28 @@ class Outcome(NamedTuple):
 
 def batches(pages: Sequence[Page]) -> Iterator[list[Page]]:
     """Batches of the pages with text, in order, each fit for one call; a longer page is a batch of one."""
-    batch: list[Page] = []
+    with_text = (page for page in pages if page.text.strip())
+    sizes = ((page, page.tokens or len(page.text) // _CHARACTERS_PER_TOKEN) for page in with_text)
+    return _groups(sizes, CALL_TOKENS, most=CALL_PAGES)
+
+
+def _groups(
+    sized: Iterable[tuple[_Item, int]], budget: int, *, least: int = 1, most: int | None = None
+) -> Iterator[list[_Item]]:
+    """Neighbouring items of which each has its size, in groups of `least` to `most` items.
+
+    The sizes in a group add up to the budget at most, but for groups of `least` items.
+    """
+    group: list[_Item] = []
     spent = 0
-    for page in pages:
-        if not page.text.strip():
-            continue
-        cost = page.tokens or len(page.text) // _CHARACTERS_PER_TOKEN
-        if batch and (spent + cost > CALL_TOKENS or len(batch) == CALL_PAGES):
-            yield batch
-            batch, spent = [], 0
-        batch.append(page)
-        spent += cost
-    if batch:
-        yield batch
-
-
-def halves(batch: Sequence[Page]) -> list[list[Page]]:
-    """A batch of two or more pages, split in two."""
-    middle = len(batch) // 2
-    return [list(batch[:middle]), list(batch[middle:])]
+    for item, size in sized:
+        if len(group) >= least and (spent + size > budget or len(group) == most):
+            yield group
+            group, spent = [], 0
+        group.append(item)
+        spent += size
+    if group:
+        yield group
 
 
 class PageReader:
@@ -146,46 +147,39 @@ class PageReader:
             log.info("model refused pages count=%d error=%s", len(batch), exc.code)
             return _split(batch, drafts)
         by_page = {note.page: note for note in reversed(notes.pages)}
-        covered = [page for page in batch if page.number in by_page]
-        left_out = [page for page in batch if page.number not in by_page]
         merged = [
-            _merge(page, by_page[page.number], drafts[page.number], self._model.name) for page in covered
+            _merge(page, by_page[page.number], drafts[page.number], self._model.name)
+            for page in batch
+            if page.number in by_page
         ]
-        if not left_out:
-            return Outcome(merged, [])
-        if covered:
-            return Outcome(merged, [left_out])
-        return _split(batch, drafts)
+        left_out = [page for page in batch if page.number not in by_page]
+        if not merged:
+            return _split(batch, drafts)
+        return Outcome(merged, [left_out] if left_out else [])
 
 
 async def fill(
     model: ChatModel, prompt: str, sources: Iterable[tuple[int, str]], form: type[_Form], budget: CallBudget
 ) -> _Form:
     """The structured output `form`, made by the model from texts with page numbers, fenced as quotes."""
-    fenced = fence(
-        [
-            Source(
-                number=page, document_id="", blob_name="document", page=page, start=0, text=text, page_text=""
-            )
-            for page, text in sources
-        ]
-    )
-    return await model.structured([SystemMessage(prompt), HumanMessage(fenced)], form, budget=budget)
+    document = {"document_id": "", "blob_name": "document", "page_text": ""}
+    numbered = [Source(number=page, page=page, start=0, text=text, **document) for page, text in sources]
+    messages = [SystemMessage(prompt), HumanMessage(fence(numbered))]
+    return await model.structured(messages, form, budget=budget)
 
 
 def _split(batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome:
     if len(batch) == 1:
         return Outcome([drafts[batch[0].number]], [])
-    return Outcome([], halves(batch))
+    middle = len(batch) // 2
+    return Outcome([], [list(batch[:middle]), list(batch[middle:])])
 
 
 def _merge(page: Page, note: PageNote, draft: PageAnalysis, method: str) -> PageAnalysis:
     """The model's note without what the page does not contain, plus anchors and relations found by code."""
     quotes = QuoteFinder(page.text)
     own = [relation for relation in draft.relations if relation.type in _FOUND_BY_CODE]
-    stated = [
-        checked for each in note.relations[:MOST_RELATIONS] if (checked := _checked(each, page, quotes))
-    ]
+    stated = filter(None, (_checked(each, page, quotes) for each in note.relations[:MOST_RELATIONS]))
     relations = {(each.source, each.type, each.target): each for each in [*stated, *own]}
     return PageAnalysis(
         page=page.number,
@@ -238,17 +232,16 @@ class SectionLine(BaseModel):
     text: str = Field(description="one or two sentences")
 
 
-class PartSummary(BaseModel):
-    """The summary of a part of a document."""
-
-    summary: str = Field(description="one paragraph")
-    lines: list[SectionLine] = Field(default=[], description="the sections of this part, in order")
-
-
 class DocumentSummary(BaseModel):
     """The summary of a document."""
 
     summary: str = Field(description="one paragraph")
+
+
+class PartSummary(DocumentSummary):
+    """The summary of a part of a document."""
+
+    lines: list[SectionLine] = Field(default=[], description="the sections of this part, in order")
 
 
 class _Part(NamedTuple):
@@ -265,16 +258,16 @@ class Summariser:
         self, model: ChatModel, prompts: AnalysisPrompts, budget: CallBudget, context: DocumentContext
     ) -> None:
         self._model = model
-        self._part_prompt = prompts.part_summary.format(words=SUMMARY_WORDS)
-        self._document_prompt = prompts.document_summary.format(words=SUMMARY_WORDS)
+        self._prompts = prompts
         self._budget = budget
         self._context = context
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def summarise(self, pages: Sequence[PageAnalysis]) -> tuple[Overview, bool]:
         """The overview, and whether the model wrote all of it; the rest is extracted from the pages."""
-        parts = [part for part in _parts(pages) if part]
-        read = list(await asyncio.gather(*(self._read(part) for part in parts)))
+        sizes = ((page, len(page.summary)) for page in pages if page.summary)
+        parts = _groups(sizes, PART_CHARACTERS)
+        read = await asyncio.gather(*map(self._read, parts))
         detailed = "\n".join(line for part in read for line in part.lines)
         is_complete = all(part.is_by_model for part in read)
         summary = await self._reduce([(part.first_page, part.summary) for part in read])
@@ -284,69 +277,40 @@ class Summariser:
 
     async def _read(self, pages: Sequence[PageAnalysis]) -> _Part:
         sources = [(page.page, page.summary) for page in pages]
-        try:
-            async with self._slots:
-                made = await fill(self._model, self._part_prompt, sources, PartSummary, self._budget)
-        except REFUSALS as exc:
-            log.info("model refused summaries pages=%d error=%s", len(pages), exc.code)
-            own = list_pages(pages, self._context)
-            return _Part(pages[0].page, summarise(pages, self._context), own, is_by_model=False)
+        made = await self._fill(self._prompts.part_summary, sources, PartSummary) or PartSummary(summary="")
         first, last = pages[0].page, pages[-1].page
         lines = [
-            f"{page_range(line.first_page, line.last_page)}: {' '.join(line.text.split())}"
+            f"{page_range(line.first_page, line.last_page)}: {_plain(line.text)}"
             for line in made.lines
             if first <= line.first_page <= line.last_page <= last and line.text.strip()
         ]
-        is_by_model = bool(lines and made.summary.strip())
-        summary = " ".join(made.summary.split()) or summarise(pages, self._context)
-        return _Part(first, summary, lines or list_pages(pages, self._context), is_by_model)
+        summary = _plain(made.summary)
+        return _Part(
+            first_page=first,
+            summary=summary or summarise(pages, self._context),
+            lines=lines or list_pages(pages, self._context),
+            is_by_model=bool(lines and summary),
+        )
 
     async def _reduce(self, summaries: Sequence[tuple[int, str]]) -> str | None:
         """One summary of many; None if the model refuses. Too many for one call are reduced in groups."""
         if len(summaries) <= 1:
             return summaries[0][1] if summaries else ""
-        groups = _groups(summaries)
-        if len(groups) == 1:
-            return await self._condense(groups[0])
-        condensed = await asyncio.gather(*(self._condense(group) for group in groups))
-        shorter = [(group[0][0], text) for group, text in zip(groups, condensed, strict=True) if text]
-        return await self._reduce(shorter) if len(shorter) == len(groups) else None
+        # Groups of at least two, so that every round leaves fewer.
+        groups = list(_groups(((each, len(each[1])) for each in summaries), PART_CHARACTERS, least=2))
+        prompt = self._prompts.document_summary
+        made = await asyncio.gather(*(self._fill(prompt, group, DocumentSummary) for group in groups))
+        shorter = [(group[0][0], _plain(one.summary)) for group, one in zip(groups, made, strict=True) if one]
+        if len(shorter) < len(groups) or not all(text for _, text in shorter):
+            return None
+        return await self._reduce(shorter)
 
-    async def _condense(self, summaries: Sequence[tuple[int, str]]) -> str | None:
+    async def _fill(
+        self, prompt: str, summaries: Sequence[tuple[int, str]], form: type[_Form]
+    ) -> _Form | None:
         try:
             async with self._slots:
-                made = await fill(
-                    self._model, self._document_prompt, summaries, DocumentSummary, self._budget
-                )
+                return await fill(self._model, prompt, summaries, form, self._budget)
         except REFUSALS as exc:
-            log.info("model refused to condense count=%d error=%s", len(summaries), exc.code)
+            log.info("model refused summaries count=%d error=%s", len(summaries), exc.code)
             return None
-        return " ".join(made.summary.split()) or None
-
-
-def _parts(pages: Sequence[PageAnalysis]) -> list[list[PageAnalysis]]:
-    """The pages with a summary, in parts that each fit one call."""
-    parts: list[list[PageAnalysis]] = [[]]
-    spent = 0
-    for page in pages:
-        if not page.summary:
-            continue
-        if parts[-1] and spent + len(page.summary) > PART_CHARACTERS:
-            parts.append([])
-            spent = 0
-        parts[-1].append(page)
-        spent += len(page.summary)
-    return parts
-
-
-def _groups(summaries: Sequence[tuple[int, str]]) -> list[list[tuple[int, str]]]:
-    """Groups of at least two summaries, so that every round leaves fewer."""
-    groups: list[list[tuple[int, str]]] = [[]]
-    spent = 0
-    for page, text in summaries:
-        if len(groups[-1]) > 1 and spent + len(text) > PART_CHARACTERS:
-            groups.append([])
-            spent = 0
-        groups[-1].append((page, text))
-        spent += len(text)
-    return groups

@@ -118,7 +118,11 @@ class PageText:
         self._vocabulary = vocabulary
         lines = page.text[:LONGEST_READ].splitlines()
         edge = edges(lines)
-        kept = [line for i, line in enumerate(lines) if i not in edge or not _is_running(line, running)]
+        kept = [
+            line
+            for i, line in enumerate(lines)
+            if i not in edge or (masked(line) not in running and _lone_number(line) is None)
+        ]
         # Pages that are all alike, such as forms, have nothing but running lines.
         clean = _LINE_END_HYPHEN.sub(self._join, "\n".join(kept if any(map(str.strip, kept)) else lines))
         self.text = _INVISIBLE.sub("", clean)
@@ -131,8 +135,13 @@ class PageText:
     @cached_property
     def headings(self) -> list[str]:
         """The lines that look like headings, each once."""
-        found = (heading.text for heading in find_headings(self.text))
-        return list(dict.fromkeys(line for line in found if not _is_unspaced_prose(line)))
+        found = dict.fromkeys(heading.text for heading in find_headings(self.text))
+        # In a script without capitals every short line looks like a heading.
+        return [
+            line
+            for line in found
+            if not is_unspaced(line) or not (len(line) > LONGEST_UNSPACED_HEADING or _PROSE_MARK.search(line))
+        ]
 
     @cached_property
     def _collapsed(self) -> str:
@@ -173,10 +182,8 @@ def find_running(pages: Sequence[Page]) -> frozenset[str]:
 def printed_number(page: Page) -> int | None:
     """The page number alone on a line at the page's top or bottom."""
     lines = page.text[:LONGEST_READ].splitlines()
-    for index in sorted(edges(lines)):
-        if number := _lone_number(lines[index]):
-            return int(number)
-    return None
+    found = (_lone_number(lines[index]) for index in sorted(edges(lines)))
+    return next((int(number) for number in found if number), None)
 
 
 def masked(line: str) -> str:
@@ -198,9 +205,7 @@ def _joined_paragraphs(pieces: Sequence[Piece], headings: Collection[str]) -> It
     """
     lead = ""
     for piece in _with_dates(pieces):
-        is_line = (
-            piece.kind == "heading" and piece.text not in headings and not piece.text.endswith((":", "?"))
-        )
+        is_line = piece.kind == "heading" and not (piece.text in headings or piece.text.endswith((":", "?")))
         if is_line and len(piece.text.split()) >= LEAST_LINE_WORDS:
             lead = f"{lead} {piece.text}".lstrip()
             continue
@@ -218,12 +223,8 @@ def _with_dates(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """The pieces; a sentence that seems to end within a date, after `12.`, is joined to the next one."""
     before: Piece | None = None
     for piece in pieces:
-        if (
-            before
-            and piece.kind == "sentence"
-            and _ENDS_IN_DAY.search(before.text)
-            and _MONTH.match(piece.text)
-        ):
+        goes_on = piece.kind == "sentence" and _MONTH.match(piece.text)
+        if before and goes_on and _ENDS_IN_DAY.search(before.text):
             before = Piece(f"{before.text} {piece.text}", before.kind, before.heading)
             continue
         if before:
@@ -231,15 +232,6 @@ def _with_dates(pieces: Iterable[Piece]) -> Iterator[Piece]:
         before = piece
     if before:
         yield before
-
-
-def _is_unspaced_prose(line: str) -> bool:
-    """Whether a line in a script without capitals is prose: there every short line looks like a heading."""
-    return is_unspaced(line) and (len(line) > LONGEST_UNSPACED_HEADING or bool(_PROSE_MARK.search(line)))
-
-
-def _is_running(line: str, running: Collection[str]) -> bool:
-    return masked(line) in running or _lone_number(line) is not None
 
 
 def _lone_number(line: str) -> str | None:

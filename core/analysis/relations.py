@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from core.analysis.models import (
@@ -20,6 +21,7 @@ from core.analysis.models import (
 from core.text.terms import DEFAULT_LANGUAGE, stems, words
 
 KEPT_KEYS = 50_000
+DEFINITIONS = (ABBREVIATED_AS, DEFINED_AS)
 LEGAL_FORMS = frozenset(
     "inc corp corporation co llc ltd limited plc lp llp gmbh mbh ag kg kgaa se ug ohg ev sa spa sl sarl srl "
     "sas bv nv ab as aps oy oyj kk pty pte lda ltda".split()
@@ -56,9 +58,12 @@ class ShortForms:
     def __init__(self, pages: PagesByDocument) -> None:
         self._within: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._anywhere: dict[str, set[str]] = defaultdict(set)
-        for document_id, kind, long, short in _definitions(pages):
+        for document_id, _, relation in _relations(pages):
+            long, short = key(relation.source), key(relation.target)
+            if relation.type not in DEFINITIONS or long == short:
+                continue
             self._within[document_id][short].add(long)
-            if kind == ABBREVIATED_AS:
+            if relation.type == ABBREVIATED_AS:
                 self._anywhere[short].add(long)
 
     def long_forms(self, short: str, document_id: str) -> set[str]:
@@ -72,25 +77,19 @@ class ShortForms:
         shorts = {*self._within.get(document_id, {}), *self._anywhere}
         return long | {key(name)} | {short for short in shorts if self.long_forms(short, document_id) & long}
 
-    def abbreviations(self) -> Iterator[tuple[str, str]]:
+    def abbreviations(self) -> dict[str, str]:
         """Each short form that has one meaning in all documents that define it, with its long form."""
         everywhere: dict[str, set[str]] = defaultdict(set)
-        for by_short in self._within.values():
-            for short, longs in by_short.items():
-                everywhere[short] |= longs
-        for short, longs in everywhere.items():
-            if len(longs) == 1:
-                yield short, next(iter(longs))
+        for short, longs in chain.from_iterable(each.items() for each in self._within.values()):
+            everywhere[short] |= longs
+        return {short: next(iter(longs)) for short, longs in everywhere.items() if len(longs) == 1}
 
 
-def _definitions(pages: PagesByDocument) -> Iterator[tuple[str, str, str, str]]:
+def _relations(pages: PagesByDocument) -> Iterator[tuple[str, PageAnalysis, Relation]]:
     for document_id, analyses in pages.items():
         for page in analyses:
             for relation in page.relations:
-                if relation.type in (ABBREVIATED_AS, DEFINED_AS):
-                    long, short = key(relation.source), key(relation.target)
-                    if long != short:
-                        yield document_id, relation.type, long, short
+                yield document_id, page, relation
 
 
 EXAMPLES = 5
@@ -104,12 +103,11 @@ def build_ontology(pages: PagesByDocument) -> Ontology:
     """The ontology of these documents, most frequent types first. Does no I/O."""
     entities: dict[str, Counter[str]] = defaultdict(Counter)
     relations: dict[str, Counter[str]] = defaultdict(Counter)
-    for analyses in pages.values():
-        for page in analyses:
-            for entity in page.entities:
-                entities[entity.type][entity.name] += 1
-            for relation in page.relations:
-                relations[relation.type][f"{relation.source} {relation.type} {relation.target}"] += 1
+    for page in chain.from_iterable(pages.values()):
+        for entity in page.entities:
+            entities[entity.type][entity.name] += 1
+        for relation in page.relations:
+            relations[relation.type][f"{relation.source} {relation.type} {relation.target}"] += 1
     return Ontology(
         entity_types=_uses(entities), relation_types=_uses(relations), aliases=_aliases(pages)[:MOST_ALIASES]
     )
@@ -129,7 +127,7 @@ def _aliases(pages: PagesByDocument) -> list[Alias]:
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     for name in _names(pages):
         spellings[key(name)][name] += 1
-    short_forms = dict(ShortForms(pages).abbreviations())
+    short_forms = ShortForms(pages).abbreviations()
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     for each, counts in spellings.items():
         groups[short_forms.get(each, each)].update(counts)
@@ -144,12 +142,11 @@ def _alias(group: str, counts: Counter[str]) -> Alias:
 
 
 def _names(pages: PagesByDocument) -> Iterator[str]:
-    for analyses in pages.values():
-        for page in analyses:
-            yield from (entity.name for entity in page.entities if entity.type not in FIGURES)
-            for relation in page.relations:
-                if relation.type in (ABBREVIATED_AS, DEFINED_AS):
-                    yield from (relation.source, relation.target)
+    for page in chain.from_iterable(pages.values()):
+        yield from (entity.name for entity in page.entities if entity.type not in FIGURES)
+        for relation in page.relations:
+            if relation.type in DEFINITIONS:
+                yield from (relation.source, relation.target)
 
 
 Direction = Literal["source", "target", "both"]
@@ -166,12 +163,9 @@ class _Wanted(NamedTuple):
 
     def is_named_by(self, name: str) -> bool:
         found = key(name)
-        if found in self.keys:
-            return True
-        padded = f" {found} "
-        return not self.is_whole and any(
-            f" {each} " in padded for each in self.keys if len(each) >= LEAST_PART
-        )
+        if self.is_whole or found in self.keys:
+            return found in self.keys
+        return any(f" {each} " in f" {found} " for each in self.keys if len(each) >= LEAST_PART)
 
 
 def follow(
@@ -201,18 +195,19 @@ def follow(
 def _related(
     wanted: dict[str, _Wanted], relation_type: str | None, direction: Direction, pages: PagesByDocument
 ) -> Iterator[Connection]:
-    for document_id, analyses in pages.items():
-        for page in analyses:
-            for relation in page.relations:
-                named = _end_that_is(wanted[document_id], relation, direction)
-                if named is not None and _is_of_type(relation, relation_type):
-                    yield Connection(
-                        document_id=document_id,
-                        page=page.page,
-                        relation=relation,
-                        named=named,
-                        target_page=_page_of_target(relation, page),
-                    )
+    wanted_root = _root(relation_type) if relation_type and relation_type.strip() else None
+    for document_id, page, relation in _relations(pages):
+        named = _end_that_is(wanted[document_id], relation, direction)
+        if named is not None and wanted_root in (None, _root(relation.type)):
+            places = (each.target_page for each in page.anchors if each.text == relation.target)
+            target_page = next(filter(None, places), None)
+            yield Connection(
+                document_id=document_id,
+                page=page.page,
+                relation=relation,
+                named=named,
+                target_page=target_page,
+            )
 
 
 def _naming(
@@ -233,25 +228,12 @@ def _end_that_is(wanted: _Wanted, relation: Relation, direction: Direction) -> s
     return None
 
 
-def _is_of_type(relation: Relation, wanted: str | None) -> bool:
-    return wanted is None or not wanted.strip() or _root(wanted) == _root(relation.type)
-
-
 def _root(relation_type: str) -> tuple[str, ...]:
     """The word stems of a type: `acquires` and `acquired` are one type."""
     found = tuple(stem for stem in stems(words(relation_type), DEFAULT_LANGUAGE) if stem)
     return found or (relation_type.casefold().strip(),)
 
 
-def _page_of_target(relation: Relation, page: PageAnalysis) -> int | None:
-    places = (anchor.target_page for anchor in page.anchors if anchor.text == relation.target)
-    return next((place for place in places if place), None)
-
-
 def _name_on(page: PageAnalysis, wanted: _Wanted) -> str | None:
-    names = (
-        *(entity.name for entity in page.entities),
-        *page.topics,
-        *(anchor.text for anchor in page.anchors),
-    )
-    return next((name for name in names if wanted.is_named_by(name)), None)
+    entities, anchors = (each.name for each in page.entities), (each.text for each in page.anchors)
+    return next(filter(wanted.is_named_by, chain(entities, page.topics, anchors)), None)

@@ -63,13 +63,7 @@ class Analyser:
     `max_calls` limits the model calls of one attempt; the next attempt continues from there.
     """
 
-    def __init__(
-        self,
-        store: AnalysisStore,
-        model: ChatModel | None,
-        *,
-        max_calls: int = MAX_CALLS,
-    ) -> None:
+    def __init__(self, store: AnalysisStore, model: ChatModel | None, *, max_calls: int = MAX_CALLS) -> None:
         self._store = store
         self._model = model
         self._max_calls = max_calls
@@ -93,12 +87,15 @@ class Analyser:
         try:
             context = await asyncio.to_thread(DocumentContext.of, pages)
             if self._model is None:
-                await self._extract(run, context)
-                return await self._finish(run, await self._extracted_overview(run, context))
+                await self._extract(run, run.missing, context)
+                analysed = await self._summarised_pages(run)
+                return await self._finish(run, await asyncio.to_thread(overview, analysed, context))
             prompts = await asyncio.to_thread(load_prompts)
             await self._ask(run, context, PageReader(self._model, prompts.pages, run.budget))
+            analysed = await self._summarised_pages(run)
             summariser = Summariser(self._model, prompts, run.budget, context)
-            return await self._finish(run, *await self._model_overview(run, summariser))
+            found, is_complete = await summariser.summarise(analysed)
+            return await self._finish(run, found, _note(pages, analysed, is_complete))
         except Exception as exc:
             await self._record_failure(run, exc)
             raise
@@ -122,16 +119,14 @@ class Analyser:
             await self._store.save(run.now(status=AnalysisStatus.RUNNING, reason=None))
         return run
 
-    async def _extract(self, run: _Run, context: DocumentContext) -> None:
-        missing = run.missing
-        for start in range(0, len(missing), PAGES_PER_SAVE):
-            chunk = missing[start : start + PAGES_PER_SAVE]
+    async def _extract(self, run: _Run, pages: Sequence[Page], context: DocumentContext) -> None:
+        for start in range(0, len(pages), PAGES_PER_SAVE):
+            chunk = pages[start : start + PAGES_PER_SAVE]
             await self._save(run, await asyncio.to_thread(_analyse_all, chunk, context))
 
     async def _ask(self, run: _Run, context: DocumentContext, reader: PageReader) -> None:
         """Several calls at once; if one fails, the results of those under way are still stored."""
-        blank = [page for page in run.missing if not page.text.strip()]
-        await self._save(run, await asyncio.to_thread(_analyse_all, blank, context))
+        await self._extract(run, [page for page in run.missing if not page.text.strip()], context)
         waiting = deque(batches(run.missing))
 
         async def work() -> None:
@@ -140,7 +135,8 @@ class Analyser:
                 try:
                     drafts = await asyncio.to_thread(_analyse_all, batch, context)
                     outcome = await reader.read(batch, {draft.page: draft for draft in drafts})
-                    await self._save(run, outcome.analyses)
+                    if outcome.analyses:
+                        await self._save(run, outcome.analyses)
                 except BaseException:
                     waiting.clear()
                     raise
@@ -151,17 +147,9 @@ class Analyser:
             if isinstance(each, BaseException):
                 raise each
 
-    async def _extracted_overview(self, run: _Run, context: DocumentContext) -> Overview:
+    async def _summarised_pages(self, run: _Run) -> list[PageAnalysis]:
         run.report("Summarising the document")
-        analysed = await self._store.pages(run.document.document_id)
-        return await asyncio.to_thread(overview, analysed, context)
-
-    async def _model_overview(self, run: _Run, summariser: Summariser) -> tuple[Overview, str]:
-        """The overview, and a note for people on the parts that were made without the model."""
-        run.report("Summarising the document")
-        analysed = await self._store.pages(run.document.document_id)
-        found, is_complete = await summariser.summarise(analysed)
-        return found, _note(run.pages, analysed, is_complete)
+        return await self._store.pages(run.document.document_id)
 
     async def _finish(self, run: _Run, found: Overview, note: str = "") -> DocumentAnalysis:
         done = run.now(
@@ -172,8 +160,6 @@ class Analyser:
         return done
 
     async def _save(self, run: _Run, analyses: Sequence[PageAnalysis]) -> None:
-        if not analyses:
-            return
         async with run.saving:
             done = run.done | {analysis.page for analysis in analyses}
             await self._store_or_stop(run.now(pages_done=len(done)), analyses)
@@ -185,7 +171,11 @@ class Analyser:
             raise Unavailable("The document was replaced or deleted while it was analysed.")
 
     async def _record_failure(self, run: _Run, error: Exception) -> None:
-        failed = run.now(status=AnalysisStatus.FAILED, reason=_reason(error, self._max_calls))
+        reason = error.message if isinstance(error, OrcError) else UNEXPECTED
+        if isinstance(error, BudgetExceeded):
+            reason = f"The analysis has used the {self._max_calls} model calls of one attempt."
+            reason += " Start it again to continue."
+        failed = run.now(status=AnalysisStatus.FAILED, reason=reason)
         document_id = run.document.document_id
         log.warning("analysis failed document_id=%s error=%s", document_id, type(error).__name__)
         # The store may be what failed; the error that matters is the first one.
@@ -205,8 +195,8 @@ class DocumentAnalyses:
         return {key for key, found in analyses.items() if found.is_done and found.etag == etags[key]}
 
     async def copy(self, source: Document, target: Document) -> bool:
-        found = await self._of_present_bytes(source)
-        if found is None or not found.is_done:
+        found = await self._get(source)
+        if found is None or not found.is_done or found.etag != source.etag:
             return False
         await self._store.copy(found.document_id, found.taken_over_by(target))
         return True
@@ -217,8 +207,10 @@ class DocumentAnalyses:
             await self._store.save(known.model_copy(update={"etag": document.etag}))
 
     async def fail(self, document: Document, reason: str) -> None:
-        blank = DocumentAnalysis(document_id=document.document_id, etag=document.etag)
-        await self._store.save((await self._of_present_bytes(document) or blank).failed(reason))
+        found = await self._get(document)
+        if found is None or found.etag != document.etag:
+            found = DocumentAnalysis(document_id=document.document_id, etag=document.etag)
+        await self._store.save(found.failed(reason))
 
     async def delete(self, document_id: str) -> None:
         await self._store.delete(document_id)
@@ -226,35 +218,16 @@ class DocumentAnalyses:
     async def _get(self, document: Document) -> DocumentAnalysis | None:
         return (await self._store.get([document.document_id])).get(document.document_id)
 
-    async def _of_present_bytes(self, document: Document) -> DocumentAnalysis | None:
-        found = await self._get(document)
-        return found if found and found.etag == document.etag else None
-
 
 def _analyse_all(pages: Sequence[Page], context: DocumentContext) -> list[PageAnalysis]:
     return [analyse_page(page, context) for page in pages]
-
-
-def _reason(error: Exception, max_calls: int) -> str:
-    if isinstance(error, BudgetExceeded):
-        return (
-            f"The analysis has used the {max_calls} model calls of one attempt. Start it again to continue."
-        )
-    if isinstance(error, OrcError):
-        return error.message
-    return UNEXPECTED
 
 
 def _note(pages: Sequence[Page], analysed: Sequence[PageAnalysis], is_summary_by_model: bool) -> str:
     """A note for people on the parts that were made without the model."""
     texts = {page.number for page in pages if page.text.strip()}
     left = [page.page for page in analysed if page.method == EXTRACTIVE and page.page in texts]
-    notes = []
-    if left:
-        named = ", ".join(map(str, left[:MOST_PAGES_NAMED])) + (", …" if len(left) > MOST_PAGES_NAMED else "")
-        notes.append(
-            f"The model could not read {len(left)} of {len(pages)} pages ({named}): analysed without it."
-        )
-    if not is_summary_by_model:
-        notes.append("A part of the summary was extracted from the pages without the model.")
-    return " ".join(notes)
+    named = ", ".join(map(str, left[:MOST_PAGES_NAMED])) + ", …" * (len(left) > MOST_PAGES_NAMED)
+    unread = f"The model could not read {len(left)} of {len(pages)} pages ({named}): analysed without it."
+    extracted = "A part of the summary was extracted from the pages without the model."
+    return " ".join([unread] * bool(left) + [extracted] * (not is_summary_by_model))

@@ -83,16 +83,12 @@ def _ranked(candidates: Sequence[Candidate], rarity: Rarity) -> list[int]:
         term: math.sqrt(times) * rarity(term) if times > 1 else SAID_ONCE * rarity(term)
         for term, times in total.items()
     }
-    scores = [
-        (1 + FIRST_BONUS / (1 + place)) * candidate.weight * _centrality(candidate, weight)
-        for place, candidate in enumerate(candidates)
-    ]
+    scores = []
+    for place, candidate in enumerate(candidates):
+        own = set(candidate.terms)
+        centrality = sum(weight[term] for term in own) / math.pow(len(own) + USUAL_LENGTH, LENGTH_POWER)
+        scores.append((1 + FIRST_BONUS / (1 + place)) * candidate.weight * centrality)
     return sorted(range(len(candidates)), key=lambda index: -scores[index])
-
-
-def _centrality(candidate: Candidate, weight: dict[str, float]) -> float:
-    own = set(candidate.terms)
-    return sum(weight[term] for term in own) / math.pow(len(own) + USUAL_LENGTH, LENGTH_POWER)
 
 
 def _likeness(one: Candidate, other: Candidate) -> float:

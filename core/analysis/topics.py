@@ -82,11 +82,8 @@ def find_topics(
         phrase: use.weight * sum(map(rarity.__getitem__, phrase)) * _length_gain(phrase)
         for phrase, use in uses.items()
     }
-    ranked = (
-        phrase
-        for phrase in sorted(scores, key=lambda phrase: -scores[phrase])
-        if _is_fit(phrase, uses[phrase], context, language)
-    )
+    best_first = sorted(scores, key=scores.__getitem__, reverse=True)
+    ranked = (phrase for phrase in best_first if _is_fit(phrase, uses[phrase], context, language))
     chosen = _choose(ranked, uses, _extensions(uses, context, language))
     return [_readable(uses[phrase], context, language) for phrase in chosen]
 
