@@ -30,7 +30,7 @@ from orc.identity import SessionIds
 from orc.memory import sqlite as memory_sqlite
 from orc.memory.models import ConversationMemory, MemoryStore
 from orc.memory.recall import Selection, TextVectors
-from orc.memory.service import MemoryService, NoMemory
+from orc.memory.service import MemoryService
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import Summarizer
 from orc.readiness import Check, build_checks
@@ -164,7 +164,7 @@ def _build_memory(
     stack: AsyncExitStack,
 ) -> ConversationMemory:
     if settings.memory == "off":
-        return NoMemory()
+        return ConversationMemory()
     counter, nearness, summarizer = documents.counter, None, None
     if documents.embedder is not None:
         nearness = TextVectors(documents.embedder)

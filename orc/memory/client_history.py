@@ -25,9 +25,15 @@ def question_and_history(said: Sequence[ChatMessage]) -> tuple[str, list[ChatMes
     user's if it was sent again, the assistant's also if it echoes the user. Successive messages of one side
     are joined. A message longer than the longest question is cut, with an ellipsis.
     """
-    bounded = [_within_bounds(message.role, cleaned(message.content)) for message in said]
-    *earlier, _question = _without_echoes([message for message in bounded if message.content])
-    return cleaned(said[-1].content), _in_turn(earlier)
+    kept: list[ChatMessage] = []
+    for message in said:
+        text = cleaned(message.content)
+        if len(text) > MAX_QUESTION_CHARACTERS:
+            text = text[: MAX_QUESTION_CHARACTERS - len(CUT)] + CUT
+        bounded = message.model_copy(update={"content": text})
+        if text and not (kept and _repeats(bounded, kept[-1])):
+            kept.append(bounded)
+    return cleaned(said[-1].content), _in_turn(kept[:-1])
 
 
 def first_words(said: Iterable[ChatMessage]) -> str:
@@ -44,28 +50,11 @@ def latest_turns(history: Sequence[ChatMessage], turns: int) -> list[ChatMessage
     return list(history[starts[-turns] :] if turns < len(starts) else history)
 
 
-def _within_bounds(role: str, text: str) -> ChatMessage:
-    if len(text) > MAX_QUESTION_CHARACTERS:
-        text = text[: MAX_QUESTION_CHARACTERS - len(CUT)] + CUT
-    return ChatMessage.model_validate({"role": role, "content": text})
-
-
-def _without_echoes(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    kept: list[ChatMessage] = []
-    for message in messages:
-        if not (kept and _repeats(message, kept[-1])):
-            kept.append(message)
-    return kept
-
-
 def _repeats(message: ChatMessage, before: ChatMessage) -> bool:
     """Whether a message is an echo. A user who quotes the assistant word for word does so on purpose."""
-    same_side = message.role == before.role
-    return (same_side or message.role == "assistant") and _words(message) == _words(before)
-
-
-def _words(message: ChatMessage) -> list[str]:
-    return message.content.casefold().split()
+    if message.role == "user" != before.role:
+        return False
+    return message.content.casefold().split() == before.content.casefold().split()
 
 
 def _in_turn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

@@ -24,7 +24,9 @@ class CosmosMemoryStore:
 
     async def write(self, owner: Owner, memory: Memory) -> bool:
         written = memory.model_copy(update={"version": memory.version + 1})
-        item = self._item(owner, written)
+        names = ("organization_id", "user_id", "conversation_id")
+        key = dict(zip(names, owner.key, strict=True))
+        item: Item = {"id": MEMORY, **key, "item": written.model_dump(mode="json"), **self._expiry}
 
         async def work() -> bool:
             present = await self._container.read(MEMORY, owner.key)
@@ -46,8 +48,3 @@ class CosmosMemoryStore:
 
     async def ping(self) -> None:
         await self._container.read(MEMORY, ("-", "-", "-"))
-
-    def _item(self, owner: Owner, memory: Memory) -> Item:
-        names = ("organization_id", "user_id", "conversation_id")
-        key = dict(zip(names, owner.key, strict=True))
-        return {"id": MEMORY, **key, "item": memory.model_dump(mode="json"), **self._expiry}

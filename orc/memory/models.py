@@ -143,10 +143,10 @@ class TextSimilarity(Protocol):
         """
 
 
-class ConversationMemory(Protocol):
-    """The memory as turns use it."""
+class ConversationMemory:
+    """The memory as turns use it. This one stores nothing: turns then see the latest turns only."""
 
-    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:
+    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:  # noqa: ARG002
         """The memory of this conversation; an empty one if there is none.
 
         `sent_turns`: the number of turns in the history that the caller sent, if it sent one.
@@ -154,9 +154,11 @@ class ConversationMemory(Protocol):
         Never fails a turn: if the store fails or is slow, that is logged, and the memory is empty and has the
         reason in `unread`.
         """
+        return Memory()
 
-    async def recall(self, question: str, memory: Memory) -> Recalled:
+    async def recall(self, question: str, memory: Memory) -> Recalled:  # noqa: ARG002
         """The part of the memory that is relevant to the question, within the limits of the settings."""
+        return Recalled()
 
     async def update(self, head: Head) -> None:
         """Add the turns committed since. Called in the background after a turn, maybe late or twice."""

@@ -77,7 +77,6 @@ _POLITE_REQUEST = re.compile(
 )
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 _DAY = re.compile(r"\b\d{1,2}\.$")
-_FIRST_WORD = re.compile(r"\S+")
 
 Terms = frozenset[str]
 
@@ -124,7 +123,11 @@ def add_notes_of(notes: Sequence[Note], turn: Turn) -> list[Note]:
     for note in _notes_of_turn(turn):
         added = add_note(added, note)
     if says_not_found(turn):
-        return add_note(added, _open_question(turn))
+        whole = " ".join(turn.question.split())
+        asked = [sentence for sentence in sentences(whole) if sentence.endswith("?")]
+        text = shortened(asked[-1] if asked else whole)
+        question = Note(kind=NoteKind.QUESTION, text=text, first_seen=turn.seq, last_seen=turn.seq)
+        return add_note(added, question)
     return _without_answered(added, turn) if is_grounded(turn) else added
 
 
@@ -144,9 +147,8 @@ def add_note(notes: list[Note], new: Note) -> list[Note]:
 
 def bounded_notes(notes: Sequence[Note], latest: int) -> list[Note]:
     """At most MAX_NOTES notes, by `last_seen`: fresh ones, and those with words that no other note has."""
-    alive = [
-        note for note in notes if note.kind is not NoteKind.QUESTION or freshness(note, latest) > FORGOTTEN
-    ]
+    question = NoteKind.QUESTION
+    alive = [note for note in notes if note.kind is not question or freshness(note, latest) > FORGOTTEN]
     if len(alive) > MAX_NOTES:
         rarity = _rarity(alive)
         alive.sort(key=lambda note: (freshness(note, latest) * rarity[note.text], note.last_seen))
@@ -200,11 +202,8 @@ def _notes_of_turn(turn: Turn) -> list[Note]:
     if not said or any(map(is_question, said)):
         return notes
     request = shortened(said[-1])
-    return [note for note in notes if note.text != request or note.lasting or _is_wish(note)]
-
-
-def _is_wish(note: Note) -> bool:
-    return note.kind is NoteKind.PREFERENCE
+    kept = NoteKind.PREFERENCE
+    return [note for note in notes if note.text != request or note.lasting or note.kind is kept]
 
 
 def _sentences(message: str) -> Iterator[str]:
@@ -212,7 +211,8 @@ def _sentences(message: str) -> Iterator[str]:
     for line in message.splitlines():
         before = ""
         for sentence in sentences(" ".join(line.split())):
-            if before and _are_one_date(before, sentence):
+            day = _DAY.search(before)
+            if day and find_dates(f"{day[0]} {sentence.split(maxsplit=1)[0]} 2000"):
                 before = f"{before} {sentence}"
                 continue
             if before:
@@ -220,11 +220,6 @@ def _sentences(message: str) -> Iterator[str]:
             before = sentence
         if before:
             yield before
-
-
-def _are_one_date(before: str, after: str) -> bool:
-    day = _DAY.search(before)
-    return day is not None and bool(find_dates(f"{day[0]} {_FIRST_WORD.findall(after)[0]} 2000"))
 
 
 def _note_of(sentence: str, seq: int) -> Note | None:
@@ -240,19 +235,9 @@ def _note_of(sentence: str, seq: int) -> Note | None:
         return Note(kind=NoteKind.PREFERENCE, text=text, **seen)
     if len(spelling(text)) < MIN_WORDS or is_small_talk(plain):
         return None
-    return Note(kind=NoteKind.FACT, text=text, lasting=_gives_a_name(text), **seen)
-
-
-def _gives_a_name(text: str) -> bool:
-    """Whether the user says what someone or something of theirs is called."""
-    is_own = _FIRST_PERSON.search(text.replace("’", "'")) is not None
-    return is_own and NAME in terms_in(text, detect_language(spelling(text)))
-
-
-def _open_question(turn: Turn) -> Note:
-    asked = [sentence for sentence in sentences(" ".join(turn.question.split())) if sentence.endswith("?")]
-    text = shortened(asked[-1] if asked else " ".join(turn.question.split()))
-    return Note(kind=NoteKind.QUESTION, text=text, first_seen=turn.seq, last_seen=turn.seq)
+    # The user says what someone or something of theirs is called.
+    is_name = _FIRST_PERSON.search(plain) and NAME in terms_in(text, detect_language(spelling(text)))
+    return Note(kind=NoteKind.FACT, text=text, lasting=bool(is_name), **seen)
 
 
 def _says_the_same(one: Note, other: Note) -> bool:

@@ -59,7 +59,11 @@ class TextVectors:
             self._kept.clear()
             raise OrcError("The embedding model gives other vectors than before.")
         self._keep(vectors)
-        return _cosines(asked, [vectors[text] for text in texts])
+        question_row = np.array(asked, dtype=np.float32)
+        rows = np.array([vectors[text] for text in texts], dtype=np.float32)
+        lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(question_row)
+        cosines: list[float] = (rows @ question_row / np.maximum(lengths, np.finfo(np.float32).tiny)).tolist()
+        return cosines
 
     async def close(self) -> None:
         """Cancel embeddings that are under way."""
@@ -92,12 +96,6 @@ class TextVectors:
             self._kept.move_to_end(text)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
-
-
-def _cosines(asked: list[float], vectors: Sequence["array[float]"]) -> list[float]:
-    rows, question = np.array(vectors, dtype=np.float32), np.array(asked, dtype=np.float32)
-    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(question)
-    return [float(each) for each in rows @ question / np.maximum(lengths, np.finfo(np.float32).tiny)]
 
 
 MOST_POINTS, MOST_NOTES, MOST_WISHES, MOST_GUESSED = 6, 8, 4, 3
@@ -144,7 +142,10 @@ class Selection:
         ranked = await self._ranked(question, asked, [*others, *memory.summary], memory.latest_seq)
         notes = [item for item in ranked.items if isinstance(item, Note)][: MOST_NOTES - len(wishes)]
         points = [item for item in ranked.items if isinstance(item, SummaryPoint)][:MOST_POINTS]
-        chosen = self._within_budget([*wishes, *notes, *points])
+        left = self._tokens - self._counter.count(fence_remembered([]))
+        chosen: list[Item] = take_each_fitting(
+            [*wishes, *notes, *points], left, lambda item: self._counter.count(f"\n{line_of(item)}")
+        )
         facts = [note for note in others if note.kind is NoteKind.FACT]
         return Recalled(
             notes=[item for item in chosen if isinstance(item, Note)],
@@ -157,26 +158,22 @@ class Selection:
         )
 
     async def _ranked(self, question: str, asked: Asked, items: Sequence[Item], latest: int) -> Ranked:
-        fresh = [_freshness(item, latest) for item in items]
         if not asked.is_specific:
             # The words of `And what about me?` say nothing: the newest statements are the best guess.
             notes = [item for item in items if isinstance(item, Note)]
-            return Ranked(_best(notes, [_freshness(note, latest) for note in notes])[:MOST_GUESSED])
+            return Ranked(_best(notes, [1.0] * len(notes), latest)[:MOST_GUESSED])
         worth = _by_words(asked, items)
         if self._nearness is None or not items:
-            return Ranked(_best(items, _faded(worth, fresh)))
+            return Ranked(_best(items, worth, latest))
         try:
             near = await self._nearness.compare(question, [item.text for item in items])
         except Exception as exc:
             # The outermost edge: words are good enough, so no turn fails because of this.
-            return Ranked(_best(items, _faded(worth, fresh)), reason=_why_by_words(exc))
-        least = _clearly_near(near)
+            return Ranked(_best(items, worth, latest), reason=_why_by_words(exc))
+        # Relative to the others, as cosines differ between embedding models.
+        least = np.mean(near) + CLEARLY_NEARER * np.std(near) if len(near) >= LEAST_TEXTS else 0.0
         relevant = [n if w or n >= least else 0.0 for n, w in zip(near, worth, strict=True)]
-        return Ranked(_best(items, _faded(relevant, fresh)), by_meaning=True)
-
-    def _within_budget(self, items: Sequence[Item]) -> list[Item]:
-        left = self._tokens - self._counter.count(fence_remembered([]))
-        return take_each_fitting(items, left, lambda item: self._counter.count(f"\n{line_of(item)}"))
+        return Ranked(_best(items, relevant, latest), by_meaning=True)
 
 
 def _why_by_words(exc: Exception) -> str:
@@ -197,22 +194,14 @@ def _by_words(asked: Asked, items: Sequence[Item]) -> list[float]:
     return [share if share >= least else 0.0 for share in shares]
 
 
-def _clearly_near(near: Sequence[float]) -> float:
-    """The similarity from which a text is relevant. Relative, as cosines differ between embedding models."""
-    if len(near) < LEAST_TEXTS:
-        return 0.0
-    mean = sum(near) / len(near)
-    return mean + CLEARLY_NEARER * math.sqrt(sum((each - mean) ** 2 for each in near) / len(near))
-
-
-def _faded(worth: Sequence[float], fresh: Sequence[float]) -> list[float]:
-    return [each * (FADED + (1 - FADED) * f) for each, f in zip(worth, fresh, strict=True)]
-
-
-def _best(items: Sequence[Item], worth: Sequence[float]) -> list[Item]:
-    """The items with a worth above 0, best first; of equals, the newer one."""
-    order = sorted(range(len(items)), key=lambda at: (worth[at], at), reverse=True)
-    return [items[at] for at in order if worth[at] > 0]
+def _best(items: Sequence[Item], worth: Sequence[float], latest: int) -> list[Item]:
+    """The items with a worth above 0, best first, older ones faded; of equals, the newer one."""
+    faded = [
+        each * (FADED + (1 - FADED) * _freshness(item, latest))
+        for item, each in zip(items, worth, strict=True)
+    ]
+    order = sorted(range(len(items)), key=lambda at: (faded[at], at), reverse=True)
+    return [items[at] for at in order if faded[at] > 0]
 
 
 def _freshness(item: Item, latest: int) -> float:
@@ -238,24 +227,23 @@ def remembered(recalled: Recalled, tokens: int, counter: TokenCounter) -> str:
     If it does not fit, the last of the best-first lists are left out. Statements are shown oldest first: of
     two that contradict each other the later one is valid.
     """
-    items: list[Item] = [*sorted(recalled.notes, key=_order), *recalled.summary]
+    items: list[Item] = [*recalled.notes, *recalled.summary]
     kept: list[Item] = []
-    for item in items:
+    for item in sorted(items, key=_block_of):
         lines = [line_of(each) for each in [*kept, item]]
         if counter.count(fence_remembered(lines)) <= tokens:
             kept.append(item)
     return fence_remembered([line_of(item) for item in sorted(kept, key=_place)]) if kept else ""
 
 
-def _order(note: Note) -> int:
-    return list(_LABELS).index(note.kind)
+def _block_of(item: Item) -> int:
+    return list(_LABELS).index(item.kind) if isinstance(item, Note) else len(_LABELS)
 
 
-def _place(item: Note | SummaryPoint) -> tuple[int, int]:
+def _place(item: Item) -> tuple[int, int]:
     """Sorts statements by age; the order of other items is kept."""
-    if not isinstance(item, Note):
-        return len(_LABELS), 0
-    return _order(item), item.last_seen if item.kind is NoteKind.FACT else 0
+    said = item.last_seen if isinstance(item, Note) and item.kind is NoteKind.FACT else 0
+    return _block_of(item), said
 
 
 def line_of(item: Note | SummaryPoint) -> str:

@@ -6,12 +6,13 @@ All of it follows from the turn log: adding the same turns again changes nothing
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.errors import OrcError
 from core.llm.tokens import TokenCounter
 from core.names import Owner
 from orc.conversations.models import Head, Turn, TurnLog, TurnStatus
-from orc.memory.models import Memory, MemoryStore, Recalled, SummaryPoint
+from orc.memory.models import ConversationMemory, Memory, MemoryStore, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
 from orc.memory.summary import Condensed, Summarizer, bounded, point_of
@@ -61,78 +62,50 @@ RACES = 5
 READ_SECONDS = 1.0
 """Time limit of reading the memory at the start of a turn."""
 UNREADABLE = "The memory of the conversation could not be read."
+WITHOUT_MEMORY = "the memory could not be read, the turn continues without it"
 
 
-class NoMemory:
-    """A memory that stores nothing: turns then see the latest turns only."""
-
-    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:  # noqa: ARG002
-        return Memory()
-
-    async def recall(self, question: str, memory: Memory) -> Recalled:  # noqa: ARG002
-        return Recalled()
-
-    async def update(self, head: Head) -> None:  # noqa: ARG002
-        return None
-
-    async def forget(self, owner: Owner) -> None:  # noqa: ARG002
-        return None
-
-
-class MemoryService:
+@dataclass
+class MemoryService(ConversationMemory):
     """A ConversationMemory over a store.
 
     With a `summarizer` a model replaces the points of older turns; until then, and if it fails, the sentences
     of the answers are used.
     """
 
-    def __init__(
-        self,
-        store: MemoryStore,
-        log: TurnLog,
-        selection: Selection,
-        counter: TokenCounter,
-        limits: MemorySettings,
-        summarizer: Summarizer | None = None,
-        *,
-        read_seconds: float = READ_SECONDS,
-    ) -> None:
-        self._store = store
-        self._log = log
-        self._selection = selection
-        self._counter = counter
-        self._limits = limits
-        self._summarizer = summarizer
-        self._read_seconds = read_seconds
+    store: MemoryStore
+    log: TurnLog
+    selection: Selection
+    counter: TokenCounter
+    limits: MemorySettings
+    summarizer: Summarizer | None = None
+    read_seconds: float = READ_SECONDS
 
     async def read(self, head: Head, sent_turns: int | None = None) -> Memory:
         try:
-            async with asyncio.timeout(self._read_seconds):
-                stored = await self._store.read(head.owner)
+            async with asyncio.timeout(self.read_seconds):
+                stored = await self.store.read(head.owner)
         except (OrcError, TimeoutError) as exc:
-            logger.warning(
-                "the memory could not be read, the turn continues without it: %s", type(exc).__name__
-            )
+            logger.warning("%s: %s", WITHOUT_MEMORY, type(exc).__name__)
             return Memory(unread=UNREADABLE)
         except Exception:
             # The outermost edge: no turn fails because of its memory.
-            logger.exception("the memory could not be read, the turn continues without it")
+            logger.exception(WITHOUT_MEMORY)
             return Memory(unread=UNREADABLE)
         if stored is None or stored.life != head.created_at:
             return Memory(unread=stored.unread if stored else "")
-        turns = (
-            self._limits.history_turns if sent_turns is None else min(sent_turns, self._limits.history_turns)
-        )
+        most = self.limits.history_turns
+        turns = most if sent_turns is None else min(sent_turns, most)
         return stored.model_copy(update={"summary": self._older_points(stored, head, turns)})
 
     async def recall(self, question: str, memory: Memory) -> Recalled:
-        return await self._selection.choose(question, memory)
+        return await self.selection.choose(question, memory)
 
     async def update(self, head: Head) -> None:
         try:
             memory = await self._add_new_turns(head)
-            if self._summarizer is not None and memory is not None:
-                await self._condense(head, memory, self._summarizer)
+            if self.summarizer is not None and memory is not None:
+                await self._condense(head, memory, self.summarizer)
         except OrcError as exc:
             # The next turn's update adds what this one did not.
             logger.warning("the memory is updated later: %s", type(exc).__name__)
@@ -141,7 +114,7 @@ class MemoryService:
             logger.exception("a memory could not be updated")
 
     async def forget(self, owner: Owner) -> None:
-        await self._store.delete(owner)
+        await self.store.delete(owner)
 
     async def _add_new_turns(self, head: Head) -> Memory | None:
         """Adds the turns committed since, and writes them if that is worth a write. Returns the memory."""
@@ -149,10 +122,10 @@ class MemoryService:
             memory = await self._of_this_life(head)
             if memory is None:
                 return None
-            turns = await self._log.turns(head.owner, after_seq=memory.noted_seq, limit=TURNS_AT_ONCE)
+            turns = await self.log.turns(head.owner, after_seq=memory.noted_seq, limit=TURNS_AT_ONCE)
             newest = max([head.turn_count, *(turn.seq for turn in turns)])
-            taken = await asyncio.to_thread(add_turns, memory, turns, newest, self._counter)
-            if self._summarizer is None:
+            taken = await asyncio.to_thread(add_turns, memory, turns, newest, self.counter)
+            if self.summarizer is None:
                 taken = taken.model_copy(update={"summarised_seq": taken.noted_seq})
             if not self._is_worth_writing(memory, taken):
                 return memory
@@ -163,13 +136,17 @@ class MemoryService:
 
     async def _condense(self, head: Head, memory: Memory, summarizer: Summarizer) -> None:
         """Lets the model replace the points it has not seen, once they cover enough tokens."""
-        waiting = _waiting(memory, head.turn_count - self._limits.history_turns)
-        if sum(point.tokens for point in waiting) <= self._limits.summary_threshold_tokens:
+        settled = min(head.turn_count - self.limits.history_turns, memory.noted_seq)
+        waiting = [
+            point
+            for point in memory.summary
+            if point.first_seq > memory.summarised_seq and point.last_seq <= settled
+        ]
+        if sum(point.tokens for point in waiting) <= self.limits.summary_threshold_tokens:
             return
         first, last = waiting[0].first_seq, waiting[-1].last_seq
-        read = await self._log.turns(
-            head.owner, after_seq=first - 1, limit=min(last - first + 1, TURNS_AT_ONCE)
-        )
+        most = min(last - first + 1, TURNS_AT_ONCE)
+        read = await self.log.turns(head.owner, after_seq=first - 1, limit=most)
         turns = [turn for turn in read if turn.status is TurnStatus.COMMITTED and turn.seq <= last]
         condensed = await summarizer.condense(turns) if turns else None
         for _ in range(RACES):
@@ -185,29 +162,21 @@ class MemoryService:
         """The memory with the model's points instead of those of the same turns."""
         notes, points = list(memory.notes), memory.summary
         if condensed is not None:
-            points = [
-                *(point for point in points if not _is_covered(point, condensed.points)),
-                *condensed.points,
-            ]
+            others = [point for point in points if not _is_covered(point, condensed.points)]
+            points = sorted([*others, *condensed.points], key=lambda point: point.first_seq)
             for note in condensed.notes:
                 notes = add_note(notes, note)
         reached = min(last, turns[-1].seq) if turns else last
-        return memory.model_copy(
-            update={
-                "summarised_seq": reached,
-                "notes": bounded_notes(notes, memory.latest_seq),
-                "summary": bounded(
-                    sorted(points, key=lambda point: point.first_seq), memory.noted_seq, self._counter
-                ),
-            }
-        )
+        summary = bounded(points, memory.noted_seq, self.counter)
+        update = {"notes": bounded_notes(notes, memory.latest_seq), "summary": summary}
+        return memory.model_copy(update={"summarised_seq": reached, **update})
 
     async def _of_this_life(self, head: Head) -> Memory | None:
         """The stored memory of this conversation, or an empty one that replaces the stored one.
 
         None if the conversation was deleted and created again since: this update is then obsolete.
         """
-        stored = await self._store.read(head.owner)
+        stored = await self.store.read(head.owner)
         if stored is None:
             return Memory(life=head.created_at)
         if stored.life == head.created_at:
@@ -217,19 +186,19 @@ class MemoryService:
 
     async def _write(self, head: Head, memory: Memory) -> Memory | None:
         """The written memory; None if another update was written first."""
-        if not await self._store.write(head.owner, memory):
+        if not await self.store.write(head.owner, memory):
             return None
         # A deletion deletes the memory after the conversation, so one of the two sees the other's change.
-        present = await self._log.head(head.owner)
+        present = await self.log.head(head.owner)
         if present is None or present.created_at != head.created_at:
-            await self._store.delete(head.owner)
+            await self.store.delete(head.owner)
         return memory.model_copy(update={"version": memory.version + 1})
 
     def _is_worth_writing(self, before: Memory, after: Memory) -> bool:
         if after.notes != before.notes or after.noted_seq - before.noted_seq >= UNWRITTEN_TURNS:
             return True
         unwritten = sum(point.tokens for point in after.summary if point.first_seq > before.noted_seq)
-        return after.noted_seq > before.noted_seq and unwritten > self._limits.history_tokens // 2
+        return after.noted_seq > before.noted_seq and unwritten > self.limits.history_tokens // 2
 
     def _older_points(self, memory: Memory, head: Head, turns: int) -> list[SummaryPoint]:
         """The points of turns that a history of so many turns may not contain.
@@ -239,16 +208,10 @@ class MemoryService:
         """
         points = list(memory.summary)
         last_before_history = head.turn_count - 1 - turns
-        tokens = self._limits.history_tokens // 2
+        tokens = self.limits.history_tokens // 2
         while points and points[-1].first_seq > last_before_history and points[-1].tokens <= tokens:
             tokens -= points.pop().tokens
         return points
-
-
-def _waiting(memory: Memory, last: int) -> list[SummaryPoint]:
-    """The points up to this turn that the model has not seen."""
-    settled = min(last, memory.noted_seq)
-    return [p for p in memory.summary if p.first_seq > memory.summarised_seq and p.last_seq <= settled]
 
 
 def _is_covered(point: SummaryPoint, others: Sequence[SummaryPoint]) -> bool:

@@ -66,6 +66,7 @@ class Statement(NamedTuple):
 def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
     """The question, and the answer's best sentence with its citation.
 
+    The best one has a verified citation and the most terms of the question; otherwise it is the first.
     None if neither has content, if the notes have it all, and if nothing supports the answer: it would come
     back as something known.
     """
@@ -75,19 +76,19 @@ def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
         return None
     answer = turn.assistant.content
     asked = truncate_words(" ".join(turn.question.replace("”", '"').split()), QUESTION_TOKENS, counter)
-    best = _best(statements_of(answer), Asked(turn.question))
+    question = Asked(turn.question)
+
+    def worth(each: Statement) -> tuple[bool, int, bool]:
+        shared = question.terms & terms_in(each.text, question.language)
+        return each.is_verified, len(shared), has_digit(each.text)
+
+    best = max(statements_of(answer), key=worth, default=Statement(""))
     if not best.text and notes_in(turn.question, turn.seq):
         return None
     tokens_left = POINT_TOKENS - counter.count(asked) - counter.count(best.citation)
-    statement = (
-        f"{truncate_words(best.text, max(tokens_left, LEAST_TOKENS), counter)} {best.citation}".strip()
-    )
-    return SummaryPoint(
-        text=f"“{asked}” {statement}".strip(),
-        first_seq=turn.seq,
-        last_seq=turn.seq,
-        tokens=tokens_of(turn, counter),
-    )
+    statement = truncate_words(best.text, max(tokens_left, LEAST_TOKENS), counter)
+    text = f"“{asked}” {f'{statement} {best.citation}'.strip()}".strip()
+    return SummaryPoint(text=text, first_seq=turn.seq, last_seq=turn.seq, tokens=tokens_of(turn, counter))
 
 
 def statements_of(answer: str) -> list[Statement]:
@@ -126,27 +127,13 @@ def tokens_of(turn: Turn, counter: TokenCounter) -> int:
     return counter.count(turn.question) + counter.count(turn.assistant.content if turn.assistant else "")
 
 
-def _best(statements: Sequence[Statement], asked: Asked) -> Statement:
-    """The statement with a verified citation and the most terms of the question; otherwise the first."""
-
-    def worth(statement: Statement) -> tuple[bool, int, bool]:
-        shared = asked.terms & terms_in(statement.text, asked.language)
-        return statement.is_verified, len(shared), has_digit(statement.text)
-
-    return max(statements, key=worth, default=Statement(""))
-
-
 def _merged(one: SummaryPoint, other: SummaryPoint, counter: TokenCounter) -> SummaryPoint:
     """One point for both in the size of one: the least informative statements are dropped, oldest first."""
     parts = [part for point in (one, other) for part in _statements_in(point.text)]
     while len(parts) > 1 and counter.count(JOINT.join(parts)) > POINT_TOKENS:
         parts.remove(min(parts, key=_worth))
-    return SummaryPoint(
-        text=JOINT.join(parts),
-        first_seq=one.first_seq,
-        last_seq=other.last_seq,
-        tokens=one.tokens + other.tokens,
-    )
+    text, tokens = JOINT.join(parts), one.tokens + other.tokens
+    return SummaryPoint(text=text, first_seq=one.first_seq, last_seq=other.last_seq, tokens=tokens)
 
 
 def _statements_in(text: str) -> list[str]:
@@ -239,18 +226,19 @@ class Summarizer:
         for made in sorted(form.points, key=lambda point: point.first_turn):
             about = [turn for turn in turns if made.first_turn <= turn.seq <= made.last_turn]
             after = points[-1].last_seq if points else 0
-            text = self._text(made.text, about)
+            answers = "\n".join(turn.assistant.content for turn in about if turn.assistant)
+            text = truncate_words(_cited_in(answers, made.text), POINT_TOKENS, self._counter)
             if text and about and about[0].seq > after:
                 tokens = sum(tokens_of(turn, self._counter) for turn in about)
                 first, last = about[0].seq, about[-1].seq
                 points.append(SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens))
         return points
 
-    def _text(self, text: str, about: Sequence[Turn]) -> str:
-        """The text of a point, without citations that its turns do not have."""
-        answers = "\n".join(turn.assistant.content for turn in about if turn.assistant)
-        checked = VISIBLE_CITATION.sub(lambda found: found[0] if found[0] in answers else "", text)
-        return truncate_words(" ".join(checked.split()), POINT_TOKENS, self._counter)
+
+def _cited_in(answers: str, text: str) -> str:
+    """The text of a point without citations that its answers do not have."""
+    checked = VISIBLE_CITATION.sub(lambda found: found[0] if found[0] in answers else "", text)
+    return " ".join(checked.split())
 
 
 def _notes(form: CondensedTurns, turns: Sequence[Turn]) -> list[Note]:
@@ -260,13 +248,7 @@ def _notes(form: CondensedTurns, turns: Sequence[Turn]) -> list[Note]:
     for made in form.notes[: NOTES_PER_TURN * len(turns)]:
         quote = " ".join(made.quote.split())
         if quote and quote.casefold() in said.get(made.turn, "").casefold() and not is_question(quote):
-            found.append(_note(made, quote))
+            is_lasting = any(note.lasting for note in notes_in(quote, made.turn))
+            kind, seen = NoteKind(made.kind), {"first_seen": made.turn, "last_seen": made.turn}
+            found.append(Note(kind=kind, lasting=is_lasting, text=shortened(quote), **seen))
     return found
-
-
-def _note(made: NoteOfUser, quote: str) -> Note:
-    is_lasting = any(note.lasting for note in notes_in(quote, made.turn))
-    kind = NoteKind(made.kind)
-    return Note(
-        kind=kind, lasting=is_lasting, text=shortened(quote), first_seen=made.turn, last_seen=made.turn
-    )

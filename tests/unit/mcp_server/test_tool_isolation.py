@@ -1,5 +1,6 @@
 """Every tool that takes an identifier refuses one out of scope like one of nothing, and says so by code."""
 
+import ast
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent
 
+import mcp_server
 from core.analysis.models import Entity, PageAnalysis
 from core.bootstrap import open_documents
 from core.documents.scope import Scope
@@ -53,6 +55,25 @@ SEARCHES: dict[str, Arguments] = {
     "get_ontology": {},
     "documents_list": {},
 }
+
+
+def methods_used_of_the_library() -> dict[str, set[str]]:
+    """The methods of the document service that the tools server names, each with the modules that do."""
+    used: dict[str, set[str]] = {}
+    for path in Path(mcp_server.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and (
+                node.attr == "list_documents" or ast.unparse(node.value).endswith("library")
+            ):
+                used.setdefault(node.attr, set()).add(path.stem)
+    return used
+
+
+def test_only_scope_filter_lists_the_documents_of_an_owner() -> None:
+    used = methods_used_of_the_library()
+    assert used["list_documents"] == {"scope_filter"}
+    assert used["resolve"] == {"document_chat"}, "it checks every name against the scope before"
+    assert used.keys() == {"list_documents", "resolve", "readable", "text"}
 
 
 def test_these_tests_call_every_tool_that_reads_documents() -> None:

@@ -20,9 +20,9 @@ from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import Head
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
-from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, Recalled
+from orc.memory.models import UNKNOWN_FORM, ConversationMemory, Memory, Note, NoteKind, Recalled
 from orc.memory.notes import MAX_NOTES
-from orc.memory.service import RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService, NoMemory
+from orc.memory.service import RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import MAX_POINTS, Summarizer
 
@@ -356,7 +356,7 @@ async def test_after_five_hundred_turns_memory_is_bounded_and_old_names_are_know
 async def test_without_a_memory_nothing_is_remembered() -> None:
     turn = answered(1, "My name is Ada.")
     head = Head(**OWNER_FIELDS, created_at=turn.created_at, updated_at=turn.created_at)
-    memory = NoMemory()
+    memory = ConversationMemory()
     await memory.update(head)
     assert await memory.read(head) == Memory()
     assert await memory.recall("What is my name?", Memory()) == Recalled()

@@ -14,7 +14,7 @@ from devkit.fakes import FakeTools
 from devkit.graph_turns import says
 from devkit.traced_turns import Kept, api
 from orc.conversations.models import Head
-from orc.memory.service import NoMemory
+from orc.memory.models import ConversationMemory
 from orc.traces.models import TraceSink, TurnTrace
 
 QUESTION = {"question": "Good morning!"}
@@ -49,7 +49,7 @@ class HangingTools(FakeTools):
         await asyncio.Event().wait()
 
 
-class SignallingMemory(NoMemory):
+class SignallingMemory(ConversationMemory):
     """A memory that signals when it is updated with a turn."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from orc.graphs.graph import TurnGraph, compile_graph
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
-from orc.memory.service import NoMemory
+from orc.memory.models import ConversationMemory
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc.turns.event_log import EventLog
@@ -155,7 +155,7 @@ def orchestrator(
         tools=tools,
         scope_tokens=ScopeTokens("k" * 32),
         graph=compile_graph(),
-        memory=NoMemory(),
+        memory=ConversationMemory(),
         models=models_of(model),
         catalogue=ModelCatalogue(),
         counter=WordCounter(),
