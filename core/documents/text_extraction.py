@@ -41,10 +41,6 @@ class ExtractedText:
     pages: list[Page] | None
     duplicate: Document | None = None
 
-    def describe(self, document: Document) -> Document:
-        """The record as it is after the text has been stored."""
-        return document.model_copy(update={**self.facts, "updated_at": datetime.now(UTC)})
-
 
 class TextExtraction:
     """Extracts and stores the text of files; identical files of an organization are extracted once."""
@@ -118,7 +114,7 @@ class TextExtraction:
             await self._stores.make_unsearchable(document.document_id)
         elif not await self._copy_from_duplicate(duplicate, document, replaced):
             return None
-        return extracted.describe(document)
+        return document.model_copy(update={**extracted.facts, "updated_at": datetime.now(UTC)})
 
     async def _copy_from_duplicate(
         self, duplicate: Document, document: Document, replaced: BlobProperties | None

@@ -44,7 +44,9 @@ def _slide(package: Package, part: str) -> Unit:
     for notes in package.related(part, "notesSlide"):
         if said := "\n".join(_lines(notes)):
             lines.append(f"Notes: {said}")
-    return Unit("\n".join(lines), _title(root))
+    titles = (shape for shape in root.iterfind(".//{*}sp") if _placeholder(shape) in _TITLES)
+    title = next((" ".join(_lines(shape)) for shape in titles), "")
+    return Unit("\n".join(lines), " ".join(title.split()))
 
 
 def _lines(node: _Element) -> Iterator[str]:
@@ -52,7 +54,9 @@ def _lines(node: _Element) -> Iterator[str]:
     for child in node:
         name = local(child)
         if name == "p":
-            if (text := _paragraph(child)).strip():
+            nodes = child.iter("{*}t", "{*}br")
+            text = "".join("\n" if local(node) == "br" else node.text or "" for node in nodes)
+            if text.strip():
                 yield text
         elif name == "tbl":
             rows = ([*row.iterfind("{*}tc")] for row in child.iterfind("{*}tr"))
@@ -64,17 +68,7 @@ def _lines(node: _Element) -> Iterator[str]:
             yield from _lines(child)
 
 
-def _paragraph(paragraph: _Element) -> str:
-    nodes = paragraph.iter("{*}t", "{*}br")
-    return "".join("\n" if local(node) == "br" else node.text or "" for node in nodes)
-
-
 def _placeholder(shape: _Element) -> str:
     """The type of a placeholder (`title`, `body`, `sldNum`), or ""."""
     holder = shape.find("./{*}nvSpPr/{*}nvPr/{*}ph")
     return "" if holder is None else attribute(holder, "type") or "body"
-
-
-def _title(root: _Element) -> str:
-    titles = (shape for shape in root.iterfind(".//{*}sp") if _placeholder(shape) in _TITLES)
-    return next((" ".join(" ".join(_lines(shape)).split()) for shape in titles), "")

@@ -90,7 +90,8 @@ def merge(boxes: Sequence[Box], characters: int) -> list[Box]:
         for back in range(1, min(_LINES_BACK, len(lines)) + 1):
             if _on_one_line(lines[-back], box, widest_gap, tallest):
                 line = lines[-back]
-                lines[-back] = Box(*map(min, line[:2], box[:2]), *map(max, line[2:], box[2:]))
+                left, top = min(line.left, box.left), min(line.top, box.top)
+                lines[-back] = Box(left, top, max(line.right, box.right), max(line.bottom, box.bottom))
                 break
         else:
             lines.append(box)
