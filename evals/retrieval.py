@@ -11,7 +11,8 @@ from typing import TypedDict
 from rich.progress import track
 
 from core.search.hybrid import HybridRetriever
-from core.storage.sqlite.passages import SqlitePassageIndex, rank_pages
+from core.storage.sqlite.passages import SqlitePassageIndex
+from devkit.ranked_pages import rank_pages
 from devkit.reports import write_whole
 from evals.corpus import Question, UnusableInput, console, find_documents, indexed, read_questions
 

@@ -290,7 +290,8 @@ def _conflicting(figure: Figure, clause: Clause, said: Statement, near: Sequence
     best: list[Figure] = []
     closest = 0.0
     for each in near:
-        others = [o for o in each.statement.figures if figure.counts_the_same(o) and not _has_number(said, o)]
+        alike = [other for other in each.statement.figures if figure.counts_the_same(other)]
+        others = [o for o in alike if not any(own.may_be(o, roughly=said.is_rough) for own in said.figures)]
         close = {other.value: (_closeness(figure, clause, other, each, said), other) for other in others}
         found = [other for closeness, other in close.values() if closeness]
         if found and (top := max(closeness for closeness, _ in close.values())) > closest:
@@ -305,10 +306,6 @@ def _may_count_the_same(figure: Figure, other: Figure, statement: Statement) -> 
     if figure.is_year or not (figure.units and other.units) or figure.counts_the_same(other):
         return True
     return figure.units[0] in statement.words
-
-
-def _has_number(said: Statement, other: Figure) -> bool:
-    return any(own.may_be(other, roughly=said.is_rough) for own in said.figures)
 
 
 def _closeness(figure: Figure, clause: Clause, other: Figure, found: _Sentence, said: Statement) -> float:

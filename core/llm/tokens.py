@@ -1,6 +1,5 @@
 """Counts tokens as OpenAI's models do: of texts (o200k_base), of messages, and of whole prompts."""
 
-import asyncio
 import base64
 import gzip
 import json
@@ -104,23 +103,13 @@ def read_ranks() -> bytes:
     return gzip.decompress(files(__package__).joinpath(RANKS_FILE).read_bytes())
 
 
-async def measure_sections(
-    messages: Sequence[BaseMessage],
-    question: str,
-    counter: TokenCounter,
-    tools: Sequence[dict[str, Any]] = (),
-) -> dict[str, int]:
-    """`section_tokens` in a thread: counting a long prompt takes milliseconds, while a model call runs."""
-    return await asyncio.to_thread(section_tokens, messages, question, counter, tools)
-
-
 def section_tokens(
     messages: Sequence[BaseMessage],
     question: str,
     counter: TokenCounter,
     tools: Sequence[dict[str, Any]] = (),
 ) -> dict[str, int]:
-    """The tokens of each part of a prompt, and their `total`.
+    """The tokens of each part of a prompt, and their `total`. A long one takes milliseconds: use a thread.
 
     `retrieval` is what follows the question, in its message or in later ones.
     """
@@ -196,8 +185,7 @@ def take_first_fitting(items: Iterable[Item], tokens: int, size: Callable[[Item]
     """The first items that fit together: stops at the first one that does not."""
     taken: list[Item] = []
     for item in items:
-        tokens -= size(item)
-        if tokens < 0:
+        if (tokens := tokens - size(item)) < 0:
             break
         taken.append(item)
     return taken

@@ -28,7 +28,7 @@ from core.grounding.sources import withdrawn
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.messages import QuestionMessage
-from core.llm.tokens import TokenCounter, measure_sections
+from core.llm.tokens import TokenCounter, section_tokens
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, DocumentChatMetadata, DocumentChatResult
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
@@ -194,7 +194,8 @@ class DocumentChat:
         messages = [*before, QuestionMessage(content=content, question=question)]
         writer = CitationWriter(reading.sources, question)
         _, work.sizes = await asyncio.gather(
-            _write(messages, writer, work), measure_sections(messages, question, self.counter)
+            _write(messages, writer, work),
+            asyncio.to_thread(section_tokens, messages, question, self.counter),
         )
         return reading, writer
 

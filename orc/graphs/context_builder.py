@@ -1,11 +1,12 @@
 """recall_context and build_context: the context of the answer, from memory and from what tools found."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.llm.tokens import measure_sections
+from core.llm.tokens import section_tokens
 from core.mcp_contract import DocumentChatResult
 from orc.events import Context
 from orc.graphs.mcp_executor import TOOLS_SERVER
@@ -34,7 +35,8 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
     else:
         update = await _from_lookups(state, deps)
         built = state.model_copy(update=update)
-        sizes = await measure_sections(answer_prompt(built, deps), state.question, deps.counter, built.tools)
+        prompt = answer_prompt(built, deps)
+        sizes = await asyncio.to_thread(section_tokens, prompt, state.question, deps.counter, built.tools)
         update["context_budget"] = built.context_budget | sizes
     deps.emit(_context_event(state, update["context_budget"], deps))
     return changes(**update)

@@ -13,8 +13,9 @@ from core.documents.passages import split_pages
 from core.documents.ports import PassageIndex
 from core.infra.sqlite import Database
 from core.models import Hit, Page, Passage
-from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
+from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 from devkit.azure.targets import Target
+from devkit.ranked_pages import rank_pages
 
 pytestmark = pytest.mark.contract("passage index")
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.infra.sqlite import IN_LIST, Database
@@ -111,11 +111,6 @@ class SqlitePassageIndex:
 
     async def delete(self, document_id: str) -> None:
         await self._database.write(lambda connection: _delete(connection, document_id))
-
-
-def rank_pages(hits: Iterable[Hit]) -> list[tuple[str, int]]:
-    """The distinct (document id, page) of hits, best first."""
-    return list(dict.fromkeys((hit.passage.document_id, hit.passage.page) for hit in hits))
 
 
 def _replace(

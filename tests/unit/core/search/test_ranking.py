@@ -12,7 +12,8 @@ from core.infra.sqlite import Database
 from core.models import Hit, Page, Passage
 from core.search.hybrid import search_in_memory
 from core.search.query import parse_question
-from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
+from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
+from devkit.ranked_pages import rank_pages
 
 PLAN = [
     "Introduction to the plan.",

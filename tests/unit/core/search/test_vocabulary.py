@@ -13,8 +13,9 @@ from core.models import Page
 from core.search.query import parse_question
 from core.search.ranking import Weights
 from core.search.vocabulary import QueryExpansion, Vocabulary, shipped_vocabularies
-from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex, rank_pages
+from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 from core.text.terms import words
+from devkit.ranked_pages import rank_pages
 
 FILLER = "Members of the board and the management read this report in the course of the fiscal year. " * 6
 INCOME = """CONSOLIDATED STATEMENTS OF OPERATIONS
