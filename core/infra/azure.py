@@ -3,9 +3,8 @@
 The SDK is imported on first use: a process without Azure does without it.
 """
 
-import asyncio
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from core.errors import DependencyDown, OrcError
@@ -20,22 +19,17 @@ RETRYABLE_STATUS = frozenset({408, 410, 429, 449, 500, 502, 503, 504})
 class Credentials:
     """Opens DefaultAzureCredential on first use: a managed identity on Azure, `az login` on a desktop."""
 
-    def __init__(self) -> None:
-        self._default: AsyncTokenCredential | None = None
-
-    @property
+    @cached_property
     def default(self) -> "AsyncTokenCredential":
         """The credential of every service for which no key is set."""
-        if self._default is None:
-            from azure.identity.aio import DefaultAzureCredential
+        from azure.identity.aio import DefaultAzureCredential
 
-            self._default = DefaultAzureCredential()
-        return self._default
+        return DefaultAzureCredential()
 
     async def close(self) -> None:
         """Close the credential's connections, if it was used."""
-        if self._default is not None:
-            await self._default.close()
+        if "default" in vars(self):
+            await self.default.close()
 
 
 class DependencyMisconfigured(DependencyDown):
@@ -55,20 +49,19 @@ def _translate(dependency: str, name: str, exc: Exception) -> OrcError | None:
     from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
 
     status = getattr(exc, "status_code", None)
-    if isinstance(exc, ClientAuthenticationError) and (status is None or status in RETRYABLE_STATUS):
+    brief = status is None or status in RETRYABLE_STATUS
+    down = partial(DependencyDown, dependency=dependency)
+    misconfigured = partial(DependencyMisconfigured, dependency=dependency)
+    if isinstance(exc, ClientAuthenticationError) and brief:
         # The token service was unreachable or busy.
-        message = f"No token could be obtained for {name}. Try again shortly."
-        return DependencyDown(message, dependency=dependency)
+        return down(f"No token could be obtained for {name}. Try again shortly.")
     if isinstance(exc, ClientAuthenticationError) or status in {401, 403}:
-        return DependencyMisconfigured(
-            f"{name} refused our identity: check its role assignments, its firewall and the key.",
-            dependency=dependency,
-        )
-    if isinstance(exc, HttpResponseError) and status not in RETRYABLE_STATUS and status is not None:
-        message = f"{name} refused a request with status {status}."
-        return DependencyMisconfigured(message, dependency=dependency, code="dependency_refused")
+        advice = "check its role assignments, its firewall and the key."
+        return misconfigured(f"{name} refused our identity: {advice}")
+    if isinstance(exc, HttpResponseError) and not brief:
+        return misconfigured(f"{name} refused a request with status {status}.", code="dependency_refused")
     if isinstance(exc, AzureError | ClientError):
-        return DependencyDown(f"{name} does not answer. Try again shortly.", dependency=dependency)
-    if isinstance(exc, TimeoutError | asyncio.TimeoutError | ConnectionError):
-        return DependencyDown(f"{name} did not answer in time. Try again shortly.", dependency=dependency)
+        return down(f"{name} does not answer. Try again shortly.")
+    if isinstance(exc, TimeoutError | ConnectionError):
+        return down(f"{name} did not answer in time. Try again shortly.")
     return None

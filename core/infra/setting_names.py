@@ -59,10 +59,8 @@ def deprecation_warnings(environment: Mapping[str, str]) -> list[str]:
     for name in sorted({key.upper() for key in environment}):
         if name in RENAMED:
             warnings.append(f"{name} is deprecated: set {RENAMED[name]} instead.")
-        elif name in in_advanced:
-            warnings.append(
-                f'{name} is deprecated: set "{in_advanced[name]}" in {ADVANCED_VARIABLE} instead.'
-            )
+        elif key := in_advanced.get(name):
+            warnings.append(f'{name} is deprecated: set "{key}" in {ADVANCED_VARIABLE} instead.')
         elif name in WITHOUT_EFFECT:
             warnings.append(f"{name} no longer has an effect: remove it.")
     return warnings
@@ -70,14 +68,13 @@ def deprecation_warnings(environment: Mapping[str, str]) -> list[str]:
 
 def advanced_values(text: str) -> dict[str, str]:
     """The entries of ORC_ADVANCED as texts, like values of variables. InvalidInput for an unknown key."""
+    subject = f"Settings that cannot be used: {ADVANCED_VARIABLE}"
     try:
         values: Any = json.loads(text or "{}")
     except ValueError as exc:
-        raise InvalidInput(f"Settings that cannot be used: {ADVANCED_VARIABLE} is not JSON.") from exc
+        raise InvalidInput(f"{subject} is not JSON.") from exc
     if not isinstance(values, dict):
-        raise InvalidInput(f"Settings that cannot be used: {ADVANCED_VARIABLE} is not a JSON object.")
+        raise InvalidInput(f"{subject} is not a JSON object.")
     if unknown := sorted(set(values) - set(ADVANCED)):
-        raise InvalidInput(
-            f"Settings that cannot be used: {ADVANCED_VARIABLE} does not know {', '.join(unknown)}."
-        )
+        raise InvalidInput(f"{subject} does not know {', '.join(unknown)}.")
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}

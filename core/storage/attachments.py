@@ -116,13 +116,9 @@ def way_of(settings: CoreSettings, endpoint: Endpoint | None) -> SentAs:
     """How PDFs are to reach the model of this provider."""
     if endpoint is None:
         return "text"
-    match settings.provider_files:
-        case "auto":
-            return "file" if endpoint.is_azure or endpoint.host == OPENAI_HOST else "text"
-        case "files":
-            return "file"
-        case way:
-            return way
+    if settings.provider_files == "auto":
+        return "file" if endpoint.is_azure or endpoint.host == OPENAI_HOST else "text"
+    return "file" if settings.provider_files == "files" else settings.provider_files
 
 
 class Attachments:
@@ -142,10 +138,8 @@ class Attachments:
         return await self._local.ensure(document)
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
-        attachments = await self._attach_all(documents)
-        while attachments is None:
+        while (attachments := await self._attach_all(documents)) is None:
             self._give_up("base64", FilesNotStored())
-            attachments = await self._attach_all(documents)
         return attachments
 
     async def reattach(self, attachments: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from core.analysis.models import AnalysisStore
-from core.documents.ports import (
-    BlobStore,
-    Catalog,
-    Embedder,
-    JobQueue,
-    PageStore,
-    PassageIndex,
-    Retriever,
-    VectorIndex,
-)
+from core.documents import ports
 from core.errors import InvalidInput
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
@@ -108,7 +99,7 @@ SCHEMAS = (
 )
 
 
-def build_records(clients: StorageClients) -> tuple[Catalog, AnalysisStore]:
+def build_records(clients: StorageClients) -> tuple[ports.Catalog, AnalysisStore]:
     """The records of documents, and what page analysis has found."""
     if clients.cosmos is None:
         file = clients.file
@@ -120,7 +111,9 @@ def build_records(clients: StorageClients) -> tuple[Catalog, AnalysisStore]:
     return CosmosCatalog(container("documents")), CosmosAnalysisStore(container("analyses"))
 
 
-def build_contents(settings: CoreSettings, clients: StorageClients) -> tuple[BlobStore, PageStore, JobQueue]:
+def build_contents(
+    settings: CoreSettings, clients: StorageClients
+) -> tuple[ports.BlobStore, ports.PageStore, ports.JobQueue]:
     """The bytes of documents, the text of their pages, and the queue of the work on them."""
     if clients.storage is None:
         pages, queue = (
@@ -137,8 +130,8 @@ def build_contents(settings: CoreSettings, clients: StorageClients) -> tuple[Blo
 
 
 def build_search(
-    settings: CoreSettings, clients: StorageClients, pages: PageStore, embedder: Embedder | None
-) -> tuple[PassageIndex, VectorIndex, Retriever]:
+    settings: CoreSettings, clients: StorageClients, pages: ports.PageStore, embedder: ports.Embedder | None
+) -> tuple[ports.PassageIndex, ports.VectorIndex, ports.Retriever]:
     """The two indexes, and the search over both."""
     # The vectors' index also without an embedder: what an earlier one has left goes with its document.
     name = embedder.name if embedder else ""

@@ -76,10 +76,7 @@ class OpenAIFiles:
         self._locks = Locks() if locks is None else locks
 
     async def ensure(self, document: Document) -> FileRef:
-        """The file with this document's present bytes, sent only if the provider has none.
-
-        Raises NotFound if those bytes are no longer stored.
-        """
+        """As in the port. Raises NotFound if the document's present bytes are no longer stored."""
         async with self._locks.setdefault(document.document_id, asyncio.Lock()):
             stored = await self._live(document) or await self._send(document)
         return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
@@ -87,10 +84,9 @@ class OpenAIFiles:
     async def drop_lost(self, documents: Sequence[Document]) -> None:
         """Forget the ids of these documents under which the provider has nothing any more."""
         live = [file for document in documents if (file := await self._live(document)) is not None]
-        kept = await asyncio.gather(
-            *(self._is_known(self._quick.files.retrieve, each.file_id) for each in live)
-        )
-        lost = [file for file, known in zip(live, kept, strict=True) if known is False]
+        ask = self._quick.files.retrieve
+        known = await asyncio.gather(*(self._is_known(ask, file.file_id) for file in live))
+        lost = [file for file, is_known in zip(live, known, strict=True) if is_known is False]
         await self._catalog.drop_files(lost)
 
     async def forget(self, path: BlobPath) -> None:
@@ -115,10 +111,9 @@ class OpenAIFiles:
         return deleted
 
     async def _live(self, document: Document) -> StoredFile | None:
-        for file in await self._catalog.live_files([document]):
-            if file.provider == self._host and file.sha256 == document.sha256:
-                return file
-        return None
+        live = await self._catalog.live_files([document])
+        ours = (self._host, document.sha256)
+        return next((file for file in live if (file.provider, file.sha256) == ours), None)
 
     async def _send(self, document: Document) -> StoredFile:
         content = await read_pdf(self._blobs, document)

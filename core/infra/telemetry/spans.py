@@ -119,7 +119,8 @@ def request_span(traceparent: str, name: str | None) -> Iterator[Span]:
     known = caller.get_span_context().is_valid
     begun = _TRACER.start_span(name, given if known else None, SpanKind.SERVER) if name else INVALID_SPAN
     if not begun.get_span_context().is_valid:
-        begun = caller if known else NonRecordingSpan(_new_context())
+        ids, sampled = (secrets.randbits(128), secrets.randbits(64)), TraceFlags(TraceFlags.SAMPLED)
+        begun = caller if known else NonRecordingSpan(SpanContext(*ids, is_remote=False, trace_flags=sampled))
     with trace.use_span(begun, end_on_exit=True, record_exception=False, set_status_on_exception=False):
         try:
             yield begun
@@ -148,12 +149,3 @@ def current_trace_id() -> str | None:
     """The trace that is worked for now, if any."""
     here = trace.get_current_span()
     return trace_id_of(here) if here.get_span_context().is_valid else None
-
-
-def _new_context() -> SpanContext:
-    return SpanContext(
-        secrets.randbits(128),
-        secrets.randbits(64),
-        is_remote=False,
-        trace_flags=TraceFlags(TraceFlags.SAMPLED),
-    )

@@ -30,10 +30,7 @@ CONNECT_SECONDS = 2.0
 READ_SECONDS = 3.0
 """The longest wait for a query's answer."""
 QUERY_SECONDS = 6.5
-"""Time limit of a query with its retries: the caller can search in another way.
-
-Long enough for two attempts to end by themselves: one that is cut short counts for nothing.
-"""
+"""Time limit of a query with its retries, of which two can end by themselves."""
 WRITE_SECONDS = 30.0
 VISIBLE_SECONDS = 30.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
@@ -147,13 +144,13 @@ class Search:
 
 def open_search(endpoint: str, credential: str | AsyncTokenCredential, index: str) -> Search:
     """A client for this index, with a key or an identity. Connects to nothing yet."""
-    client = SearchClient(endpoint, index, _credential(credential), **_BEHAVIOUR)
+    client = SearchClient(endpoint, index, _credential(credential), **_OPTIONS)
     return Search(client, index, search_breaker())
 
 
 def open_index_client(endpoint: str, credential: str | AsyncTokenCredential) -> SearchIndexClient:
     """The SDK's client for index definitions, used by `orc provision`."""
-    return SearchIndexClient(endpoint, _credential(credential), **_BEHAVIOUR)
+    return SearchIndexClient(endpoint, _credential(credential), **_OPTIONS)
 
 
 def search_breaker() -> CircuitBreaker:
@@ -251,9 +248,5 @@ def _credential(credential: str | AsyncTokenCredential) -> AzureKeyCredential | 
 
 _NAMES = {"select", "searchFields"}
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json;odata.metadata=none"}
-_BEHAVIOUR: dict[str, Any] = {
-    "api_version": API_VERSION,
-    "connection_timeout": CONNECT_SECONDS,
-    # The breaker retries.
-    "retry_total": 0,
-}
+# The breaker retries.
+_OPTIONS: Any = {"api_version": API_VERSION, "connection_timeout": CONNECT_SECONDS, "retry_total": 0}

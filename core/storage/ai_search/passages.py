@@ -8,6 +8,7 @@ from core.errors import DependencyDown
 from core.models import Hit, Passage
 from core.search.document_match import name_parts
 from core.search.query import parse_question
+from core.storage.ai_search import index
 from core.storage.ai_search.client import (
     KEY,
     PAGE,
@@ -20,19 +21,6 @@ from core.storage.ai_search.client import (
     is_plain,
     merged,
     portions,
-)
-from core.storage.ai_search.index import (
-    PASSAGE,
-    PASSAGE_FIELDS,
-    PASSAGES,
-    VECTORS,
-    VERSION,
-    Mark,
-    key_of,
-    marked_as,
-    read_marks,
-    remove_marks,
-    set_mark,
 )
 from core.text.numbers import find_dates
 from core.text.terms import detect_language, has_digit, stems, words
@@ -123,13 +111,16 @@ class AzurePassageIndex:
         the passages are then as they were.
         """
         language, items = await asyncio.to_thread(_items, document_id, name, passages)
-        mark = Mark(uuid.uuid4().hex, len(items), language)
-        await remove_marks(self._search, document_id, PASSAGES)
-        await self._search.write([merged({**item, VERSION[PASSAGES]: mark.version}) for item in items])
+        mark = index.Mark(uuid.uuid4().hex, len(items), language)
+        await index.remove_marks(self._search, document_id, index.PASSAGES)
+        version = {index.VERSION[index.PASSAGES]: mark.version}
+        await self._search.write([merged({**item, **version}) for item in items])
         # By place, not by version: a replica that is behind would show what was just written as old.
-        surplus = both(equal("document_id", document_id), equal("part", PASSAGE), f"ordinal ge {mark.size}")
-        await self._search.remove(surplus)
-        await set_mark(self._search, document_id, PASSAGES, mark)
+        beyond = f"ordinal ge {mark.size}"
+        await self._search.remove(
+            both(equal("document_id", document_id), equal("part", index.PASSAGE), beyond)
+        )
+        await index.set_mark(self._search, document_id, index.PASSAGES, mark)
 
     async def copy(self, source_id: str, target_id: str, name: str) -> None:
         if source_id == target_id:
@@ -137,17 +128,14 @@ class AzurePassageIndex:
         if not await self.indexed([source_id]):
             await self.delete(target_id)
             return
-        passages = await self.get(source_id)
-        taken_over = [passage.model_copy(update={"document_id": target_id}) for passage in passages]
-        await self.save(target_id, name, taken_over)
+        of_target = {"document_id": target_id}
+        passages = [passage.model_copy(update=of_target) for passage in await self.get(source_id)]
+        await self.save(target_id, name, passages)
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
-        """A document's passages at these places in its reading order, from 0 (all: None), in order.
-
-        Raises DependencyDown, rather than to leave passages out, while the document is being replaced.
-        """
+        """As in the port. Raises DependencyDown while the document is being replaced."""
         for _ in range(READINGS):
-            mark = (await read_marks(self._search, [document_id])).passages.get(document_id)
+            mark = (await index.read_marks(self._search, [document_id])).passages.get(document_id)
             if mark is None:
                 return []
             wanted = range(mark.size) if ordinals is None else sorted(set(ordinals) & {*range(mark.size)})
@@ -155,27 +143,26 @@ class AzurePassageIndex:
             if len(found) == len(wanted):
                 return found
             await asyncio.sleep(READING_PAUSE_SECONDS)
-        raise DependencyDown(
-            "The document is being replaced in the search. Try again shortly.", dependency="search"
-        )
+        message = "The document is being replaced in the search. Try again shortly."
+        raise DependencyDown(message, dependency="search")
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
-        return set((await read_marks(self._search, document_ids)).passages)
+        return set((await index.read_marks(self._search, document_ids)).passages)
 
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:
         if not document_ids or top_k < 1:
             return []
-        marks = (await read_marks(self._search, document_ids)).passages
+        marks = (await index.read_marks(self._search, document_ids)).passages
         terms = asked_terms(query, (mark.language for mark in marks.values()))
         if not marks or not terms:
             return []
         rows = await self._search.query(
-            marked_as(marks, PASSAGES),
+            index.marked_as(marks, index.PASSAGES),
             search=lexical_query(query, terms, widened=widened),
             queryType="full",
-            select=PASSAGE_FIELDS,
+            select=index.PASSAGE_FIELDS,
             top=min(top_k, PAGE),
         )
         return [to_hit(row, row[SCORE]) for row in rows]
@@ -184,17 +171,17 @@ class AzurePassageIndex:
         """Remove all passages of a document, and with them their vectors."""
         if not is_plain(document_id):
             return
-        await remove_marks(self._search, document_id, PASSAGES, VECTORS)
+        await index.remove_marks(self._search, document_id, index.PASSAGES, index.VECTORS)
         await self._search.remove(equal("document_id", document_id))
 
-    async def _read(self, document_id: str, mark: Mark, wanted: Sequence[int]) -> list[Row]:
-        within = marked_as({document_id: mark}, PASSAGES)
+    async def _read(self, document_id: str, mark: index.Mark, wanted: Sequence[int]) -> list[Row]:
+        within = index.marked_as({document_id: mark}, index.PASSAGES)
         return [
             row
             for some in portions(wanted, PAGE)
             for row in await self._search.query(
-                both(within, among(KEY, (key_of(document_id, ordinal) for ordinal in some))),
-                select=PASSAGE_FIELDS,
+                both(within, among(KEY, (index.key_of(document_id, ordinal) for ordinal in some))),
+                select=index.PASSAGE_FIELDS,
                 orderby="ordinal asc",
                 top=PAGE,
             )
@@ -207,7 +194,7 @@ def to_hit(row: Row, score: float) -> Hit:
 
 
 def _passage(row: Row) -> Passage:
-    return Passage(**{field: row[field] for field in PASSAGE_FIELDS})
+    return Passage(**{field: row[field] for field in index.PASSAGE_FIELDS})
 
 
 def _items(document_id: str, name: str, passages: Sequence[Passage]) -> tuple[str, list[Row]]:
@@ -219,10 +206,10 @@ def _items(document_id: str, name: str, passages: Sequence[Passage]) -> tuple[st
     name_terms = terms_of_name(name)
     return language, [
         {
-            KEY: key_of(document_id, ordinal),
-            **passage.model_dump(include=set(PASSAGE_FIELDS)),
+            KEY: index.key_of(document_id, ordinal),
+            **passage.model_dump(include=set(index.PASSAGE_FIELDS)),
             "document_id": document_id,
-            "part": PASSAGE,
+            "part": index.PASSAGE,
             "ordinal": ordinal,
             "name": name,
             "terms": terms_of(passage.text, language),

@@ -11,17 +11,8 @@ from core.errors import DependencyDown, InvalidInput
 from core.infra.resilience import CircuitOpen
 from core.models import Hit, Retrieval, RetrievalStep
 from core.search.hybrid import CANDIDATES, HYBRID_THRESHOLDS, QUERY_SECONDS, HybridRetriever
+from core.storage.ai_search import index
 from core.storage.ai_search.client import PAGE, RERANKED, SCORE, Row, Search
-from core.storage.ai_search.index import (
-    LEXICAL_FIELDS,
-    PASSAGE_FIELDS,
-    PASSAGES,
-    SEMANTIC,
-    Embedding,
-    Marks,
-    marked_as,
-    read_marks,
-)
 from core.storage.ai_search.passages import AzurePassageIndex, asked_terms, to_hit
 from core.storage.ai_search.vectors import Unit, by_vector, in_field, similarity, unit_vector
 
@@ -66,7 +57,7 @@ class AzureSearchRetriever:
             raise DependencyDown(message, dependency="search") from exc
 
     async def _find(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        marks, near = await asyncio.gather(read_marks(self._search, document_ids), self._embed(query))
+        marks, near = await asyncio.gather(index.read_marks(self._search, document_ids), self._embed(query))
         searched = {key: mark for key, mark in marks.vectors.items() if key in marks.passages}
         if near.unit and not in_field(searched, near.made_by.field):
             near = _Near(note=f"these documents have no vectors of {near.made_by.embedder}; words only")
@@ -81,7 +72,12 @@ class AzureSearchRetriever:
         hits = ranking.hits()
         if not steps[-1].hits:
             leading, step = await self._without_thresholds(asked, document_ids, top_k)
-            hits, steps = _followed(leading, hits), [*steps, step]
+            # As scores of different methods do not compare, the other hits are held below the last.
+            least = leading[-1].score if leading else math.inf
+            known = {hit.passage for hit in leading}
+            rest = [hit for hit in hits if hit.passage not in known]
+            hits = leading + [hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest]
+            steps.append(step)
         return Retrieval(hits=hits[:top_k], steps=steps)
 
     async def _embed(self, query: str) -> "_Near":
@@ -94,7 +90,7 @@ class AzureSearchRetriever:
             code = "no answer in time" if isinstance(exc, TimeoutError) else exc.code
             log.warning("a question was not embedded error=%s", code)
             return _Near(note=f"the embedder does not answer ({code}); words only")
-        return _Near(unit_vector(vector), Embedding(self._embedder.name, len(vector)))
+        return _Near(unit_vector(vector), index.Embedding(self._embedder.name, len(vector)))
 
     async def _rank(self, asked: "_Asked") -> "_Ranking":
         """One query for words and vectors; with the reranker's scores, if it can be had."""
@@ -119,7 +115,7 @@ class AzureSearchRetriever:
     ) -> tuple[list[Hit], RetrievalStep]:
         """What vectors alone find, else what resembles the words."""
         if asked.vector:
-            options = {**asked.vector, "select": PASSAGE_FIELDS, "top": min(top_k, PAGE)}
+            options = {**asked.vector, "select": index.PASSAGE_FIELDS, "top": min(top_k, PAGE)}
             if rows := await self._search.query(asked.within, **options):
                 hits = [to_hit(row, similarity(row)) for row in rows]
                 return hits, RetrievalStep(method="vector", hits=len(hits))
@@ -139,7 +135,7 @@ class _Near(NamedTuple):
     """A question's vector and what made it; without a vector, why there is none."""
 
     unit: Unit | None = None
-    made_by: Embedding = Embedding("", 0)
+    made_by: index.Embedding = index.Embedding("", 0)
     note: str = ""
 
 
@@ -153,13 +149,13 @@ class _Asked(NamedTuple):
     depth: int
 
     def options(self) -> dict[str, Any]:
-        words = {"search": " ".join(self.terms), "searchFields": LEXICAL_FIELDS} if self.terms else {}
-        return {**words, "select": PASSAGE_FIELDS, "top": min(self.depth, PAGE), **self.vector}
+        words = {"search": " ".join(self.terms), "searchFields": index.LEXICAL_FIELDS} if self.terms else {}
+        return {**words, "select": index.PASSAGE_FIELDS, "top": min(self.depth, PAGE), **self.vector}
 
     def reranked(self) -> dict[str, Any]:
         return {
             "queryType": "semantic",
-            "semanticConfiguration": SEMANTIC,
+            "semanticConfiguration": index.SEMANTIC,
             # The reranker reads the question itself; nothing in it is taken for an operator there.
             "semanticQuery": self.query,
             "semanticErrorHandling": "partial",
@@ -185,13 +181,13 @@ class _Ranking(NamedTuple):
         return [to_hit(row, score / best) for row, score in zip(self.rows, self.scores(), strict=True)]
 
 
-def _asked(query: str, marks: Marks, near: _Near, depth: int) -> _Asked | None:
+def _asked(query: str, marks: index.Marks, near: _Near, depth: int) -> _Asked | None:
     """None where there is nothing to search, or nothing to search it for."""
     terms = asked_terms(query, (mark.language for mark in marks.passages.values()))
     if not marks.passages or not (terms or near.unit):
         return None
     vector = by_vector(near.made_by.field, near.unit, depth) if near.unit else {}
-    return _Asked(query, marked_as(marks.passages, PASSAGES), terms, vector, depth)
+    return _Asked(query, index.marked_as(marks.passages, index.PASSAGES), terms, vector, depth)
 
 
 def _descend(ranking: _Ranking, note: str) -> list[RetrievalStep]:
@@ -204,11 +200,3 @@ def _descend(ranking: _Ranking, note: str) -> list[RetrievalStep]:
             break
         note = ""
     return steps
-
-
-def _followed(leading: list[Hit], others: list[Hit]) -> list[Hit]:
-    """`leading` and what else `others` has; as their scores do not compare, they are held below the last."""
-    least = leading[-1].score if leading else math.inf
-    known = {hit.passage for hit in leading}
-    rest = (hit for hit in others if hit.passage not in known)
-    return [*leading, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest)]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.documents.ports import Neighbour
+from core.storage.ai_search import index
 from core.storage.ai_search.client import (
     KEY,
     PAGE,
@@ -20,18 +21,6 @@ from core.storage.ai_search.client import (
     is_plain,
     merged,
 )
-from core.storage.ai_search.index import (
-    PASSAGE,
-    VECTORS,
-    VERSION,
-    Embedding,
-    Mark,
-    key_of,
-    marked_as,
-    read_marks,
-    remove_marks,
-    set_mark,
-)
 
 DIGITS = 7
 """As many as a number of four bytes holds."""
@@ -40,6 +29,7 @@ VECTORS_PER_PAGE = 50
 
 Unit = list[float]
 """A vector of length one."""
+Numbered = tuple[int, Unit | None]
 
 log = logging.getLogger(__name__)
 
@@ -66,23 +56,23 @@ class AzureVectorIndex:
         units = await asyncio.to_thread(lambda: [unit_vector(vector) for vector in vectors])
         await self.delete(document_id)
         if units:
-            field = Embedding(self._embedder, len(vectors[0])).field
-            mark = Mark(uuid.uuid4().hex, len(units), vector_field=field)
+            field = index.Embedding(self._embedder, len(vectors[0])).field
+            mark = index.Mark(uuid.uuid4().hex, len(units), vector_field=field)
             await self._write(document_id, mark, enumerate(units))
-            await set_mark(self._search, document_id, VECTORS, mark)
+            await index.set_mark(self._search, document_id, index.VECTORS, mark)
 
     async def copy(self, source_id: str, target_id: str) -> None:
         """Replace the target's vectors by the source's, of whatever embedder; by none where it has none."""
         if source_id == target_id:
             return
-        mark = (await read_marks(self._search, [source_id])).vectors.get(source_id)
+        mark = (await index.read_marks(self._search, [source_id])).vectors.get(source_id)
         await self.delete(target_id)
         if mark is None:
             return
         copied = mark._replace(version=uuid.uuid4().hex)
         for start in range(0, mark.size, VECTORS_PER_PAGE):
             await self._write(target_id, copied, await self._read(source_id, mark, start))
-        await set_mark(self._search, target_id, VECTORS, copied)
+        await index.set_mark(self._search, target_id, index.VECTORS, copied)
 
     async def nearest(
         self, vector: Sequence[float], document_ids: Sequence[str], top_k: int
@@ -94,12 +84,12 @@ class AzureVectorIndex:
         unit = unit_vector(vector)
         if not document_ids or top_k < 1 or unit is None:
             return []
-        field = Embedding(self._embedder, len(unit)).field
-        marks = in_field((await read_marks(self._search, document_ids)).vectors, field)
+        field = index.Embedding(self._embedder, len(unit)).field
+        marks = in_field((await index.read_marks(self._search, document_ids)).vectors, field)
         if not marks:
             return []
         rows = await self._search.query(
-            marked_as(marks, VECTORS),
+            index.marked_as(marks, index.VECTORS),
             **by_vector(field, unit, min(top_k, PAGE)),
             select=["document_id", "ordinal"],
             top=min(top_k, PAGE),
@@ -111,33 +101,34 @@ class AzureVectorIndex:
         """Remove a document's vectors, of whatever embedder; an absent one is no error."""
         if not is_plain(document_id):
             return
-        await remove_marks(self._search, document_id, VECTORS)
+        await index.remove_marks(self._search, document_id, index.VECTORS)
         # No item goes: a replica that is behind may show one without the text that it has by now.
-        within = both(equal("document_id", document_id), equal("part", PASSAGE), "vector_version ne null")
-        emptied = {VERSION[VECTORS]: None, "vector_field": None}
+        filled = "vector_version ne null"
+        within = both(equal("document_id", document_id), equal("part", index.PASSAGE), filled)
+        emptied = {index.VERSION[index.VECTORS]: None, "vector_field": None}
         await self._search.clear(
             within,
             lambda row: changed({KEY: row[KEY], **emptied, row["vector_field"]: None}),
             [KEY, "vector_field"],
         )
 
-    async def _write(self, document_id: str, mark: Mark, units: Iterable[tuple[int, Unit | None]]) -> None:
+    async def _write(self, document_id: str, mark: index.Mark, units: Iterable[Numbered]) -> None:
         common = {
             "document_id": document_id,
-            "part": PASSAGE,
-            VERSION[VECTORS]: mark.version,
+            "part": index.PASSAGE,
+            index.VERSION[index.VECTORS]: mark.version,
             "vector_field": mark.vector_field,
         }
         await self._search.write(
             [
-                merged({KEY: key_of(document_id, i), **common, "ordinal": i, mark.vector_field: unit})
+                merged({KEY: index.key_of(document_id, i), **common, "ordinal": i, mark.vector_field: unit})
                 for i, unit in units
             ]
         )
 
-    async def _read(self, document_id: str, mark: Mark, start: int) -> list[tuple[int, Unit | None]]:
+    async def _read(self, document_id: str, mark: index.Mark, start: int) -> list[Numbered]:
         places = f"ordinal ge {start} and ordinal lt {start + VECTORS_PER_PAGE}"
-        within = both(marked_as({document_id: mark}, VECTORS), places)
+        within = both(index.marked_as({document_id: mark}, index.VECTORS), places)
         fields = ["ordinal", mark.vector_field]
         rows = await self._search.query(within, select=fields, top=VECTORS_PER_PAGE)
         return [(row["ordinal"], row[mark.vector_field] or None) for row in rows]
@@ -149,7 +140,7 @@ def by_vector(field: str, unit: Unit, count: int) -> dict[str, Any]:
     return {"vectorQueries": [query], "vectorFilterMode": "preFilter"}
 
 
-def in_field(marks: Mapping[str, Mark], field: str) -> dict[str, Mark]:
+def in_field(marks: Mapping[str, index.Mark], field: str) -> dict[str, index.Mark]:
     """The marks of vectors in this field, which alone compare with others in it."""
     comparable = {key: mark for key, mark in marks.items() if mark.vector_field == field}
     if count := len(marks) - len(comparable):

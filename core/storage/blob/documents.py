@@ -231,14 +231,16 @@ class BlobPageStore:
             if opened is None:
                 return []
             try:
-                found = await self._fetch(name, opened, wanted(opened.pages))
+                places = wanted(opened.pages)
+                runs = joined([span for _, span in places], GAP_BYTES)
+                contents = [await self._bytes(name, opened.etag, run, opened.head) for run in runs]
             except Changed:
                 continue
             # Without the bytes: nothing would check with the service that they still belong to the document.
             self._known[name] = opened._replace(head=b"")
             if len(self._known) > KNOWN_DOCUMENTS:
                 self._known.popitem(last=False)
-            return found
+            return [(entry, _cut(span, runs, contents)) for entry, span in places]
         raise busy()
 
     async def _open(self, name: str) -> _Opened | None:
@@ -252,13 +254,6 @@ class BlobPageStore:
                 continue
             return _Opened(first.etag, read_index(deflated, span.end), first.content)
         raise busy()
-
-    async def _fetch(
-        self, name: str, opened: _Opened, wanted: list[tuple[Entry, Span]]
-    ) -> list[tuple[Entry, bytes]]:
-        runs = joined([span for _, span in wanted], GAP_BYTES)
-        contents = [await self._bytes(name, opened.etag, run, opened.head) for run in runs]
-        return [(entry, _cut(span, runs, contents)) for entry, span in wanted]
 
     async def _bytes(self, name: str, etag: str, span: Span, head: bytes) -> bytes:
         """The bytes of a span, which starts in the `head` or after it."""

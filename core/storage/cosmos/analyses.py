@@ -7,19 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from core.analysis.models import DocumentAnalysis, PageAnalysis
+from core.storage.cosmos import client as cosmos
 from core.storage.cosmos.catalog import portions, read_some
-from core.storage.cosmos.client import (
-    ETAG,
-    Container,
-    Item,
-    Operation,
-    Raced,
-    create,
-    delete,
-    repeated_if_raced,
-    replace,
-    upsert,
-)
 
 ANALYSIS = "analysis"
 OPERATIONS_PER_BATCH = 100
@@ -44,7 +33,7 @@ class CosmosAnalysisStore:
     else is written depends on its version; where one batch cannot take it all, it comes last.
     """
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: cosmos.Container) -> None:
         self._container = container
 
     async def save(self, analysis: DocumentAnalysis) -> None:
@@ -80,46 +69,46 @@ class CosmosAnalysisStore:
 
         await self._take_place(head, others)
 
-    @repeated_if_raced
+    @cosmos.repeated_if_raced
     async def delete(self, document_id: str) -> None:
         # Until a look finds none: pages may come in before the analysis item has gone.
         while ids := await self._ids(document_id):
             # The analysis item comes first: without it, no process adds a page.
             for some in portions(sorted(ids), OPERATIONS_PER_BATCH):
-                await self._container.batch([delete(each) for each in some], [document_id])
+                await self._container.batch([cosmos.delete(each) for each in some], [document_id])
 
-    @repeated_if_raced
+    @cosmos.repeated_if_raced
     async def _get(self, document_id: str) -> DocumentAnalysis | None:
         head = await self._head(document_id)
         if head is None:
             return None
         pieces = await read_some(self._container, [document_id], _piece_keys(head))
         if len(pieces) < head[_PIECES]:
-            raise Raced
+            raise cosmos.Raced
         texts = {piece["id"]: piece["text"] for piece in pieces}
         detailed = "".join([head["detailed_summary"], *(texts[key] for key in _piece_keys(head))])
         return DocumentAnalysis.model_validate({**head, "detailed_summary": detailed})
 
     async def _store(
-        self, analysis: DocumentAnalysis, pages: Sequence[Item], version: _Version | None
+        self, analysis: DocumentAnalysis, pages: Sequence[cosmos.Item], version: _Version | None
     ) -> bool:
         """The analysis item in the last batch; those before leave it as it is, but for its ETag."""
         head, *pieces = _items(analysis)
-        *earlier, last = _batches([upsert(item) for item in (*pieces, *pages)])
+        *earlier, last = _batches([cosmos.upsert(item) for item in (*pieces, *pages)])
         write = partial(self._write, analysis.document_id, version)
         for operations in earlier:
             if not await write(None, uuid.uuid4().hex, operations):
                 return False
         return await write(head, head[_BATCH], last)
 
-    @repeated_if_raced
+    @cosmos.repeated_if_raced
     async def _write(
         self,
         document_id: str,
         version: _Version | None,
-        head: Item | None,
+        head: cosmos.Item | None,
         mark: str,
-        operations: Sequence[Operation],
+        operations: Sequence[cosmos.Operation],
     ) -> bool:
         """One batch, which is named `mark`; False if the stored analysis has gone or has another version."""
         stored = await self._head(document_id)
@@ -134,32 +123,32 @@ class CosmosAnalysisStore:
                 await self._container.delete(key, [document_id])
         return True
 
-    @repeated_if_raced
-    async def _take_place(self, head: Item, others: Sequence[Item]) -> None:
+    @cosmos.repeated_if_raced
+    async def _take_place(self, head: cosmos.Item, others: Sequence[cosmos.Item]) -> None:
         """Have these items instead of all that there are, unless this very write has been made."""
         partition = [head["document_id"]]
         stored = await self._head(head["document_id"])
         if stored is not None and stored[_BATCH] == head[_BATCH]:
             return
         kept = {ANALYSIS, *(item["id"] for item in others)}
-        surplus = [delete(each) for each in await self._ids(head["document_id"]) if each not in kept]
-        batches = _batches([*surplus, *map(upsert, others)])
+        surplus = [cosmos.delete(each) for each in await self._ids(head["document_id"]) if each not in kept]
+        batches = _batches([*surplus, *map(cosmos.upsert, others)])
         if len(batches) == 1:
             batches = [[*_over(stored, head, head[_BATCH]), *batches[0]]]
         else:
-            removal = [] if stored is None else [[delete(ANALYSIS, stored[ETAG])]]
-            batches = [*removal, *batches, [create(head)]]
+            removal = [] if stored is None else [[cosmos.delete(ANALYSIS, stored[cosmos.ETAG])]]
+            batches = [*removal, *batches, [cosmos.create(head)]]
         for operations in batches:
             await self._container.batch(operations, partition)
 
-    async def _head(self, document_id: str) -> Item | None:
+    async def _head(self, document_id: str) -> cosmos.Item | None:
         return await self._container.read(ANALYSIS, [document_id])
 
     async def _ids(self, document_id: str) -> list[str]:
         return [item["id"] for item in await self._container.query(_IDS, {}, [document_id])]
 
 
-def _items(analysis: DocumentAnalysis) -> list[Item]:
+def _items(analysis: DocumentAnalysis) -> list[cosmos.Item]:
     """The analysis item, and the pieces that the rest of its detailed summary takes."""
     document_id, text, write = analysis.document_id, analysis.detailed_summary, uuid.uuid4().hex
     rest = [text[at : at + PIECE_CHARACTERS] for at in range(PIECE_CHARACTERS, len(text), PIECE_CHARACTERS)]
@@ -175,7 +164,7 @@ def _items(analysis: DocumentAnalysis) -> list[Item]:
     return [head, *({"id": key, "document_id": document_id, "text": piece} for key, piece in pieces)]
 
 
-def _piece_keys(head: Item) -> list[str]:
+def _piece_keys(head: cosmos.Item) -> list[str]:
     return [f"overview:{head[_WRITE]}:{number}" for number in range(head[_PIECES])]
 
 
@@ -183,20 +172,21 @@ def _page_key(number: int) -> str:
     return f"page:{number}"
 
 
-def _over(stored: Item | None, head: Item | None, mark: str) -> list[Operation]:
+def _over(stored: cosmos.Item | None, head: cosmos.Item | None, mark: str) -> list[cosmos.Operation]:
     """Replace the stored analysis item by the new one, or for None by itself."""
     if stored is not None:
-        return [replace({**(head or _without_system_fields(stored)), _BATCH: mark}, stored[ETAG])]
-    return [] if head is None else [create(head)]
+        item = head or _without_system_fields(stored)
+        return [cosmos.replace({**item, _BATCH: mark}, stored[cosmos.ETAG])]
+    return [] if head is None else [cosmos.create(head)]
 
 
-def _without_system_fields(item: Item) -> Item:
+def _without_system_fields(item: cosmos.Item) -> cosmos.Item:
     return {name: value for name, value in item.items() if not name.startswith("_")}
 
 
-def _batches(operations: Sequence[Operation]) -> list[list[Operation]]:
+def _batches(operations: Sequence[cosmos.Operation]) -> list[list[cosmos.Operation]]:
     """At least one batch, each with space for the analysis item."""
-    batches: list[list[Operation]] = [[]]
+    batches: list[list[cosmos.Operation]] = [[]]
     spent = 0
     for operation in operations:
         size = len(json.dumps(operation.item))

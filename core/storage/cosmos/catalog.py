@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -72,7 +72,7 @@ class CosmosCatalog:
         return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
 
     async def list_in(self, owner: Owner) -> list[Document]:
-        found = await self._documents(_LISTING, {}, owner.key)
+        found = map(Document.model_validate, await self._container.query(_LISTING, {}, owner.key))
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
     async def save(self, document: Document) -> None:
@@ -94,7 +94,8 @@ class CosmosCatalog:
 
     async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
         asked = {"organization_id": organization_id, "sha256": sha256}
-        return await self._documents(_DUPLICATES, asked, [organization_id])
+        items = await self._container.query(_DUPLICATES, asked, [organization_id])
+        return [Document.model_validate(item) for item in items]
 
     async def unfinished(self) -> list[Document]:
         found = []
@@ -147,12 +148,6 @@ class CosmosCatalog:
     async def _file(self, owner: Owner, document_id: str) -> StoredFile | None:
         item = await self._container.read(_file_key(document_id), owner.key)
         return None if item is None else StoredFile.model_validate(item)
-
-    async def _documents(
-        self, query: str, parameters: Mapping[str, object], partition: Sequence[str]
-    ) -> list[Document]:
-        found = await self._container.query(query, parameters, partition)
-        return [Document.model_validate(item) for item in found]
 
 
 def _document_key(document_id: str) -> str:

@@ -99,9 +99,7 @@ class Container:
         A partition that is a prefix of the key, or None, asks several partitions: repeat what is known
         of the key in WHERE.
         """
-        named: list[dict[str, object]] = [
-            {"name": f"@{name}", "value": value} for name, value in parameters.items()
-        ]
+        named: list[Item] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
         where: dict[str, Any] = {} if partition is None else {"partition_key": list(partition)}
         with self._tokens.reading(partition or ()) as token:
             found = self._proxy.query_items(text, parameters=named, session_token=token, **where)

@@ -13,6 +13,8 @@ from core.storage.cosmos.client import open_client, store_breaker
 
 OWNER_KEY = ("/organization_id", "/user_id", "/conversation_id")
 EVERYTHING = "/*"
+ETAG = '/"_etag"/?'
+ALL_ELSE = (EVERYTHING, ETAG)
 EXPIRING_WHERE_ITEMS_SAY_SO = -1
 
 
@@ -24,7 +26,7 @@ class ContainerDefinition:
     partition_key: tuple[str, ...]
     default_ttl: int | None = None
     indexed: tuple[str, ...] = (EVERYTHING,)
-    unindexed: tuple[str, ...] = ('/"_etag"/?',)
+    unindexed: tuple[str, ...] = (ETAG,)
 
 
 CONTAINERS = (
@@ -33,14 +35,14 @@ CONTAINERS = (
         OWNER_KEY,
         default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
         # Questions, answers and citations: they are not searched, and an index would double their cost.
-        unindexed=("/item/*", '/"_etag"/?'),
+        unindexed=("/item/*", ETAG),
     ),
     ContainerDefinition(
         "documents",
         OWNER_KEY,
         # What queries ask for; the rest would only make writes dearer.
         indexed=(*(f"{path}/?" for path in OWNER_KEY), "/sha256/?", "/readable/?", "/status/?"),
-        unindexed=(EVERYTHING, '/"_etag"/?'),
+        unindexed=ALL_ELSE,
     ),
     # These are asked for by id alone, which is always indexed.
     ContainerDefinition(
@@ -48,17 +50,15 @@ CONTAINERS = (
         OWNER_KEY,
         default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
         indexed=tuple(f"{path}/?" for path in OWNER_KEY),
-        unindexed=(EVERYTHING, '/"_etag"/?'),
+        unindexed=ALL_ELSE,
     ),
-    ContainerDefinition(
-        "analyses", ("/document_id",), indexed=("/document_id/?",), unindexed=(EVERYTHING, '/"_etag"/?')
-    ),
+    ContainerDefinition("analyses", ("/document_id",), indexed=("/document_id/?",), unindexed=ALL_ELSE),
     # A partition holds one day of one organization, so the totals of a day are computed in one partition.
     ContainerDefinition(
         "traces",
         ("/organization_id", "/day"),
         default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
-        unindexed=("/item/*", '/"_etag"/?'),
+        unindexed=("/item/*", ETAG),
     ),
 )
 
