@@ -181,7 +181,7 @@ class _Discarded(Exception):
 
 
 def bound_to(etag: str) -> dict[str, Any]:
-    """The options that bind a call to a version; none for an empty ETag, which stands for any version."""
+    """The options that bind a call to a version; none for an empty ETag (any version)."""
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified} if etag else {}
 
 
