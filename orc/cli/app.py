@@ -70,6 +70,9 @@ err = Console(stderr=True)
 
 Result = TypeVar("Result")
 STDIO_TOKEN_SECONDS = 24 * 3600
+DocumentOption = Annotated[
+    list[str] | None, typer.Option("--document", "-d", help="only these; default: all")
+]
 ConversationOption = Annotated[uuid.UUID, typer.Option("--conversation", "-c", help="the conversation's id")]
 
 
@@ -130,9 +133,7 @@ def provision() -> None:
 @app.command()
 def token(
     conversation: ConversationOption,
-    document: Annotated[
-        list[str] | None, typer.Option("--document", "-d", help="only these; default: all")
-    ] = None,
+    document: DocumentOption = None,
     minutes: Annotated[int, typer.Option(min=1, max=24 * 60)] = 60,
 ) -> None:
     """Print a scope token for MCP clients, over the documents of one of your conversations."""
@@ -140,12 +141,7 @@ def token(
 
 
 @app.command()
-def mcp(
-    conversation: ConversationOption,
-    document: Annotated[
-        list[str] | None, typer.Option("--document", "-d", help="only these; default: all")
-    ] = None,
-) -> None:
+def mcp(conversation: ConversationOption, document: DocumentOption = None) -> None:
     """Serve the tools over stdio to one local MCP client, over the documents of a conversation."""
     scope_token = _run(lambda settings: _mint(settings, conversation, document, STDIO_TOKEN_SECONDS))
     command = [sys.executable, "-m", "mcp_server", "stdio"]

@@ -27,19 +27,15 @@ async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> Non
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     with contextlib.closing(start_telemetry(settings, SERVICE)):
-        await _work(settings, until_stdin_ends=until_stdin_ends)
-
-
-async def _work(settings: CoreSettings, *, until_stdin_ends: bool) -> None:
-    async with open_documents(settings, analyser=True) as documents:
-        working = asyncio.create_task(documents.worker.run())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, working.cancel)
-        if until_stdin_ends:
-            loop.add_reader(sys.stdin, _stop_at_end_of_input, working)
-        with contextlib.suppress(asyncio.CancelledError):
-            await working
+        async with open_documents(settings, analyser=True) as documents:
+            working = asyncio.create_task(documents.worker.run())
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, working.cancel)
+            if until_stdin_ends:
+                loop.add_reader(sys.stdin, _stop_at_end_of_input, working)
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
 
 
 def _stop_at_end_of_input(working: "asyncio.Task[None]") -> None:

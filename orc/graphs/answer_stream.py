@@ -20,7 +20,7 @@ _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 
 
 class AnswerStream:
-    """Emits text as it comes, with its markers replaced by checked citations of `sources`.
+    """Emits text as it comes, with its markers replaced by checked citations of `sources`; `writer` has them.
 
     Text that imitates a checked citation is defused. Numbers of the `question` are no claims. `text` is all
     text so far, without surrounding space. `cut` is the cap in tokens, if the model reached it.
@@ -30,25 +30,20 @@ class AnswerStream:
         self, emit: Callable[[Event], None], sources: Sequence[Source] = (), question: str = ""
     ) -> None:
         self._emit = emit
-        self._writer = CitationWriter(sources, question)
+        self.writer = CitationWriter(sources, question)
         self._trimmed = StreamStripper()
         self._has_begun = False
         self.text = ""
         self.cut: int | None = None
 
-    @property
-    def writer(self) -> CitationWriter:
-        """The citations and the results of the checks."""
-        return self._writer
-
     def write(self, delta: str) -> None:
         """Emit more of the model's text."""
         self._has_begun = self._has_begun or bool(delta.strip())
-        self._pass_on(self._writer.feed(delta))
+        self._pass_on(self.writer.feed(delta))
 
     def finish(self) -> None:
         """Emit the text that was held back."""
-        self._pass_on(self._writer.finish())
+        self._pass_on(self.writer.finish())
 
     @contextmanager
     def accept_cut(self, cap: int | None) -> Iterator[None]:

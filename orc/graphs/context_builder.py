@@ -1,7 +1,6 @@
 """recall_context and build_context: the context of the answer, from memory and from what tools found."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -10,7 +9,7 @@ from core.llm.tokens import section_tokens
 from core.mcp_contract import DocumentChatResult
 from orc.events import Context
 from orc.graphs.mcp_executor import TOOLS_SERVER
-from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import answer_prompt, history_in_prompt, lookup_round, round_tokens
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, cited_first
@@ -54,44 +53,39 @@ def _from_document_chat(reply: DocumentChatResult) -> dict[str, Any]:
 
 
 async def _from_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    results = [lookup.result for lookup in state.lookups]
-    if not results:
+    if not state.lookups:
         return {}
     if not state.earlier:
-        return await _first_context(state, results, deps)
-    if all(result.error for result in results):
-        return {"tool_results": [*state.tool_results, *results]}
-    return await _wider_context(state, results, deps)
+        return await _first_context(state, deps)
+    if all(result.error for result in state.lookups):
+        return {"tool_results": [*state.tool_results, *state.lookups]}
+    return await _wider_context(state, deps)
 
 
-async def _first_context(
-    state: ConversationState, results: Sequence[ToolResult], deps: Deps
-) -> dict[str, Any]:
+async def _first_context(state: ConversationState, deps: Deps) -> dict[str, Any]:
     context, tokens = ToolContext(deps), deps.settings.retrieval_tokens
     if state.tools:
         tokens -= round_tokens(lookup_round(state.lookups), deps.counter)
-    await context.add(results, tokens)
+    await context.add(state.lookups, tokens)
     update = context.state_update(state)
-    if names := [result.name for result in results if result.name != TOOLS_SERVER]:
+    if names := [result.name for result in state.lookups if result.name != TOOLS_SERVER]:
         update["last_mcp_tool_used"] = names[-1]
     if state.references:
         update["context_budget"] = {"summaries": context.tokens, **state.context_budget}
     return update
 
 
-async def _wider_context(
-    state: ConversationState, results: Sequence[ToolResult], deps: Deps
-) -> dict[str, Any]:
+async def _wider_context(state: ConversationState, deps: Deps) -> dict[str, Any]:
     """New results, and sources of the earlier attempt, which keep their numbers and up to half of the
     budget, cited ones first."""
     budget = deps.settings.retrieval_tokens
     previous = cited_first(state.attempt.sources, state.earlier[-1].citations)
     context = ToolContext(deps, previous=previous)
-    await context.add(results, budget - min(context.previous_tokens, budget // 2))
+    await context.add(state.lookups, budget - min(context.previous_tokens, budget // 2))
     context.keep_previous(budget - context.tokens)
     shown = {(source.document_id, source.page) for source in context.shown}
     unread = [page for page in state.references if (page.document_id, page.page) not in shown]
-    return {**context.state_update(state), "references": unread, "last_mcp_tool_used": results[-1].name}
+    return {**context.state_update(state), "references": unread, "last_mcp_tool_used": state.lookups[-1].name}
 
 
 def _context_event(state: ConversationState, budget: dict[str, int], deps: Deps) -> Context:

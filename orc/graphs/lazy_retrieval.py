@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.errors import OrcError
-from orc.graphs.models import Deps, Lookup, LookupStep, PageReference, ToolResult
+from orc.graphs.models import Deps, LookupStep, PageReference, ToolResult
 from orc.graphs.retrieval import RetrievalOutcome, call_tool, failed_step
 from orc.tools.ports import GET_PAGE, SEARCH_PAGES
 
@@ -23,14 +23,11 @@ async def summarized(
     try:
         read = await asyncio.gather(*(deps.page_text(page.document_id, page.page) for page in references))
     except OrcError as exc:
-        failed = Lookup(name=SEARCH_PAGES, result=ToolResult(name=SEARCH_PAGES, error=exc.message))
+        failed = ToolResult(name=SEARCH_PAGES, error=exc.message)
         steps = [*outcome.steps, failed_step(SEARCH_PAGES, exc.message)]
         return outcome.model_copy(update={"lookups": [failed], "steps": steps}), [], 0
     texts = {(page.document_id, page.page): text for page, text in zip(references, read, strict=True)}
-    lookups = [
-        lookup.model_copy(update={"result": _as_summaries(lookup.result, texts)})
-        for lookup in outcome.lookups
-    ]
+    lookups = [_as_summaries(lookup, texts) for lookup in outcome.lookups]
     if not references:
         return outcome.model_copy(update={"lookups": lookups}), [], 0
     tokens = sum(map(deps.counter.count, texts.values()))
@@ -43,12 +40,11 @@ async def read_in_full(references: Sequence[PageReference], deps: Deps) -> Retri
     """Read the pages: one lookup for all that could be read, in their order, and one for each failure."""
     read = await asyncio.gather(*(_read(page, deps) for page in references))
     pages = [page for result in read for page in result.content.get("pages", [])]
-    failures = [Lookup(name=GET_PAGE, result=result) for result in read if result.error]
-    errors = dict.fromkeys(str(lookup.result.error) for lookup in failures)
-    steps = [failed_step(GET_PAGE, error) for error in errors]
+    failures = [result for result in read if result.error]
+    steps = [failed_step(GET_PAGE, error) for error in dict.fromkeys(str(each.error) for each in failures)]
     if not pages:
         return RetrievalOutcome(lookups=failures, steps=steps)
-    whole = Lookup(name=GET_PAGE, result=ToolResult(name=GET_PAGE, content={"pages": pages}))
+    whole = ToolResult(name=GET_PAGE, content={"pages": pages})
     done = LookupStep(tool=GET_PAGE, reason_code="read_in_full", hits=len(pages))
     return RetrievalOutcome(lookups=[whole, *failures], steps=[done, *steps], enough=True)
 
@@ -71,13 +67,13 @@ def _as_summaries(result: ToolResult, texts: Texts) -> ToolResult:
     return result.model_copy(update={"content": {**result.content, "passages": passages, "pages": pages}})
 
 
-def _references_in(lookups: Sequence[Lookup]) -> list[PageReference]:
+def _references_in(lookups: Sequence[ToolResult]) -> list[PageReference]:
     """The pages that search_pages found, best first."""
     return [
         PageReference(document_id=page["document_id"], page=page["page_number"])
         for lookup in lookups
         if lookup.name == SEARCH_PAGES
-        for page in lookup.result.content.get("pages", [])
+        for page in lookup.content.get("pages", [])
     ]
 
 

@@ -10,10 +10,10 @@ from core.errors import DependencyDown
 from core.mcp_contract import CAP_META_KEY, MAX_QUERY_CHARACTERS, MODEL_META_KEY, DocumentChatResult
 from orc.events import Token, Tool
 from orc.graphs.lazy_retrieval import read_in_full, summarized
-from orc.graphs.models import ConversationState, Deps, Lookup, LookupStep, ToolResult
+from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
 from orc.graphs.revision import revision_deadline
-from orc.graphs.utils import available_tools, changes, reusable_refs
+from orc.graphs.utils import available_tools, changes
 from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH, ToolSchema
 from orc.tools.schemas import function_definitions
 
@@ -53,7 +53,8 @@ async def _call_document_chat(state: ConversationState, deps: Deps) -> dict[str,
 def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
     """The arguments of document_chat; `cached_file_info` only for exactly the same set of blobs."""
     arguments: dict[str, Any] = {"question": state.query, "document_names": state.blob_names}
-    if refs := reusable_refs(state.blob_names, state.uploaded_file_refs):
+    refs = state.uploaded_file_refs
+    if refs and set(state.blob_names) == {ref.blob_name for ref in refs}:
         arguments["cached_file_info"] = [ref.model_dump() for ref in refs]
     if state.attempt.revision is not None:
         arguments["revision"] = state.attempt.revision.model_dump()
@@ -102,8 +103,7 @@ def _server_down(state: ConversationState, error: DependencyDown, deps: Deps) ->
     """A revision keeps what was found before; a first answer has to mention the failure."""
     deps.emit(Tool(name=TOOLS_SERVER, status="failed", message=error.message, code=error.code))
     step = LookupStep(tool=TOOLS_SERVER, status="failed", reason_code="server_down", detail=error.message)
-    failed = Lookup(name=TOOLS_SERVER, result=ToolResult(name=TOOLS_SERVER, error=error.message))
-    lookups = [] if state.earlier else [failed]
+    lookups = [] if state.earlier else [ToolResult(name=TOOLS_SERVER, error=error.message)]
     return changes(lookups=lookups, lookup_steps=[*state.lookup_steps, step])
 
 

@@ -55,20 +55,13 @@ class LookupStep(Record):
 
 
 class ToolResult(Record):
-    """The result of a tool call, or the error that it ended with."""
-
-    name: str
-    content: dict[str, Any] = {}
-    rendered: str = Field(default="", description="the content as a model reads it, with its sources")
-    error: str | None = None
-
-
-class Lookup(Record):
-    """One tool call that code made, and its result before sources are numbered."""
+    """A tool call with its result, or the error that it ended with."""
 
     name: str
     arguments: dict[str, Any] = {}
-    result: ToolResult
+    content: dict[str, Any] = {}
+    rendered: str = Field(default="", description="the content as a model reads it, with its sources")
+    error: str | None = None
 
 
 class PageReference(Record):
@@ -115,7 +108,9 @@ class ConversationState(BaseModel):
 
     # call_tools
     document_reply: DocumentChatResult | None = None
-    lookups: list[Lookup] = Field(default=[], description="made for the current attempt")
+    lookups: list[ToolResult] = Field(
+        default=[], description="made by code for the current attempt; sources have no numbers yet"
+    )
     tools: list[dict[str, Any]] = Field(default=[], description="definitions of those the writer may call")
     references: list[PageReference] = Field(default=[], description="pages that were found but not yet read")
     lookup_steps: list[LookupStep] = []

@@ -12,7 +12,7 @@ from core.llm.messages import QuestionMessage, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
 from orc.conversations.models import ChatMessage
-from orc.graphs.models import ConversationState, Deps, Lookup, ToolResult
+from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.tool_context import with_sources
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
@@ -97,7 +97,7 @@ def newest_messages(history: Sequence[ChatMessage], tokens: int, counter: TokenC
     return kept[::-1]
 
 
-def lookup_round(lookups: Sequence[Lookup]) -> AIMessage:
+def lookup_round(lookups: Sequence[ToolResult]) -> AIMessage:
     """The lookups of code, as if the model had called the tools."""
     calls = [
         tool_call(name=lookup.name, args=lookup.arguments, id=f"look_up_{number}")

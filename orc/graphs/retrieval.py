@@ -18,7 +18,7 @@ from core.errors import INTERNAL, DependencyDown, OrcError
 from core.mcp_contract import MAX_QUERY_CHARACTERS, StatusLine, TextDelta
 from core.models import Record, Usage
 from orc.events import Reset, Token, Tool
-from orc.graphs.models import ConversationState, Deps, Lookup, LookupStep, ReasonCode, ToolResult
+from orc.graphs.models import ConversationState, Deps, LookupStep, ReasonCode, ToolResult
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class RetrievalOutcome(Record):
     `enough`: a search reached its threshold. `lost`: the tools server does not answer.
     """
 
-    lookups: list[Lookup] = []
+    lookups: list[ToolResult] = []
     steps: list[LookupStep] = []
     enough: bool = False
     lost: bool = False
@@ -109,7 +109,7 @@ async def _search_documents(
     outcome = RetrievalOutcome()
     for name, limit in reversed(searches) if request.summaries_first else searches:
         outcome += await _search(name, {"query": request.query, **limit}, deps, available)
-        if outcome.lookups and not outcome.lookups[-1].result.error:
+        if outcome.lookups and not outcome.lookups[-1].error:
             break
     return outcome
 
@@ -128,15 +128,14 @@ async def _search(
     try:
         result = await call_tool(name, arguments, deps)
     except OrcError as exc:
-        failed = ToolResult(name=name, error=exc.message)
         return RetrievalOutcome(
-            lookups=[Lookup(name=name, arguments=arguments, result=failed)],
+            lookups=[ToolResult(name=name, arguments=arguments, error=exc.message)],
             steps=[failed_step(name, exc.message)],
             lost=isinstance(exc, DependencyDown) and exc.dependency == "mcp_server",
         )
     reason, hits = _assess(name, result.content)
     return RetrievalOutcome(
-        lookups=[Lookup(name=name, arguments=arguments, result=result)],
+        lookups=[result],
         steps=[LookupStep(tool=name, reason_code=reason, hits=hits)],
         enough=reason == "found",
     )
@@ -206,4 +205,4 @@ async def call_tool(
     # Only tools that ask a model report its usage.
     with contextlib.suppress(KeyError, TypeError, ValidationError):
         deps.budget.by_tools += Usage.model_validate(content["metadata"]["usage"])
-    return ToolResult(name=name, content=content)
+    return ToolResult(name=name, arguments=arguments, content=content)

@@ -6,19 +6,8 @@ from typing import Any
 from core.grounding.models import Citation
 from core.grounding.sources import Source
 from core.llm.chat_model import ChatModel
-from core.models import FileRef
 from orc.graphs.models import ConversationState, Deps
 from orc.tools.ports import ToolSchema
-
-
-def reusable_refs(blob_names: Sequence[str], refs: Sequence[FileRef]) -> list[FileRef] | None:
-    """All references if they are for exactly these blobs, otherwise None, and every file is processed again.
-
-    Names are case-sensitive; their order does not matter.
-    """
-    if not refs or set(blob_names) != {ref.blob_name for ref in refs}:
-        return None
-    return list(refs)
 
 
 def cited_first(sources: Sequence[Source], citations: Sequence[Citation]) -> list[Source]:

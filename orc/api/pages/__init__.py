@@ -5,22 +5,14 @@ import hashlib
 import re
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 _FOLDER = Path(__file__).parent
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
-class Page(NamedTuple):
-    """A page and the headers that it is served with."""
-
-    html: str
-    headers: dict[str, str]
-
-
 @cache
-def page(name: str) -> Page:
-    """The page of this name, which calls only the API of the same origin."""
+def page(name: str) -> tuple[str, dict[str, str]]:
+    """The HTML and the headers of the page of this name, which calls only the API of the same origin."""
     html = (_FOLDER / f"{name}.html").read_text(encoding="utf-8")
     policy = "default-src 'none'"
     for kind, text in _INLINE.findall(html):
@@ -34,4 +26,4 @@ def page(name: str) -> Page:
         "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
     }
-    return Page(html, headers)
+    return html, headers

@@ -116,8 +116,8 @@ async def total_days(
 )
 async def show_page() -> HTMLResponse:
     """The telemetry page for a browser, which must send the caller's identity, as with EasyAuth."""
-    shown = page("telemetry")
-    return HTMLResponse(shown.html, headers=shown.headers)
+    html, headers = page("telemetry")
+    return HTMLResponse(html, headers=headers)
 
 
 @router.get("/{trace_id}", response_model=TraceResponse, responses=responses(404))
