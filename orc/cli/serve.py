@@ -90,17 +90,14 @@ def _greet(settings: Settings, console: Console) -> None:
     base = f"http://{settings.host}:{settings.port}{PREFIX}"
     say = partial(console.print, soft_wrap=True, highlight=False)
     say(f"\n[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")
-    say(f"Answers come from {describe(settings)}. Documents and turns are kept in {_places(settings)}.")
-    say("\nTry, in another terminal:")
-    say('  .venv/bin/orc ask examples/harbour-handbook.pdf "How many days of leave are there?"')
-    say(f"  curl -s {base}/ready\n")
-
-
-def _places(settings: Settings) -> str:
     services = {
         "Cosmos DB": settings.azure_cosmos_endpoint,
         "Blob Storage": settings.azure_storage_account_url,
         "AI Search": settings.azure_search_endpoint,
     }
     used = [name for name, address in services.items() if address]
-    return ", ".join(used if len(used) == len(services) else [f"{settings.data_dir}/", *used])
+    places = used if len(used) == len(services) else [f"{settings.data_dir}/", *used]
+    say(f"Answers come from {describe(settings)}. Documents and turns are kept in {', '.join(places)}.")
+    say("\nTry, in another terminal:")
+    say('  .venv/bin/orc ask examples/harbour-handbook.pdf "How many days of leave are there?"')
+    say(f"  curl -s {base}/ready\n")

@@ -142,8 +142,7 @@ Begun = Started | Replayed
 def history_view(head: Head, turns: list[Turn]) -> list[dict[str, JsonValue]]:
     """The messages of the committed turns by seq, as JSON objects: the seed's `history[]`.
 
-    An assistant's message carries what the next turn picks up: `uploaded_file_refs`,
-    `last_mcp_tool_used`, `citations`, `contexts`, and `code_thread_id` where the conversation has one.
+    An assistant's message also has the conversation's `code_thread_id`, if there is one.
     """
     thread: dict[str, JsonValue] = {"code_thread_id": head.code_thread_id} if head.code_thread_id else {}
     view: list[dict[str, JsonValue]] = []
@@ -257,10 +256,10 @@ class TurnLog(Protocol):
         """
 
     async def head(self, owner: Owner) -> Head | None:
-        """The conversation's head, or None where there is no such conversation."""
+        """The conversation's head, or None if there is no such conversation."""
 
     async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
-        """One turn, or None where there is no such turn."""
+        """One turn, or None if there is no such turn."""
 
     async def turns(self, owner: Owner, *, after_seq: int = 0, limit: int = 100) -> list[Turn]:
         """Turns of every status by seq, from the first after `after_seq`; no conversation, no turns."""
@@ -270,8 +269,7 @@ class TurnLog(Protocol):
     ) -> tuple[list[Head], str | None]:
         """One page of a user's conversations, latest used first, and the cursor of the next, if any.
 
-        A cursor holds a place in that order, so nothing comes twice; a conversation that is used
-        meanwhile moves to the first page. Raises InvalidInput for a cursor that is not from here.
+        A conversation that is used meanwhile moves to the first page. Raises InvalidInput for a wrong cursor.
         """
 
     async def ensure_conversation(self, owner: Owner) -> Head:

@@ -37,7 +37,15 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
         prompt = answer_prompt(built, deps)
         sizes = await asyncio.to_thread(section_tokens, prompt, state.question, deps.counter, built.tools)
         update["context_budget"] = built.context_budget | sizes
-    deps.emit(_context_event(state, update["context_budget"], deps))
+    # document_chat reads no history, because the question that it gets is understandable alone.
+    history = [] if state.blob_names else history_in_prompt(state, deps)
+    deps.emit(
+        Context(
+            budget=update["context_budget"],
+            summary_selection=state.recalled.selection,
+            history_turns=sum(message.role == "user" for message in history),
+        )
+    )
     return changes(**update)
 
 
@@ -86,13 +94,3 @@ async def _wider_context(state: ConversationState, deps: Deps) -> dict[str, Any]
     shown = {(source.document_id, source.page) for source in context.shown}
     unread = [page for page in state.references if (page.document_id, page.page) not in shown]
     return {**context.state_update(state), "references": unread, "last_mcp_tool_used": state.lookups[-1].name}
-
-
-def _context_event(state: ConversationState, budget: dict[str, int], deps: Deps) -> Context:
-    """document_chat reads no history, because the question that it gets is understandable alone."""
-    history = [] if state.blob_names else history_in_prompt(state, deps)
-    return Context(
-        budget=budget,
-        summary_selection=state.recalled.selection,
-        history_turns=sum(message.role == "user" for message in history),
-    )

@@ -134,12 +134,9 @@ def _gaps(state: ConversationState) -> Iterator[str]:
             yield f"{file.blob_name} could not be read: {file.reason or 'its text is not ready.'}"
     if state.document_reply and (left_out := state.document_reply.metadata.left_out):
         yield f"{left_out} of the passages or pages did not fit into the model's window."
-    if not state.blob_names:
-        yield from _gaps_of_tools(state)
-
-
-def _gaps_of_tools(state: ConversationState) -> Iterator[str]:
-    """The gaps in what tools searched: the documents, or the web if there are no documents."""
+    if state.blob_names:
+        return
+    # What tools searched has to be the documents, or the web if there are no documents.
     counted = TEXT_TOOLS if state.has_documents else TEXT_TOOLS | {WEB_SEARCH}
     results = [result for result in state.tool_results if result.name in counted]
     searched = [result for result in results if not result.error and result.content != TOO_LONG]

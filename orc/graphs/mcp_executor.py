@@ -1,6 +1,6 @@
 """call_tools: gathers what the answer is made of, from document_chat or from lookups. It writes no answer."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -14,7 +14,7 @@ from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
 from orc.graphs.revision import revision_deadline
 from orc.graphs.utils import available_tools, changes
-from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH, ToolSchema
+from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH
 from orc.tools.schemas import function_definitions
 
 TOOLS_SERVER = "tools"
@@ -93,9 +93,11 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
             context_budget={"deferred": tokens} if references else {},
             lookup_steps=outcome.steps,
         )
-    # The last model call of a turn is for the answer.
-    callable_tools = _tools_for_writer(tools, state, outcome) if deps.budget.calls_left > 1 else []
-    definitions = function_definitions(callable_tools)
+    # A model that reads documents could pass their content on to a search engine: the writer may search the
+    # web only if the plan or a fallback did. The last model call of a turn is for the answer.
+    web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
+    callable_tools = [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
+    definitions = function_definitions(callable_tools) if deps.budget.calls_left > 1 else []
     return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps)
 
 
@@ -105,17 +107,6 @@ def _server_down(state: ConversationState, error: DependencyDown, deps: Deps) ->
     step = LookupStep(tool=TOOLS_SERVER, status="failed", reason_code="server_down", detail=error.message)
     lookups = [] if state.earlier else [ToolResult(name=TOOLS_SERVER, error=error.message)]
     return changes(lookups=lookups, lookup_steps=[*state.lookup_steps, step])
-
-
-def _tools_for_writer(
-    tools: Sequence[ToolSchema], state: ConversationState, outcome: RetrievalOutcome
-) -> list[ToolSchema]:
-    """The tools that the writer may call: those for documents if there are documents, and web_search if the
-    plan or a fallback searched the web. A model that reads documents could pass their content on to a search
-    engine."""
-    searched_web = any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
-    web = searched_web or (state.plan is not None and state.plan.names_web)
-    return [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
 
 
 async def _look_further(state: ConversationState, deps: Deps, available: Collection[str]) -> RetrievalOutcome:

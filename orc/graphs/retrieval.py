@@ -85,7 +85,8 @@ def request_from(state: ConversationState, *, may_choose: bool = True) -> Retrie
 async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
     """Make the lookups with the available tools. Documents and web are searched concurrently."""
     search_documents = partial(_search_documents, request, deps, available)
-    search_web = partial(_search_web, request, deps, available)
+    on_the_web = {"query": request.query, "limit": request.limits.web_pages}
+    search_web = partial(_search, WEB_SEARCH, on_the_web, deps, available)
     outcome = RetrievalOutcome()
     if request.documents and request.web:
         documents, web = await asyncio.gather(search_documents(), search_web())
@@ -112,11 +113,6 @@ async def _search_documents(
         if outcome.lookups and not outcome.lookups[-1].error:
             break
     return outcome
-
-
-async def _search_web(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
-    arguments = {"query": request.query, "limit": request.limits.web_pages}
-    return await _search(WEB_SEARCH, arguments, deps, available)
 
 
 async def _search(

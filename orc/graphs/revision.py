@@ -89,14 +89,14 @@ def restore_earlier(state: ConversationState, deps: Deps, why: str) -> dict[str,
 
 def is_worse(grounding: Grounding, earlier: Grounding) -> bool:
     """Whether the code checks have more objections to an answer than to the earlier one."""
-    return _score(grounding) < _score(earlier)
+
+    def score(grounding: Grounding) -> tuple[bool, float, int, int]:
+        unverified = grounding.citations - grounding.verified
+        return passes_checks(grounding), grounding.coverage, -unverified, -len(grounding.contradicted)
+
+    return score(grounding) < score(earlier)
 
 
 def passes_checks(grounding: Grounding) -> bool:
     """Whether the code checks accept an answer: all of it is supported, or it says that nothing was found."""
     return grounding.grounded or grounding.not_found
-
-
-def _score(grounding: Grounding) -> tuple[bool, float, int, int]:
-    unverified = grounding.citations - grounding.verified
-    return passes_checks(grounding), grounding.coverage, -unverified, -len(grounding.contradicted)

@@ -26,6 +26,7 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
     The last model call of the turn is for an answer without tools.
     """
     conversation = ToolConversation(state, deps)
+    allowed = {tool["function"]["name"] for tool in state.tools}
     for _ in range(deps.settings.max_tool_rounds):
         if deps.budget.calls_left <= 1:
             break
@@ -34,8 +35,10 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
             return conversation.state_update(answer_fields(stream, conversation.context.results, state))
         if stream.text:
             deps.emit(Reset(reason="The model went on to use tools."))
-        results = await _run_calls(reply.tool_calls, conversation.context, state, deps)
-        await conversation.add_round(reply, results)
+        first, others = reply.tool_calls[:MAX_CONCURRENT_CALLS], reply.tool_calls[MAX_CONCURRENT_CALLS:]
+        made = await asyncio.gather(*(_run(call, allowed, conversation.context, deps) for call in first))
+        refused = [ToolResult(name=call["name"], error=TOO_MANY) for call in others]
+        await conversation.add_round(reply, [*made, *refused])
     return conversation.state_update({})
 
 
@@ -111,16 +114,6 @@ async def _ask_model(
                     reply = piece
     stream.finish()
     return reply, stream
-
-
-async def _run_calls(
-    calls: Sequence[ToolCall], context: ToolContext, state: ConversationState, deps: Deps
-) -> list[ToolResult]:
-    """The results of the calls, which run concurrently; those beyond the limit are refused."""
-    allowed = {tool["function"]["name"] for tool in state.tools}
-    first, others = calls[:MAX_CONCURRENT_CALLS], calls[MAX_CONCURRENT_CALLS:]
-    made = await asyncio.gather(*(_run(call, allowed, context, deps) for call in first))
-    return [*made, *(ToolResult(name=call["name"], error=TOO_MANY) for call in others)]
 
 
 async def _run(call: ToolCall, allowed: Collection[str], context: ToolContext, deps: Deps) -> ToolResult:

@@ -72,10 +72,13 @@ class Handles:
         for name, value in arguments.items():
             if name in SUPPLIED_BY_SCOPE or name in HANDLED or (f"{name}_id" in HANDLED and not value):
                 continue
-            if f"{name}_id" in HANDLED:
-                resolved[f"{name}_id"] = self._identifier(value)
-            else:
+            if f"{name}_id" not in HANDLED:
                 resolved[name] = value
+                continue
+            handle, _, page = str(value).partition(".p")
+            if handle not in self._by_handle:
+                raise NotFound(f"There is no {value} here.")
+            resolved[f"{name}_id"] = self._by_handle[handle] + (f".p{page}" if page else "")
         return resolved
 
     def _handle(self, identifier: Any) -> str:
@@ -85,30 +88,24 @@ class Handles:
             self._by_id[document_id], self._by_handle[handle] = handle, document_id
         return self._by_id[document_id] + (f".p{page}" if page else "")
 
-    def _identifier(self, handle: Any) -> str:
-        document, _, page = str(handle).partition(".p")
-        if document not in self._by_handle:
-            raise NotFound(f"There is no {handle} here.")
-        return self._by_handle[document] + (f".p{page}" if page else "")
 
+def _without_identifiers(schema: Any, within: str = "") -> Any:
+    """The schema for a model: at any depth, without arguments that the scope supplies, ids as handles.
 
-def _without_identifiers(schema: Any) -> Any:
-    """The schema for a model: at any depth, without arguments that the scope supplies, ids as handles."""
-    if isinstance(schema, list):
-        return [_without_identifiers(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {name: _shown_part(name, part) for name, part in schema.items()}
-
-
-def _shown_part(name: str, part: Any) -> Any:
-    if name == "properties":
-        return {
-            _shown_name(p): _without_identifiers(s) for p, s in part.items() if p not in SUPPLIED_BY_SCOPE
-        }
-    if name == "required":
-        return [_shown_name(required) for required in part if required not in SUPPLIED_BY_SCOPE]
-    return _without_identifiers(part)
+    `within` is the keyword that the schema is the value of.
+    """
+    match within, schema:
+        case "properties", dict():
+            shown = {name: part for name, part in schema.items() if name not in SUPPLIED_BY_SCOPE}
+            return {_shown_name(name): _without_identifiers(part) for name, part in shown.items()}
+        case "required", list():
+            return [_shown_name(name) for name in schema if name not in SUPPLIED_BY_SCOPE]
+        case _, list():
+            return [_without_identifiers(item) for item in schema]
+        case _, dict():
+            return {name: _without_identifiers(part, name) for name, part in schema.items()}
+        case _:
+            return schema
 
 
 def _shown_name(name: str) -> str:

@@ -239,7 +239,7 @@ def before(moment: datetime | None, cursor: tuple[str, str]) -> tuple[str, str]:
 
 
 MAX_DAYS = 92
-"""That totals are asked for at once."""
+"""The most days of which totals are requested at once."""
 
 
 class TraceSink(Protocol):
@@ -261,15 +261,11 @@ class TraceStore(TraceSink, Protocol):
     ) -> tuple[list[TurnTrace], str | None]:
         """One page of the turns that fit, latest first, and the cursor of the next, if any.
 
-        A cursor holds a place in that order, so nothing comes twice. Raises InvalidInput for one that
-        is not from here.
+        Raises InvalidInput for a wrong cursor.
         """
 
     async def daily(self, organization_id: str, since: date, until: date) -> list[DayTotals]:
-        """The days from `since` to `until`, both included, on which there were turns, in order.
-
-        At most MAX_DAYS; percentiles are by nearest rank.
-        """
+        """The days from `since` to `until`, both included, on which there were turns, in order."""
 
 
 class NoTraces:

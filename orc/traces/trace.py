@@ -96,7 +96,7 @@ class TurnRecorder:
         """The trace of the turn, whose last event was published."""
         seen, (ended_ms, end) = self._seen, self._seen[-1]
         tools = _tools(seen)
-        timeline = [*_stages(seen), *_tool_steps(tools), *_model_steps(used, self._began)]
+        timeline = [*_stages(seen), *_calls(tools, used, self._began)]
         return TurnTrace.model_validate(
             {
                 **self._ids.model_dump(),
@@ -244,12 +244,11 @@ def _stages(seen: Sequence[Seen]) -> Iterator[TimelineStep]:
                 yield _step("store", "commit", prepared, at_ms - prepared, failed=isinstance(event, Failed))
 
 
-def _tool_steps(tools: Sequence[tuple[float, ToolTrace]]) -> Iterator[TimelineStep]:
-    for at_ms, call in tools:
-        yield _step("tool", call.name, at_ms, call.duration_ms or 0.0, failed=call.status != "finished")
-
-
-def _model_steps(used: CallBudget, began: float) -> Iterator[TimelineStep]:
+def _calls(
+    tools: Sequence[tuple[float, ToolTrace]], used: CallBudget, began: float
+) -> Iterator[TimelineStep]:
+    for at_ms, tool in tools:
+        yield _step("tool", tool.name, at_ms, tool.duration_ms or 0.0, failed=tool.status != "finished")
     for call in used.calls:
         offset = max(0.0, round((call.started - began) * 1000, 1))
         yield _step("model", f"{_name(call.role)}: {_name(call.model)}", offset, call.duration_ms)

@@ -117,16 +117,12 @@ def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:
 def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
     """The events of a stored turn, for a reader that has received those up to `after`."""
     if turn.status is not TurnStatus.COMMITTED or turn.result is None:
-        return EventLog([Failed(problem=problem_of(_why_unanswered(turn), trace_id))], after=after)
+        error: OrcError = TurnInFlight("The turn is being answered elsewhere; ask again in a moment.")
+        if (failure := turn.failure) is not None:
+            # The class of the error is restored from its code.
+            error = kind_named(failure.code, otherwise=Unavailable)(failure.message, code=failure.code)
+        return EventLog([Failed(problem=problem_of(error, trace_id))], after=after)
     result = TurnResult.model_validate(turn.result)
     withdrawn = [Reset(reason="The answer is shown again from its start.")] if after else []
     shown = [Token(text=result.answer), Citations(citations=result.citations), Done(result=result)]
     return EventLog([*withdrawn, *shown], after=after)
-
-
-def _why_unanswered(turn: Turn) -> OrcError:
-    """The error that ended the turn, with its class restored from its code."""
-    if turn.failure is None:
-        return TurnInFlight("The turn is being answered elsewhere; ask again in a moment.")
-    kind = kind_named(turn.failure.code, otherwise=Unavailable)
-    return kind(turn.failure.message, code=turn.failure.code)
