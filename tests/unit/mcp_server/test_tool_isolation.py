@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent
@@ -24,6 +25,8 @@ from mcp_server.settings import Settings
 from mcp_server.tools.registration import ERRORS_META_KEY
 from scripts.describe_tools import live_tools
 from tests.unit.mcp_server.stand_ins import store_model_analysis
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ANN, BOB = Owner("acme", "ann", "c-1"), Owner("acme", "bob", "c-2")
 SECRET = "The canary sings at noon."
@@ -69,27 +72,32 @@ def methods_used_of_the_library() -> dict[str, set[str]]:
     return used
 
 
-def test_only_scope_filter_lists_the_documents_of_an_owner() -> None:
+async def test_only_scope_filter_lists_the_documents_of_an_owner() -> None:
     used = methods_used_of_the_library()
     assert used["list_documents"] == {"scope_filter"}
     assert used["resolve"] == {"document_chat"}, "it checks every name against the scope before"
     assert used.keys() == {"list_documents", "resolve", "readable", "text"}
 
 
-def test_these_tests_call_every_tool_that_reads_documents() -> None:
+async def test_these_tests_call_every_tool_that_reads_documents() -> None:
     assert {*CALLS, *SEARCHES, "document_chat", "web_search"} == TOOLS
 
 
-@pytest.fixture
-async def own(tmp_path: Path) -> AsyncIterator[Document]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def own(folder: Path) -> AsyncIterator[Document]:
     """A document of Ann's; another of hers and one of Bob's of the same name lie in the same store."""
-    async with open_documents(Settings(data_dir=tmp_path)) as documents:
+    async with open_documents(Settings(data_dir=folder)) as documents:
         for owner, name, text in (
             (ANN, "own.txt", "Quay."),
             (ANN, "more.txt", SECRET),
             (BOB, "own.txt", SECRET),
         ):
-            source = tmp_path / "source.txt"
+            source = folder / "source.txt"
             source.write_text(text)
             await documents.library.upload(owner, name, source)
             [stored] = await documents.library.resolve(owner, [name])
@@ -99,11 +107,11 @@ async def own(tmp_path: Path) -> AsyncIterator[Document]:
         yield document
 
 
-@pytest.fixture
-async def server(own: Document, tmp_path: Path) -> AsyncIterator[MCPServer[None]]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(own: Document, folder: Path) -> AsyncIterator[MCPServer[None]]:
     """A server for Ann whose token names her own document, and Bob's, which it should not."""
     foreign = own.model_copy(update={"document_id": BlobPath(BOB, "own.txt").document_id})
-    async with open_app(Settings(data_dir=tmp_path)) as services:
+    async with open_app(Settings(data_dir=folder)) as services:
         yield build_stdio_server(services, lambda: Scope.over(ANN, [own, foreign]))
 
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import jsonschema
 import pytest
+import pytest_asyncio
 from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import TextContent
@@ -20,6 +21,8 @@ from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from tests.unit.mcp_server.stand_ins import ANN, store_model_analysis
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 QUAY = "The quay opens at seven. The harbour master keeps the key."
 LONG = f"{'Nothing of note happened in the harbour. ' * 4000}\n\n{QUAY}"
@@ -36,12 +39,17 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture
-async def documents(tmp_path: Path) -> list[Document]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def documents(folder: Path) -> list[Document]:
     """A short document and a long one; neither is indexed, since no worker runs."""
-    async with open_documents(Settings(data_dir=tmp_path)) as opened:
+    async with open_documents(Settings(data_dir=folder)) as opened:
         for name, text in (("quay.txt", QUAY), ("long.txt", LONG)):
-            source = tmp_path / "source.txt"
+            source = folder / "source.txt"
             source.write_text(text)
             await opened.library.upload(ANN, name, source)
         documents = await opened.library.resolve(ANN, ["quay.txt", "long.txt"])
@@ -50,9 +58,9 @@ async def documents(tmp_path: Path) -> list[Document]:
         return documents
 
 
-@pytest.fixture
-async def server(documents: list[Document], tmp_path: Path) -> AsyncIterator[MCPServer[None]]:
-    async with open_app(Settings(data_dir=tmp_path)) as services:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(documents: list[Document], folder: Path) -> AsyncIterator[MCPServer[None]]:
+    async with open_app(Settings(data_dir=folder)) as services:
         yield build_stdio_server(services, lambda: Scope.over(ANN, documents))
 
 

@@ -232,6 +232,7 @@ async def test_an_unexpected_error_is_recorded_and_raised(store: SqliteAnalysisS
     assert (failed.status, failed.reason) == (AnalysisStatus.FAILED, UNEXPECTED)
 
 
+@pytest.mark.slow
 async def test_a_cancelled_analysis_can_be_resumed(store: SqliteAnalysisStore) -> None:
     begun = asyncio.Event()
     analyser = Analyser(store, None)

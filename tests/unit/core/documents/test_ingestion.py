@@ -506,6 +506,7 @@ async def test_later_jobs_of_a_failed_document_do_nothing(side: DocumentSide) ->
     assert await side.queue.progress(PATH.document_id) == {}
 
 
+@pytest.mark.slow
 async def test_waiting_for_a_worker_polls_less_and_less_often(side: DocumentSide) -> None:
     seen = await put(side)
     assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None

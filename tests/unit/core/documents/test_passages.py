@@ -93,6 +93,7 @@ def test_headings_are_not_kept_with_text_if_a_scrap_would_remain() -> None:
     assert len(first.text) > LONGEST // 3
 
 
+@pytest.mark.slow
 def test_a_page_of_headings_only_is_cut_in_linear_time() -> None:
     passages = split_pages("d", pages_of("Heading Of Something\n" * 50_000))
     assert len(passages) < 50_000 * 21 / (LONGEST // 3)
@@ -193,6 +194,7 @@ def test_other_lines_are_not_headings(line: str) -> None:
     assert find_headings(line) == []
 
 
+@pytest.mark.slow
 def test_a_long_table_is_cut_in_linear_time() -> None:
     rows = "\n".join(f"Row {row} | {row * 37} | {row * 91}" for row in range(60_000))
     assert all(passage.text.startswith("Row") for passage in split_pages("d", pages_of(rows)))

@@ -1,5 +1,6 @@
 """Passages of generated pages with tables, CJK and blank runs: exact, in order, complete, without overlap."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def passages_by_page(pages: list[Page]) -> dict[int, list[Passage]]:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(DOCUMENTS)
 def test_offsets_give_the_exact_text(pages: list[Page]) -> None:
@@ -50,6 +52,7 @@ def test_offsets_give_the_exact_text(pages: list[Page]) -> None:
             assert len(passage.text) <= LONGEST
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(DOCUMENTS)
 def test_passages_are_in_order_and_omit_only_white_space(pages: list[Page]) -> None:

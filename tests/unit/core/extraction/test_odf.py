@@ -134,6 +134,7 @@ async def test_sheets_keep_exact_values_under_their_column_names(read: Read) -> 
     ]
 
 
+@pytest.mark.slow
 async def test_an_endlessly_repeated_row_is_too_much_text(read: Read) -> None:
     repeated = '<table:table-row table:number-rows-repeated="99999999">'
     sheet = table("", name="S").replace("<table:table-row>", repeated + cells("a long value" * 20))

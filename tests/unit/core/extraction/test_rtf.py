@@ -46,6 +46,7 @@ async def test_page_breaks_make_pages(read: Read) -> None:
     assert [page.text for page in extraction.pages] == ["One.", "Two, \\page is text.\nThree."]
 
 
+@pytest.mark.slow
 async def test_rtf_images_cost_no_time_and_give_no_text(read: Read) -> None:
     """Otherwise this takes half a minute: the library parses each digit separately."""
     picture = r"{\pict\wmetafile8 " + ("0123456789abcdef" * 8 + "\n") * 300_000 + "}"

@@ -28,6 +28,11 @@ def source(tmp_path: Path) -> Path:
     return source
 
 
+@pytest.fixture
+def spare_children() -> None:
+    """Allow spare children, which other unit tests go without."""
+
+
 OPENED: list[Extractor] = []
 
 

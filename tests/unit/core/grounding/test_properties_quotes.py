@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -111,6 +112,7 @@ def test_a_quote_with_an_omitted_or_added_word_is_never_found(
         assert locate(left_out, page) is None
 
 
+@pytest.mark.slow
 @given(quoted(), st.data())
 def test_a_quote_with_a_shortened_word_or_number_is_never_found(
     drawn: tuple[list[str], int, int], data: st.DataObject

@@ -89,6 +89,7 @@ async def test_all_documents_are_scanned_while_the_search_is_down(
     assert found.steps == [RetrievalStep(method="lexical", hits=2, note=DOWN)]
 
 
+@pytest.mark.slow
 async def test_a_search_that_breaks_off_is_replaced_by_a_scan(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:
@@ -121,6 +122,7 @@ async def test_the_search_is_used_again_within_two_seconds_of_its_return(
     assert (places(found), found.steps[0].method) == ({("plan", 1)}, "semantic")
 
 
+@pytest.mark.slow
 async def test_only_documents_in_scope_are_scanned(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:

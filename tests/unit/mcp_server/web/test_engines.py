@@ -224,6 +224,7 @@ async def test_hanging_engine_opens_the_circuit(build: Build, double: WebSearchD
     assert isinstance(await failure(engine), CircuitOpen)
 
 
+@pytest.mark.slow
 async def test_unreachable_engine_fails_in_time(build: Build, double: WebSearchDouble) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

@@ -516,6 +516,7 @@ def answering(writes: list[Said], *, named: bool) -> Callable[[ScriptedTexts, di
     return lambda talk, how: Turn(documents(*replies), talk, **how)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     writes=st.lists(WRITES, min_size=1, max_size=4),

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -129,6 +130,7 @@ def texts(memory: Memory) -> list[str]:
     return [*(note.text for note in memory.notes), *(point.text for point in memory.summary)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pairs, st.lists(steps, min_size=4, max_size=14), st.booleans())
 async def test_no_owner_and_no_new_conversation_sees_what_another_said(

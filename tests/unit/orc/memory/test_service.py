@@ -330,6 +330,7 @@ async def test_if_the_model_fails_the_sentences_remain_and_it_is_not_called_agai
     assert "ModelOutputInvalid" in caplog.text
 
 
+@pytest.mark.slow
 async def test_after_five_hundred_turns_memory_is_bounded_and_old_names_are_known(
     log: SqliteTurnLog, memory_service: MemoryService, store: Store
 ) -> None:

@@ -110,6 +110,7 @@ async def test_half_a_save_is_never_taken_for_a_document(
     assert len(double.indexes[INDEX].visible) == len(PLAN) + 1
 
 
+@pytest.mark.slow
 async def test_a_save_can_be_found_as_soon_as_it_returns(
     double: SearchDouble, index: AzurePassageIndex
 ) -> None:
@@ -138,6 +139,7 @@ async def test_while_it_is_written_a_document_is_not_indexed_and_never_in_part(
     assert seen <= {0, len(PLAN)}
 
 
+@pytest.mark.slow
 async def test_versions_never_mix_however_late_their_items_are_seen(
     double: SearchDouble, index: AzurePassageIndex
 ) -> None:

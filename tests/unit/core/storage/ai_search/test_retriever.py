@@ -257,6 +257,7 @@ async def test_no_question_reaches_a_document_out_of_scope(
     assert {hit.passage.document_id for hit in found.hits} <= {"mine"}
 
 
+@pytest.mark.slow
 async def test_a_service_that_is_down_is_an_error_and_no_empty_answer(
     double: SearchDouble, search: Search
 ) -> None:

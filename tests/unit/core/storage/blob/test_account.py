@@ -219,6 +219,7 @@ async def test_without_a_key_the_identity_gets_one_to_sign_with_once(
     assert parse_qs(urlsplit(late).query)["ske"][0] >= parse_qs(urlsplit(late).query)["se"][0]
 
 
+@pytest.mark.slow
 async def test_a_secure_account_signs_for_https_only(secure_target: Target, certificate: Certificate) -> None:
     options: dict[str, Any] = {"connection_verify": str(certificate.file)}
     blobs = BlobServiceClient(secure_target.url, KEY, **options)
