@@ -18,10 +18,16 @@ SKIPPING_TESTS = {
 }
 
 
-def run_skipping_tests(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a suite of three tests that skip, under this suite's own conftest.py."""
+CERTIFICATES = "SSL_CERT_FILE"
+ALL_AUTHORITIES = {
+    "test_authorities.py": f"import os\n\ndef test_it(): assert {CERTIFICATES!r} not in os.environ\n"
+}
+
+
+def run_tests(folder: Path, sources: dict[str, str], **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a suite of these files under this suite's own conftest.py."""
     (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    for name, source in SKIPPING_TESTS.items():
+    for name, source in sources.items():
         (folder / name).write_text(source)
     command = [
         sys.executable,
@@ -32,24 +38,30 @@ def run_skipping_tests(folder: Path, **environment: str) -> subprocess.Completed
         "no:cacheprovider",
         "--continue-on-collection-errors",
     ]
-    inherited = {name: value for name, value in os.environ.items() if name != "ORC_REQUIRE_ALL"}
+    unset = {"ORC_REQUIRE_ALL", CERTIFICATES}
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
     return subprocess.run(
         command, cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False
     )
 
 
 def test_skips_are_allowed_without_the_setting(tmp_path: Path) -> None:
-    run = run_skipping_tests(tmp_path)
+    run = run_tests(tmp_path, SKIPPING_TESTS)
     assert "3 skipped" in run.stdout
     assert run.returncode == 0
 
 
 def test_every_kind_of_skip_fails_with_its_reason_under_require_all(tmp_path: Path) -> None:
-    run = run_skipping_tests(tmp_path, ORC_REQUIRE_ALL="1")
+    run = run_tests(tmp_path, SKIPPING_TESTS, ORC_REQUIRE_ALL="1")
     assert run.returncode == 1
     assert "skipped in" not in run.stdout
     for reason in ("no mark", "no call", "no module"):
         assert f"may not be skipped under ORC_REQUIRE_ALL=1: Skipped: {reason}" in run.stdout
+
+
+def test_a_real_service_may_have_a_certificate_of_any_authority(tmp_path: Path) -> None:
+    url = "https://search.example"
+    assert run_tests(tmp_path, ALL_AUTHORITIES, ORC_TEST_SEARCH_URL=url).returncode == 0
 
 
 def test_the_network_beyond_loopback_is_closed() -> None:
