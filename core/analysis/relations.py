@@ -59,8 +59,10 @@ class ShortForms:
         self._within: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._anywhere: dict[str, set[str]] = defaultdict(set)
         for document_id, _, relation in _relations(pages):
+            if relation.type not in DEFINITIONS:
+                continue
             long, short = key(relation.source), key(relation.target)
-            if relation.type not in DEFINITIONS or long == short:
+            if long == short:
                 continue
             self._within[document_id][short].add(long)
             if relation.type == ABBREVIATED_AS:

@@ -3,7 +3,7 @@
 import pytest
 
 from core.analysis.models import Alias, Anchor, Connection, TypeUse
-from core.analysis.relations import Direction, build_ontology, follow
+from core.analysis.relations import Direction, build_ontology, follow, key
 from tests.unit.core.analysis.analysis_samples import CONTRACT, analyse_pages, page
 
 OWNS = ("Contoso Ltd.", "owns", "Fabrikam Inc.")
@@ -171,6 +171,12 @@ def test_aliases_of_a_contract_come_from_its_definitions() -> None:
     found = {alias.name: alias.aliases for alias in build_ontology({"d1": analyse_pages(CONTRACT)}).aliases}
     assert found["Contoso Ltd."] == ["Customer"]
     assert found["Transport Security Board"] == ["TSB"]
+
+
+def test_ontology_normalises_no_names_of_relations_that_are_no_definitions() -> None:
+    key.cache_clear()
+    build_ontology({"d1": [page(1, ("Contoso", "owns", "Fabrikam"), ("Contoso", "sold", "Litware"))]})
+    assert key.cache_info().misses == 0
 
 
 def test_ontology_of_nothing_is_empty() -> None:
