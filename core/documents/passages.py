@@ -43,7 +43,8 @@ def header_above(text: str, start: int) -> str:
 
     Too many lines without a row end the search: they separate the position from an earlier table.
     """
-    if not is_row(text[start:].partition("\n")[0]):
+    line_end = text.find("\n", start)
+    if not is_row(text[start : line_end if line_end >= 0 else None]):
         return ""
     since_row = 0
     for line in _lines_before(text, start):

@@ -1,12 +1,13 @@
 """Passages keep their offsets, lose no text, and end at natural boundaries."""
 
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.passages import LONGEST, split_pages
+from core.documents.passages import LONGEST, header_above, split_pages
 from core.models import Page
 from core.text.headings import find_headings
 
@@ -198,3 +199,21 @@ def test_other_lines_are_not_headings(line: str) -> None:
 def test_a_long_table_is_cut_in_linear_time() -> None:
     rows = "\n".join(f"Row {row} | {row * 37} | {row * 91}" for row in range(60_000))
     assert all(passage.text.startswith("Row") for passage in split_pages("d", pages_of(rows)))
+
+
+def test_looking_for_a_table_header_does_not_copy_the_page() -> None:
+    rows = "Name | Role | Office\n" + "Person | Manager | 7\n" * 50_000
+    tracemalloc.start()
+    try:
+        header = header_above(rows, rows.index("Person"))
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert header == "Name | Role | Office"
+    assert most_bytes < len(rows) / 10
+
+
+@pytest.mark.parametrize("after", ["", "\n", "\nA sentence that is not a row."])
+def test_the_last_row_of_a_table_has_its_header(after: str) -> None:
+    text = f"Name | Role | Office\nPerson | Manager | 7{after}"
+    assert header_above(text, text.index("Person")) == "Name | Role | Office"
