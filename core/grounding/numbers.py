@@ -143,12 +143,11 @@ def stems(tokens: Iterable[Token]) -> frozenset[str]:
 
 def _figures(tokens: list[Token]) -> Iterator[Figure]:
     for at, token in enumerate(tokens):
+        if token.kind != "number" or (at > 0 and tokens[at - 1].written.casefold() in _LABELS):
+            continue
         is_written = token.written.casefold() in SPELLED_NUMBERS or has_digit(token.written)
-        is_labelled = at > 0 and tokens[at - 1].written.casefold() in _LABELS
-        if token.kind == "number" and is_written and not is_labelled:
-            value = _value(token.stem)
-            if value is not None:
-                yield _figure(tokens, at, value)
+        if is_written and (value := _value(token.stem)) is not None:
+            yield _figure(tokens, at, value)
 
 
 def _figure(tokens: list[Token], at: int, value: float) -> Figure:
