@@ -110,10 +110,15 @@ def _canonical_character(character: str, text: str, index: int) -> str | None:
 
 
 def _with_outer_marks(quote: str, page_text: str, start: int, end: int) -> Span:
-    """The span, including the quote's opening and final punctuation marks if the page has them."""
-    first, last = quote.lstrip()[0], quote.rstrip()[-1]
-    opens = start > 0 and first in _OPENING_MARKS and page_text[start - 1] == first
-    return Span(start - opens, end + (not last.isalnum() and page_text[end : end + 1] == last))
+    """The span, including the quote's opening mark and its final marks as far as the page has them."""
+    quote = quote.strip()
+    opens = start > 0 and quote[0] in _OPENING_MARKS and page_text[start - 1] == quote[0]
+    final = next((n for n, mark in enumerate(reversed(quote)) if mark.isalnum() or mark.isspace()), 0)
+    for mark in quote[len(quote) - final :]:
+        if page_text[end : end + 1] != mark:
+            break
+        end += 1
+    return Span(start - opens, end)
 
 
 def _occurrences(wanted: str, text: str) -> Iterator[int]:

@@ -75,6 +75,13 @@ def test_an_opening_mark_is_the_one_on_the_page() -> None:
     assert found("(net fees are due", "net fees are due)") == "net fees are due"
 
 
+def test_final_marks_are_kept_as_far_as_the_page_has_them() -> None:
+    assert found("(net fees are due.)", "(Net fees are due.)") == "(Net fees are due.)"
+    assert found("net fees are due.”", "“Net fees are due.” he said") == "Net fees are due.”"
+    assert found("net fees are due.)", "Net fees are due. And more.") == "Net fees are due."
+    assert found("net fees are due!", "Net fees are due.)") == "Net fees are due"
+
+
 def test_a_minus_sign_and_a_decimal_point_count() -> None:
     assert found("fell to -5", "It fell to -5 degrees.") == "fell to -5"
     assert found("fell to 5", "It fell to -5 degrees.") is None
