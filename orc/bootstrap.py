@@ -138,8 +138,8 @@ def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
 async def _open_stores(
     settings: Settings, clients: StorageClients
 ) -> tuple[TurnLog, TraceStore, MemoryStore]:
-    file, cosmos = clients.file, clients.cosmos
-    if cosmos is None:
+    if clients.cosmos is None:
+        file = clients.file
         await file.migrate(turn_log_sqlite.SCHEMA, traces_sqlite.SCHEMA, memory_sqlite.SCHEMA)
         retention = timedelta(days=settings.retention_days) if settings.retention_days else None
         return SqliteTurnLog(file), SqliteTraceStore(file, retention=retention), SqliteMemoryStore(file)
@@ -149,9 +149,9 @@ async def _open_stores(
 
     seconds = settings.retention_seconds
     return (
-        CosmosTurnLog(cosmos.container("conversations"), retention_seconds=seconds),
-        CosmosTraceStore(cosmos.container("traces"), retention_seconds=seconds),
-        CosmosMemoryStore(cosmos.container("memory"), retention_seconds=seconds),
+        CosmosTurnLog(clients.cosmos.container("conversations"), retention_seconds=seconds),
+        CosmosTraceStore(clients.cosmos.container("traces"), retention_seconds=seconds),
+        CosmosMemoryStore(clients.cosmos.container("memory"), retention_seconds=seconds),
     )
 
 

@@ -1,0 +1,34 @@
+"""Conversations, traces and memory: in Cosmos DB if its address is set, else in the local database."""
+
+from pathlib import Path
+
+import pytest
+
+from orc.bootstrap import open_app
+from orc.conversations.cosmos import CosmosTurnLog
+from orc.conversations.sqlite import SqliteTurnLog
+from orc.settings import Settings
+from orc.traces.cosmos import CosmosTraceStore
+from orc.traces.sqlite import SqliteTraceStore
+
+COSMOS = {"azure_cosmos_endpoint": "https://x.test/", "azure_cosmos_key": "a2V5"}
+SEARCH = {"azure_search_endpoint": "https://x.test/", "azure_search_key": "key"}
+STORAGE = {"azure_storage_account_url": "https://x.blob.core.windows.net/", "azure_storage_key": "a2V5"}
+
+
+@pytest.mark.parametrize(
+    ("services", "adapters", "has_database"),
+    [
+        ({}, (SqliteTurnLog, SqliteTraceStore), True),
+        (STORAGE | SEARCH, (SqliteTurnLog, SqliteTraceStore), True),
+        (COSMOS, (CosmosTurnLog, CosmosTraceStore), True),
+        (COSMOS | STORAGE | SEARCH, (CosmosTurnLog, CosmosTraceStore), False),
+    ],
+)
+async def test_the_app_opens_with_any_mix_of_services(
+    tmp_path: Path, services: dict[str, str], adapters: tuple[type, type], has_database: bool
+) -> None:
+    settings = Settings.model_validate({"data_dir": tmp_path, "ocr": "off", **services})
+    async with open_app(settings) as app:
+        assert (type(app.log), type(app.traces)) == adapters
+    assert (tmp_path / "orc.db").exists() == has_database
