@@ -69,7 +69,8 @@ test: install-dev install-functions install-node check
 	@$(PYTEST)
 
 campaigns: install-dev install-node
-	@$(BIN)/python -m pytest --campaigns --timeout 7200 --verbose tests/campaigns tests/test_contracts_catch_bugs.py
+	@$(BIN)/python -m pytest --campaigns --timeout 7200 --verbose tests/campaigns tests/test_contracts_catch_bugs.py \
+	  tests/unit/bench/test_run.py
 
 bench: install-dev install-node
 	@$(BIN)/python -m bench

@@ -1,9 +1,9 @@
 """Counts tokens as OpenAI's models do: of texts (o200k_base), of messages, and of whole prompts."""
 
-import base64
 import gzip
 import json
 import threading
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -90,8 +90,8 @@ def load_encoding() -> "Encoding":
             # tiktoken.get_encoding would read the file from its own cache, or download it.
             from tiktoken import Encoding
 
-            pairs = (line.split() for line in read_ranks().splitlines() if line)
-            ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
+            fields = read_ranks().split()
+            ranks = dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))
             _encoding = Encoding(
                 "o200k_base", pat_str=SPLIT_PATTERN, mergeable_ranks=ranks, special_tokens={}
             )

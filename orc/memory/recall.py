@@ -7,9 +7,8 @@ import unicodedata
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
+from statistics import fmean, pstdev
 from typing import NamedTuple, TypeAlias
-
-import numpy as np
 
 from core.documents.ports import Embedder
 from core.errors import OrcError
@@ -59,6 +58,8 @@ class TextVectors:
             self._kept.clear()
             raise OrcError("The embedding model gives other vectors than before.")
         self._keep(vectors)
+        import numpy as np  # a process without an embedder does not load it
+
         question_row = np.array(asked, dtype=np.float32)
         rows = np.array([vectors[text] for text in texts], dtype=np.float32)
         lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(question_row)
@@ -171,7 +172,7 @@ class Selection:
             # The outermost edge: words are good enough, so no turn fails because of this.
             return Ranked(_best(items, worth, latest), reason=_why_by_words(exc))
         # Relative to the others, as cosines differ between embedding models.
-        least = np.mean(near) + CLEARLY_NEARER * np.std(near) if len(near) >= LEAST_TEXTS else 0.0
+        least = fmean(near) + CLEARLY_NEARER * pstdev(near) if len(near) >= LEAST_TEXTS else 0.0
         relevant = [n if w or n >= least else 0.0 for n, w in zip(near, worth, strict=True)]
         return Ranked(_best(items, relevant, latest), by_meaning=True)
 

@@ -38,13 +38,14 @@ async def test_no_answer_or_resource_is_lost_to_a_disconnect(prepared: Ground, f
     assert verdict.check(ANSWERED).of == plan.count
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("bug", "found_by"),
     [
         ("stop_with_the_client", ANSWERED),
-        pytest.param("leak_a_task", TASKS, marks=pytest.mark.campaign),
-        pytest.param("leak_a_file", FILES, marks=pytest.mark.campaign),
-        pytest.param("begin_again", NUMBERED, marks=pytest.mark.campaign),
+        ("leak_a_task", TASKS),
+        ("leak_a_file", FILES),
+        ("begin_again", NUMBERED),
     ],
 )
 @pytest.mark.asyncio(loop_scope="module")

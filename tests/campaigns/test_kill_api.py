@@ -19,11 +19,12 @@ def test_a_killed_api_keeps_what_it_acknowledged(tmp_path: Path, full_size: bool
     assert verdict.check(QUESTIONS).of > 0
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("bug", "found_by"),
     [
         ("acknowledge_without_writing", ANSWERS),
-        pytest.param("store_with_the_answer", QUESTIONS, marks=pytest.mark.campaign),
+        ("store_with_the_answer", QUESTIONS),
     ],
 )
 def test_a_planted_bug_is_found(tmp_path: Path, bug: str, found_by: str) -> None:

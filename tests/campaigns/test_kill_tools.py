@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from devkit.shared_data import ROOT
@@ -20,6 +21,7 @@ def test_turns_survive_kills_of_the_tools_server(tmp_path: Path, full_size: bool
     assert verdict.check(PENDING).of >= 4
 
 
+@pytest.mark.campaign
 def test_a_planted_bug_is_found(tmp_path: Path) -> None:
     settings = {"PYTHONPATH": f"{PLANT}{os.pathsep}{ROOT}"}
     verdict = campaign(tmp_path, 1, QUIET, lanes=1, absences=0, settings=settings)
