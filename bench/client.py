@@ -44,6 +44,12 @@ class BareModel:
         """One call, by default with nothing but the question."""
         await self.model.complete(prompt, budget=CallBudget(max_calls=1))
 
+    async def stream(self, prompt: Sequence[BaseMessage]) -> None:
+        """One streamed call, read to its end."""
+        async with aclosing(self.model.stream(prompt, budget=CallBudget(max_calls=1))) as deltas:
+            async for _ in deltas:
+                pass
+
     async def first_token(self) -> float:
         """Milliseconds to the first text of a stream, which is then read to its end."""
         started, first = time.perf_counter(), 0.0
@@ -120,16 +126,18 @@ def _documents(conversation_id: str) -> str:
     return f"/api/conversations/{conversation_id}/documents"
 
 
-async def prepare_conversations(port: int, count: int, advance: Advance) -> list[str]:
-    """New conversations that each hold the handbook and no turn yet."""
-    content = await asyncio.to_thread(HANDBOOK.read_bytes)
+async def prepare_conversations(
+    port: int, count: int, advance: Advance, name: str = HANDBOOK.name, content: bytes = b""
+) -> list[str]:
+    """New conversations that each hold the file, by default the handbook, and no turn yet."""
+    content = content or await asyncio.to_thread(HANDBOOK.read_bytes)
     conversations = [str(uuid.uuid4()) for _ in range(count)]
     waiting = iter(conversations)
 
     async def work() -> None:
         async with connected(port) as connection:
             for conversation_id in waiting:
-                await upload(connection, conversation_id, HANDBOOK.name, content)
+                await upload(connection, conversation_id, name, content)
                 await until_searchable(connection, conversation_id)
                 advance()
 

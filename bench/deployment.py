@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -44,12 +45,19 @@ class Stage:
             "model double": self.double,
         }
 
-    def cpu_ms(self) -> dict[str, float]:
-        """User and system time that each process has used so far."""
-        return {
-            name: 1000 * (process.cpu_times().user + process.cpu_times().system)
-            for name, process in self.processes.items()
-        }
+    def cpu_ms(self, *, helpers: bool = False) -> dict[str, float]:
+        """User and system time that each process has used so far.
+
+        `helpers`: with that of the children that read and check text, also of those that have ended.
+        """
+        used = {name: _cpu_ms(process.cpu_times()) for name, process in self.processes.items()}
+        if helpers:
+            servers = set(self.processes.values())
+            for name, process in self.processes.items():
+                used[name] += _ended_cpu_ms(process)
+                children = set(process.children()) - servers
+                used[name] += sum(_cpu_ms(child.cpu_times()) for child in children)
+        return used
 
     def resident_mib(self) -> dict[str, float]:
         """Memory of the product's processes now."""
@@ -105,6 +113,16 @@ def set_up(folder: Path) -> Iterator[Stage]:
             raise
         finally:
             system.stop()
+
+
+def _cpu_ms(times: Any) -> float:
+    return 1000 * float(times.user + times.system)
+
+
+def _ended_cpu_ms(process: psutil.Process) -> float:
+    """That of children that have ended and were waited for."""
+    times = process.cpu_times()
+    return 1000 * float(times.children_user + times.children_system)
 
 
 def double_url(port: int) -> str:

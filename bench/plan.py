@@ -33,6 +33,10 @@ class Plan:
     azure_turns_per_round: int
     telling_turns_per_round: int
     costed_turns: int
+    report_pages: int
+    report_uploads: int
+    report_turns_per_round: int
+    report_searches: int
     imports: int
     starts: int
 
@@ -47,9 +51,35 @@ class Plan:
         return self.busy_rounds * self.busy_turns
 
     @property
+    def process_steps(self) -> int:
+        """Parts of the measurements with several processes: conversations, rounds."""
+        return self.process_questions + self.busy_rounds
+
+    @property
+    def process_questions(self) -> int:
+        """Conversations of each product there; some warm it up."""
+        return self.warming_turns + self.busy_questions
+
+    @property
+    def warming_turns(self) -> int:
+        """Turns before those that count."""
+        return self.busy_turns // 2
+
+    @property
     def azure_questions(self) -> int:
         """The same for turns that are held against those on Azure's stores."""
         return self.rounds * self.azure_turns_per_round
+
+    @property
+    def report_questions(self) -> int:
+        """Conversations that turns about the long document need, and as many with the handbook: one shows the
+        prompt, one is searched, and a round warms up."""
+        return 2 + (1 + self.rounds) * self.report_turns_per_round
+
+    @property
+    def report_steps(self) -> int:
+        """Parts of the measurements of the long document and of the handbook."""
+        return 2 * (self.report_uploads + self.report_questions + 2 * (1 + self.rounds))
 
     @property
     def azure_steps(self) -> int:
@@ -71,7 +101,7 @@ class Plan:
     def conversations(self) -> int:
         """Conversations that need their own document."""
         apart = self.azure_questions + self.streams + 1 + EARLY_CONVERSATIONS + CLIENTS
-        return self.first_questions + self.busy_questions + apart
+        return self.first_questions + self.busy_questions + self.process_questions + apart
 
 
 FULL = Plan(
@@ -92,6 +122,10 @@ FULL = Plan(
     azure_turns_per_round=4,
     telling_turns_per_round=6,
     costed_turns=500,
+    report_pages=160,
+    report_uploads=3,
+    report_turns_per_round=4,
+    report_searches=20,
     imports=5,
     starts=3,
 )
@@ -113,6 +147,10 @@ QUICK = Plan(
     azure_turns_per_round=3,
     telling_turns_per_round=4,
     costed_turns=60,
+    report_pages=160,
+    report_uploads=1,
+    report_turns_per_round=2,
+    report_searches=8,
     imports=2,
     starts=1,
 )

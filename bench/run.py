@@ -19,13 +19,14 @@ from bench.contention import measure_crowd
 from bench.deployment import Stage, clean_surroundings, set_up
 from bench.ingesting import measure_analysis, measure_ingestion
 from bench.latency import measure_first_token, measure_growth
+from bench.long_document import measure_long_document
 from bench.plan import CLIENTS, EARLY_CONVERSATIONS, Plan
 from bench.report import Report, as_table
 from bench.searching import measure_search
 from bench.startup import measure_import, start_and_stop, starts
 from bench.statistics import Figure, summary
 from bench.telemetry_overhead import measure_telemetry
-from bench.turns import measure_latency, measure_throughput
+from bench.turns import measure_latency, measure_processes, measure_throughput
 from devkit.errors import NotInstalled
 
 LATENCY_KINDS = 4
@@ -80,8 +81,13 @@ async def _measure_running(run: "Run", stage: Stage, plan: Plan, folder: Path) -
             part.add(await measure_latency(stage, bare, plan, take(plan.first_questions), part.advance))
         with run.part("Turns at the same time", plan.busy_rounds) as part:
             part.add(await measure_throughput(stage, bare, plan, take(plan.busy_questions), part.advance))
+        with run.part("Turns with two processes", plan.process_steps) as part:
+            busy = take(plan.process_questions)
+            part.add(await measure_processes(stage, plan, folder, busy, part.advance))
         with run.part("Streams", plan.streams) as part:
             part.add(await measure_first_token(stage, bare, take(plan.streams), part.advance))
+        with run.part("A long document", plan.report_steps) as part:
+            part.add(await measure_long_document(stage, bare, plan, part.advance))
         with run.part("Turns on Azure's emulators", plan.azure_steps) as part:
             azure = take(plan.azure_questions)
             part.add(await measure_azure(stage, bare, plan, folder, azure, part.advance))
