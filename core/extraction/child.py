@@ -9,8 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 from core.extraction import limits
+from core.extraction.isolation import isolate
 from core.extraction.pages import clean
-from core.extraction.protocol import done_line, error_line, page_lines
+from core.extraction.protocol import done_line, error_line, opened_line, page_lines
 from core.extraction.readers import open_file
 from core.extraction.sniffing import sniff
 
@@ -25,9 +26,12 @@ def main() -> None:
     if not line:
         os._exit(0)  # the parent has exited
     request = json.loads(line)
-    limits.confine(request["memory_bytes"], request["seconds"])
+    limits.confine(request["memory_bytes"], request["most_seconds"])
+    limits.allow_processor(request["seconds"])
+    isolate(Path(request["path"]))
     try:
-        for line in _read(Path(request["path"]), request["name"], request["memory_bytes"]):
+        for line in _read(Path(request["path"]), request["name"], request["memory_bytes"], request["first"]):
+            limits.allow_processor(request["seconds"])
             output.write(line)
             output.flush()
     except Exception as error:
@@ -36,14 +40,16 @@ def main() -> None:
     os._exit(0)
 
 
-def _read(source: Path, file_name: str, memory_bytes: int) -> Iterator[bytes]:
+def _read(source: Path, file_name: str, memory_bytes: int, first: int) -> Iterator[bytes]:
     file_format = sniff(source, file_name, memory_bytes)
-    stream = open_file(file_format, source, memory_bytes)
+    stream = open_file(file_format, source, memory_bytes, first)
     limits.forbid_files()
-    empty = True
+    yield opened_line(file_format.value, stream.total)
+    empty = first == 1
     for unit in stream.units:
         empty = False
-        yield from page_lines(clean(unit.text), clean(unit.label), stream.total, unit.boxes)
+        text, label = clean(unit.text), clean(unit.label)
+        yield from page_lines(text, label, stream.total, unit.boxes, follows=unit.follows)
     if empty:
         yield from page_lines("", "", 0)
     yield done_line(file_format.value)

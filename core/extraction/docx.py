@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
+from core.extraction.drawings import chart_lines, description, fraction
 from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import (
     BREAK,
@@ -72,13 +73,14 @@ _LITERALS = {
     "noBreakHyphen": "-",
     "lastRenderedPageBreak": SOFT_BREAK,
 }
+_ASIDE = frozenset({"txbxContent", "docPr"})
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 MAX_HEADING = 200
 MAX_COLUMNS = 63
 
 
 def read(source: Path, memory_bytes: int) -> UnitStream:
-    """Body text with tables, text boxes and notes in place; running headers once at the end."""
+    """Body text with tables, charts, text boxes and notes in place; running headers once at the end."""
     package = Package(source, memory_bytes)
     main = package.main_part("word/document.xml")
     root = package.root(main)
@@ -96,6 +98,7 @@ class _Document:
     def __init__(self, package: Package, main: str) -> None:
         self._package = package
         self._main = main
+        self._links = package.relations(main)
         self._headings = Headings(package.related(main, "styles"))
         self._notes = {
             (local(note), attribute(note, "id")): note
@@ -104,6 +107,11 @@ class _Document:
         }
 
     def blocks(self, container: _Element) -> Iterator[Block]:
+        if local(container) == "docPr":
+            yield Block(description(container))
+        elif local(container) == "chartSpace":
+            yield from map(Block, chart_lines(container))
+            return
         for child in container:
             name = local(child)
             if name == "p":
@@ -120,7 +128,7 @@ class _Document:
 
     def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
         aside: list[_Element] = []
-        text = "".join(self._pieces(paragraph, aside))
+        text = self._text(paragraph, aside)
         properties = paragraph.find("{*}pPr")
         if properties is not None:
             text = f"{_edge(properties, 'pageBreakBefore')}{text}{_edge(properties, 'sectPr')}"
@@ -131,7 +139,7 @@ class _Document:
             yield from (block for block in self.blocks(container) if block.text.strip())
 
     def _pieces(self, node: _Element, aside: list[_Element]) -> Iterator[str]:
-        """The text of a paragraph; its text boxes and notes are added to `aside`."""
+        """The text of a paragraph; its text boxes, notes, charts and descriptions are added to `aside`."""
         for child in node:
             name = local(child)
             if name == "t":
@@ -140,15 +148,32 @@ class _Document:
                 yield _LITERALS[name]
             elif name == "br":
                 yield BREAK if attribute(child, "type") == "page" else "\n"
-            elif name == "txbxContent":
+            elif name in _ASIDE:
                 aside.append(child)
+            elif name == "chart":
+                aside.extend(self._charts(child))
             elif name in _NOTES:
                 if (
                     note := self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
                 ) is not None:
                     aside.append(note)
+            elif (
+                name == "f"
+                and (quotient := fraction(child, lambda part: self._text(part, aside))) is not None
+            ):
+                yield quotient
             elif name not in _SKIPPED:
                 yield from self._pieces(child, aside)
+
+    def _text(self, node: _Element, aside: list[_Element]) -> str:
+        return "".join(self._pieces(node, aside))
+
+    def _charts(self, reference: _Element) -> Iterator[_Element]:
+        """The chart that an element refers to by its id, if the part exists."""
+        link = self._links.get(attribute(reference, "id") or "")
+        root = self._package.root(link.part) if link else None
+        if root is not None:
+            yield root
 
     def _table(self, table: _Element) -> Iterator[Block]:
         """One block for each row; a table with one column is a frame around paragraphs."""
@@ -158,6 +183,9 @@ class _Document:
             for cell in table.iterfind(".//{*}tc"):
                 yield from self.blocks(cell)
             return
+        for name in ("tblCaption", "tblDescription"):
+            if caption := _value(table, f"{{*}}tblPr/{{*}}{name}"):
+                yield Block(" ".join(caption.split()))
         header = table.find("./{*}tr/{*}trPr/{*}tblHeader") is not None
         yield from table_blocks([self._row(row) for row in rows], header=header)
 

@@ -7,6 +7,7 @@ python -m core.extraction.limits MEMORY SECONDS PROGRAM ...
 import math
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +21,7 @@ NOT_STARTED = 127
 def confine(memory_bytes: int, seconds: float) -> None:
     """Limit memory (beyond what the interpreter uses now), CPU time and core dumps.
 
-    The parent's clock is the real time limit; this one also ends a child whose parent has died.
+    The kernel ends a child at `seconds` of processor time even if its parent has died.
     """
     if sys.platform == "win32":
         return
@@ -36,6 +37,17 @@ def confine(memory_bytes: int, seconds: float) -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         address_space = pages * resource.getpagesize() + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+
+def allow_processor(seconds: float) -> None:
+    """End this process after so many more seconds of processor time, within the limit of `confine`."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    allowed = math.ceil(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (min(allowed, most), most))
 
 
 def forbid_files() -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
+from core.extraction.drawings import show_number
 from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import (
     SOFT_BREAK,
     Block,
     Unit,
     UnitStream,
+    numbered_pages,
     paged_units,
     running_units,
     sheet_units,
@@ -20,7 +22,6 @@ from core.extraction.pages import (
     unreadable,
 )
 from core.extraction.spreadsheets import MAX_COLUMNS as MAX_SHEET_COLUMNS
-from core.extraction.spreadsheets import show_number
 
 CONTENT, STYLES = "content.xml", "styles.xml"
 MAX_HEADING = 200
@@ -175,7 +176,7 @@ def read_odp(source: Path, memory_bytes: int) -> UnitStream:
     slides = list(body.iterfind("{*}page"))
     if not slides:
         raise unreadable("empty")
-    return UnitStream((_slide(slide) for slide in slides), len(slides))
+    return UnitStream(numbered_pages(_slide(slide) for slide in slides), len(slides))
 
 
 def _slide(slide: _Element) -> Unit:

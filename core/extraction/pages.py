@@ -48,17 +48,21 @@ def count_letters(text: str) -> int:
 
 
 UNIT_CHARACTERS = 6000
+LONGEST_PAGE = 20_000
+"""Characters of a page of a PDF, or of a slide; no page that people read has more."""
 
 
 class Unit(NamedTuple):
     """The text of one page, slide, sheet or section, before it is cleaned.
 
-    `boxes` has the positions of the words of the cleaned text, see word_boxes.py; b"" if unknown.
+    `boxes` has the positions of the words of the cleaned text, see word_boxes.py; b"" if unknown. A unit that
+    `follows` is counted after all others of the file.
     """
 
     text: str
     label: str = ""
     boxes: bytes = b""
+    follows: bool = False
 
 
 class Block(NamedTuple):
@@ -102,6 +106,21 @@ def fit(unit: Unit, limit: int = UNIT_CHARACTERS) -> Iterator[Unit]:
     yield Unit(unit.text[start:], unit.label)
 
 
+def numbered_pages(units: Iterable[Unit], first: int = 1) -> Iterator[Unit]:
+    """The pages of a file that numbers them, from page `first`, each of at most LONGEST_PAGE characters.
+
+    What exceeds that follows the last page, without boxes: every page keeps its number.
+    """
+    for number, unit in enumerate(units, first):
+        if len(unit.text) <= LONGEST_PAGE:
+            yield unit
+            continue
+        page, *rest = fit(unit, LONGEST_PAGE)
+        yield page
+        label = f"{unit.label or f'Page {number}'} (continued)"
+        yield from (part._replace(label=label, follows=True) for part in rest)
+
+
 def pack(lines: Iterable[str], label: str = "") -> Iterator[Unit]:
     """Units of whole lines; only a line longer than a unit is cut."""
     held: list[str] = []
@@ -140,10 +159,10 @@ _ANY_BREAK = re.compile("([\f\v])")
 
 
 def running_units(texts: Iterable[str]) -> Iterator[Unit]:
-    """At most one unit: the distinct lines of headers and footers that contain letters."""
+    """The distinct lines of headers and footers that contain letters; no unit if there are none."""
     lines = dict.fromkeys(line.strip() for text in texts for line in text.splitlines())
     if worded := [line for line in lines if any(map(str.isalpha, line))]:
-        yield Unit("\n".join(worded), "Headers and footers")
+        yield from fit(Unit("\n".join(worded), "Headers and footers"))
 
 
 def table_blocks(rows: list[list[str]], *, header: bool) -> Iterator[Block]:

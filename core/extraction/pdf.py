@@ -8,8 +8,8 @@ from pathlib import Path
 import pypdfium2
 from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
-from core.extraction.pages import Unit, UnitStream, clean, unreadable
-from core.extraction.pdf_word_boxes import word_boxes
+from core.extraction.pages import Unit, UnitStream, clean, numbered_pages, unreadable
+from core.extraction.pdf_layout import laid_out
 
 ABSENT_PAGES = 100
 """More missing pages at the end are an error in the page count."""
@@ -26,15 +26,24 @@ class LineEndHyphens:
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
+        self._unread: list[str] = []
 
     def join(self, text: str) -> str:
-        is_broken = "\x02" in text or "\ufffe" in text
-        words = set(_WORD.findall((_LINE_END_HYPHEN.sub(" ", text) if is_broken else text).lower()))
+        if "\x02" not in text and "\ufffe" not in text:
+            self._unread.append(text)
+            return text
+        self._unread.append(_LINE_END_HYPHEN.sub(" ", text))
+        self._read_words()
+        return _LINE_END_HYPHEN.sub(self._join, text)
+
+    def _read_words(self) -> None:
+        """Note the words of the pages so far. Many files never need them."""
+        words = set(_WORD.findall("\n".join(self._unread).lower()))
+        self._unread.clear()
         self._seen |= words
         for word in words:
             if "-" in word:
                 self._seen.update(f"{left}-{right}" for left, right in pairwise(word.split("-")))
-        return _LINE_END_HYPHEN.sub(self._join, text) if is_broken else text
 
     def _join(self, match: re.Match[str]) -> str:
         left, right = match.groups()
@@ -43,8 +52,8 @@ class LineEndHyphens:
         return f"{left}-{right}" if are_words or "-".join(halves) in self._seen else left + right
 
 
-def read(source: Path) -> UnitStream:
-    """The visible pages: text outside the page box is left out."""
+def read(source: Path, first: int = 1) -> UnitStream:
+    """The visible pages from page `first`: text outside the page box is left out."""
     try:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
@@ -52,13 +61,13 @@ def read(source: Path) -> UnitStream:
         raise unreadable("encrypted" if locked else "corrupt") from error
     if len(document) == 0:
         raise unreadable("empty")
-    return UnitStream(_pages(document), len(document))
+    return UnitStream(numbered_pages(_pages(document, first), first), len(document))
 
 
-def _pages(document: pypdfium2.PdfDocument) -> Iterator[Unit]:
+def _pages(document: pypdfium2.PdfDocument, first: int) -> Iterator[Unit]:
     hyphens = LineEndHyphens()
     absent = 0
-    for index in range(len(document)):
+    for index in range(first - 1, len(document)):
         try:
             page = document[index]
         except pypdfium2.PdfiumError:
@@ -74,10 +83,8 @@ def _pages(document: pypdfium2.PdfDocument) -> Iterator[Unit]:
 
 
 def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens) -> Unit:
-    text = ""
     try:
-        drawn = page.get_textpage()
-        text = clean(hyphens.join(drawn.get_text_bounded()))
-        return Unit(text, boxes=word_boxes(page, drawn, text))
+        text, boxes = laid_out(page, page.get_textpage(), lambda drawn: clean(hyphens.join(drawn)))
+        return Unit(text, boxes=boxes)
     except pypdfium2.PdfiumError:
-        return Unit(text)
+        return Unit("")

@@ -1,15 +1,17 @@
 """Positions of the words of a PDF page, from PDFium."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import PYFUNCTYPE, Array, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
 from math import ceil, floor
+from operator import lt
+from struct import Struct
 from typing import NamedTuple
 
 import pypdfium2
 from pypdfium2 import raw
 
-from core.extraction.word_boxes import MAX_BOXES, NOWHERE, SCALE, WORD, Box, Edges, merge, pack_stored, stored
+from core.extraction.word_boxes import NOWHERE, SCALE, WORD, Box, Edges, merge, stored
 
 MAX_CHARACTERS = 200_000
 """A page with more is not a text that people read."""
@@ -33,34 +35,40 @@ class Places(NamedTuple):
     pieces: list[Range]
     broken: dict[int, int]
 
+    def words(self) -> Iterator[int]:
+        """The first piece of each word."""
+        piece = 0
+        while piece < len(self.pieces):
+            yield piece
+            piece += self.broken.get(piece, 1)
 
-_HYPHENS = "\x02\ufffe"
+
+HYPHENS = "\x02\ufffe"
 _NO_LETTER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
-# The functions of pypdfium2.raw without its argument conversion, which takes longer than the calls.
-_COUNTS = PYFUNCTYPE(c_int, c_void_p, c_int, c_int)
-_MEASURES = PYFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)
-_count_rectangles = _COUNTS(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
-_get_rectangle = _MEASURES(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
-_get_character_box = _MEASURES(cast(raw.FPDFText_GetCharBox, c_void_p).value or 0)
+# The functions of pypdfium2.raw without its argument conversion, and without any: that takes longer than the
+# calls. Pointers have to be passed as c_void_p.
+_RETURNS_INT = PYFUNCTYPE(c_int)
+_count_rectangles = _RETURNS_INT(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
+_get_rectangle = _RETURNS_INT(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
+get_character_box = _RETURNS_INT(cast(raw.FPDFText_GetCharBox, c_void_p).value or 0)
+_four_doubles = Struct("4d").unpack
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
-def word_boxes(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str) -> bytes:
-    """The boxes (see word_boxes.py) of the words of `text`, which was extracted from the page.
+def find_words(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str) -> tuple[str, Places] | None:
+    """All characters of a page, and the ranges of the words of `text`, which was extracted from it.
 
-    Empty unless both agree in every letter: no box is better than a wrong one.
+    None unless both agree in every letter: no box is better than a wrong one.
     """
     count = drawn.count_chars()
     if not text or count > MAX_CHARACTERS:
-        return b""
-    places = match(text, _characters(drawn, count)) or match(text, _seen_characters(page, drawn, count))
+        return None
+    characters = _characters(drawn, count)
+    places = match(text, characters)
     if places is None:
-        return b""
-    try:
-        boxes = _measure(page, drawn, places)
-    except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
-        return b""
-    return pack_stored(boxes) if len(boxes) <= MAX_BOXES else b""
+        characters = _seen_characters(page, drawn, count)
+        places = match(text, characters)
+    return None if places is None else (characters, places)
 
 
 def match(text: str, characters: str) -> Places | None:
@@ -94,7 +102,7 @@ def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
     at = start
     for letter in word:
         if letters[at : at + 1] == " ":
-            is_hyphen = characters[at] in _HYPHENS
+            is_hyphen = characters[at] in HYPHENS
             parts.append((start, at + is_hyphen))
             while letters[at : at + 1] == " ":
                 at += 1
@@ -126,20 +134,23 @@ def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
 def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, count: int) -> str:
     """The same with blanks for characters that PDFium leaves out: off the page, or without size."""
     left, bottom, right, top = page.get_bbox()
-    box, places = _four_numbers()
-    handle = cast(drawn.raw, c_void_p).value
+    box, places = four_numbers()
+    handle = handle_of(drawn)
     seen = list(_characters(drawn, count))
     for index, character in enumerate(seen):
         if not character.isspace():
-            found = _get_character_box(handle, index, *places)
+            found = get_character_box(handle, index, *places)
             start, end, low, high = box
             if not (found and max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
                 seen[index] = " "
     return "".join(seen)
 
 
-def _measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> list[Edges]:
-    """The boxes of all words in packed order."""
+def measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> list[Edges]:
+    """The boxes of all words in packed order.
+
+    Raises ValueError or OverflowError for a coordinate that is infinite or not a number.
+    """
     points, counts = _rectangles(drawn, places.pieces)
     boxes = _as_shown(page, points)
     found: list[Edges] = []
@@ -162,8 +173,8 @@ def _measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Plac
 
 def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list[float], dict[int, int]]:
     """Left, top, right, bottom of all rectangles in points; and the counts of pieces that have not one."""
-    page = cast(drawn.raw, c_void_p).value
-    points, (left, top, right, bottom) = _four_numbers()
+    page = handle_of(drawn)
+    points, (left, top, right, bottom) = four_numbers()
     edges: list[float] = []
     counts: dict[int, int] = {}
     for number, (start, end) in enumerate(pieces):
@@ -173,14 +184,19 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list
         for index in range(count):
             if not _get_rectangle(page, index, left, top, right, bottom):
                 raise pypdfium2.PdfiumError("a counted rectangle is missing")
-            edges += points[:]
+            edges += _four_doubles(points)
     return edges, counts
 
 
-def _four_numbers() -> tuple["Array[c_double]", list[int]]:
+def handle_of(drawn: pypdfium2.PdfTextPage) -> c_void_p:
+    """The text of a page as PDFium's functions take it; a number would lose its upper half."""
+    return cast(drawn.raw, c_void_p)
+
+
+def four_numbers() -> tuple["Array[c_double]", list[c_void_p]]:
     """A buffer for four numbers from PDFium, and the address of each."""
     numbers = (c_double * 4)()
-    return numbers, [addressof(numbers) + sizeof(c_double) * place for place in range(4)]
+    return numbers, [c_void_p(addressof(numbers) + sizeof(c_double) * place) for place in range(4)]
 
 
 def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
@@ -191,18 +207,17 @@ def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
     turned = page.get_rotation() // 90
     # On a page rotated clockwise by 90 degrees, the bottom is shown on the left, and so on.
     x, y = sides[-turned], sides[1 - turned]
-    boxes = zip(
-        _shares(edges[-turned % 4 :: 4], *x, floor),
-        _shares(edges[(1 - turned) % 4 :: 4], *y, floor),
-        _shares(edges[(2 - turned) % 4 :: 4], *x, ceil),
-        _shares(edges[(3 - turned) % 4 :: 4], *y, ceil),
-        edges[0::4],
-        edges[2::4],
-        strict=True,
-    )
+    lefts = _shares(edges[-turned % 4 :: 4], *x, floor)
+    tops = _shares(edges[(1 - turned) % 4 :: 4], *y, floor)
+    rights = _shares(edges[(2 - turned) % 4 :: 4], *x, ceil)
+    bottoms = _shares(edges[(3 - turned) % 4 :: 4], *y, ceil)
+    starts, ends = edges[0::4], edges[2::4]
+    boxes = list(zip(lefts, tops, rights, bottoms, strict=True))
+    if all(map(lt, lefts, rights)) and all(map(lt, tops, bottoms)) and all(map(lt, starts, ends)):
+        return boxes
     return [
-        (left, top, right, bottom) if left < right and top < bottom and start < end else NOWHERE
-        for left, top, right, bottom, start, end in boxes
+        box if box[0] < box[2] and box[1] < box[3] and start < end else NOWHERE
+        for box, start, end in zip(boxes, starts, ends, strict=True)
     ]
 
 

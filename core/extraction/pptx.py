@@ -5,21 +5,22 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
+from core.extraction.drawings import chart_lines, description, fraction
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import Unit, UnitStream, render_rows, unreadable
+from core.extraction.pages import Unit, UnitStream, numbered_pages, render_rows, unreadable
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 
 
 def read(source: Path, memory_bytes: int) -> UnitStream:
-    """The slides in order, each with its tables, diagrams and speaker notes."""
+    """The slides in order, each with its tables, diagrams, charts, descriptions and speaker notes."""
     package = Package(source, memory_bytes)
     main = package.main_part("ppt/presentation.xml")
     parts = _slide_parts(package, main)
     if not parts:
         raise unreadable("empty")
-    return UnitStream((_slide(package, part) for part in parts), len(parts))
+    return UnitStream(numbered_pages(_slide(package, part) for part in parts), len(parts))
 
 
 def _slide_parts(package: Package, main: str) -> list[str]:
@@ -39,8 +40,10 @@ def _slide(package: Package, part: str) -> Unit:
     if root is None:
         return Unit("")
     lines = list(_lines(root))
-    for diagram in package.related(part, "diagramData", "chart"):
+    for diagram in package.related(part, "diagramData"):
         lines += _lines(diagram)
+    for chart in package.related(part, "chart"):
+        lines += chart_lines(chart)
     for notes in package.related(part, "notesSlide"):
         if said := "\n".join(_lines(notes)):
             lines.append(f"Notes: {said}")
@@ -54,10 +57,11 @@ def _lines(node: _Element) -> Iterator[str]:
     for child in node:
         name = local(child)
         if name == "p":
-            nodes = child.iter("{*}t", "{*}br")
-            text = "".join("\n" if local(node) == "br" else node.text or "" for node in nodes)
-            if text.strip():
+            if (text := _text(child)).strip():
                 yield text
+        elif name == "cNvPr":
+            if said := description(child):
+                yield said
         elif name == "tbl":
             rows = ([*row.iterfind("{*}tc")] for row in child.iterfind("{*}tr"))
             texts = (["\n".join(_lines(cell)) for cell in row] for row in rows)
@@ -66,6 +70,22 @@ def _lines(node: _Element) -> Iterator[str]:
             continue
         elif name != "Fallback":
             yield from _lines(child)
+
+
+def _text(node: _Element) -> str:
+    """The text below a node, with line breaks and fractions."""
+    pieces = []
+    for child in node:
+        name = local(child)
+        if name == "t":
+            pieces.append(child.text or "")
+        elif name == "br":
+            pieces.append("\n")
+        elif name == "f" and (quotient := fraction(child, _text)) is not None:
+            pieces.append(quotient)
+        elif name != "Fallback":
+            pieces.append(_text(child))
+    return "".join(pieces)
 
 
 def _placeholder(shape: _Element) -> str:

@@ -1,7 +1,9 @@
 """The output of the child process: one JSON object per line.
 
+{"opened": media type, "total": ...}              the file can be read; its number of pages, 0 if unknown
 {"text": ..., "more": true}                       a part of a page that is too long for one line
-{"text": ..., "label": ..., "total": ..., "boxes": ...}     the last or only part of a page; boxes in base64
+{"text": ..., "label": ..., "total": ..., "boxes": ...}     the last or only part of a page; boxes in base64.
+                                                  "follows": true if the page follows all others
 {"done": media type}                              the end of a whole file
 {"error": kind, "code": ..., "message": ..., "cause": ...}   the end of a file that cannot be read
 """
@@ -24,7 +26,13 @@ class GarbageOutput(Exception):
     """The child wrote a line that violates the protocol."""
 
 
-def page_lines(text: str, label: str, total: int, boxes: bytes = b"") -> Iterator[bytes]:
+def opened_line(media_type: str, total: int) -> bytes:
+    return _line({"opened": media_type, "total": total})
+
+
+def page_lines(
+    text: str, label: str, total: int, boxes: bytes = b"", *, follows: bool = False
+) -> Iterator[bytes]:
     """A page in lines shorter than MAX_LINE_BYTES, whatever its characters."""
     start = 0
     while len(text) - start > PART_CHARACTERS:
@@ -33,6 +41,8 @@ def page_lines(text: str, label: str, total: int, boxes: bytes = b"") -> Iterato
     last: dict[str, object] = {"text": text[start:], "label": label[:MAX_LABEL], "total": total}
     if boxes:
         last["boxes"] = base64.b64encode(boxes).decode()
+    if follows:
+        last["follows"] = True
     yield _line(last)
 
 
@@ -55,7 +65,7 @@ def parse_line(line: bytes) -> dict[str, object]:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise GarbageOutput("a line that is not JSON") from error
-    if not isinstance(message, dict) or not message.keys() & {"text", "done", "error"}:
+    if not isinstance(message, dict) or not message.keys() & {"opened", "text", "done", "error"}:
         raise GarbageOutput("an unknown message")
     return message
 

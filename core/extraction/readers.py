@@ -26,12 +26,15 @@ _READERS = {
     Format.CSV: "text.read_csv",
     Format.TIFF: "images.read_tiff",
 }
-_TAKES_MEMORY = PACKAGES - {Format.XLSX}
-"""Formats whose reader has the memory limit as a second argument."""
 
 
-def open_file(file_format: Format, source: Path, memory_bytes: int) -> UnitStream:
-    """Start reading a file of this format. Exceptions of the reader are not translated."""
+def open_file(file_format: Format, source: Path, memory_bytes: int, first: int = 1) -> UnitStream:
+    """Start reading a file of this format, a PDF from page `first`.
+
+    Exceptions of the reader are not translated.
+    """
     module, function = _READERS.get(file_format, "images.read").split(".")
     read: Callable[..., UnitStream] = getattr(import_module(f"core.extraction.{module}"), function)
-    return read(source, memory_bytes) if file_format in _TAKES_MEMORY else read(source)
+    if file_format is Format.PDF:
+        return read(source, first)
+    return read(source, memory_bytes) if file_format in PACKAGES else read(source)

@@ -8,10 +8,18 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from core.errors import DocumentRejected
+from core.errors import DocumentRejected, OrcError
 from core.extraction.pages import count_letters, unreadable
 from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
-from core.extraction.subprocesses import MODULE, Children, request_line, send
+from core.extraction.subprocesses import (
+    MODULE,
+    Children,
+    is_from_outside,
+    is_overdue,
+    request_line,
+    send,
+)
+from core.extraction.watch import TimeLimits, Verdict, Watch, watched
 from core.extraction.word_boxes import BOX_BYTES
 from core.models import Page, Progress, Record
 
@@ -19,6 +27,7 @@ MAX_CHARACTERS = 20_000_000
 MAX_PAGES = 50_000
 
 _WORKER = (*MODULE[1:], "core.extraction.child")
+PDF = "application/pdf"
 MIN_PDF_LETTERS = 16
 """A PDF with fewer letters is a scan with a stamp or page number."""
 
@@ -38,16 +47,20 @@ class Extraction(Record):
     @property
     def has_text(self) -> bool:
         """False if the file was read but has nothing to search: it needs OCR."""
-        wanted = MIN_PDF_LETTERS if self.media_type == "application/pdf" else 1
+        wanted = MIN_PDF_LETTERS if self.media_type == PDF else 1
         found = accumulate(count_letters(page.text) for page in self.pages)
         return any(letters >= wanted for letters in found)
 
 
-EXTRACTION_SECONDS = 15.0
+EXTRACTION_TIMES = TimeLimits()
 EXTRACTION_MEMORY_BYTES = 1024 * 1024 * 1024
 """Limits of the extraction of one file."""
 EXTRACTION_PROCESSES = 2
 """Files that one process extracts at the same time."""
+ATTEMPTS = 3
+"""How often a file is read if the child is ended from outside."""
+MOST_SLOW_PAGES = 3
+"""Pages of a file that may take too long; they stay without text."""
 
 
 class Collector:
@@ -58,8 +71,12 @@ class Collector:
         self.media_type = ""
         self.rejection: DocumentRejected | None = None
         self._progress = progress
+        self._opened = ""
+        self._total = 0
         self._parts: list[str] = []
+        self._following: list[Page] = []
         self._characters = 0
+        self._slow = 0
 
     def take(self, line: bytes) -> None:
         """Add one line. Raises UnreadableDocument beyond a limit, GarbageOutput for an invalid line."""
@@ -69,45 +86,76 @@ class Collector:
         if "error" in message:
             self.rejection = rejection(message)
             _log.info("extraction.rejected code=%s cause=%s", self.rejection.code, message.get("cause"))
+        elif "opened" in message:
+            self._opened, total = str(message["opened"]), message.get("total")
+            self._total = total if isinstance(total, int) else 0
         elif "done" in message:
-            self.media_type = str(message["done"])
+            self._end(str(message["done"]))
         else:
             self._add(message)
+
+    def skip_slow_page(self) -> None:
+        """Leave the next page without text. Raises UnreadableDocument unless another child can read on."""
+        if self._opened != PDF or self._slow == MOST_SLOW_PAGES:
+            raise unreadable("too_slow")
+        self._slow += 1
+        self._parts = []
+        self._append(Page(number=len(self.pages) + 1, text=""))
+        _log.warning("extraction.slow_page number=%d", len(self.pages))
+
+    def _end(self, media_type: str) -> None:
+        if self._slow and not any(page.text for page in self.pages):
+            raise unreadable("too_slow")
+        for page in self._following:
+            self.pages.append(page.model_copy(update={"number": len(self.pages) + 1}))
+        self.media_type = media_type
 
     def _add(self, message: dict[str, object]) -> None:
         text = str(message["text"])
         self._characters += len(text)
         self._parts.append(text)
-        if self._characters > MAX_CHARACTERS or len(self.pages) >= MAX_PAGES:
+        if self._characters > MAX_CHARACTERS or len(self.pages) + len(self._following) >= MAX_PAGES:
             raise unreadable("too_large")
         if message.get("more"):
             return
-        number = len(self.pages) + 1
         label = str(message.get("label", ""))
-        page = "".join(self._parts)
+        text = "".join(self._parts)
         boxes = page_boxes(message)
-        if len(boxes) > len(page) * BOX_BYTES:  # limits all boxes of a file, as its text is limited
+        if len(boxes) > len(text) * BOX_BYTES:  # limits all boxes of a file, as its text is limited
             raise GarbageOutput("more boxes than characters")
-        self.pages.append(Page(number=number, text=page, label=label, boxes=boxes))
+        page = Page(number=len(self.pages) + 1, text=text, label=label, boxes=boxes)
         self._parts = []
-        total = message.get("total")
+        if message.get("follows"):
+            self._following.append(page)
+        else:
+            self._append(page)
+
+    def _append(self, page: Page) -> None:
+        self.pages.append(page)
         if self._progress is not None:
-            self._progress(number, total if isinstance(total, int) else 0, "Reading the text")
+            self._progress(page.number, self._total, "Reading the text")
+
+
+class Interrupted(Exception):
+    """A child was ended from outside; `cause` is the error if that happens each time."""
+
+    def __init__(self, cause: OrcError) -> None:
+        self.cause = cause
 
 
 class Extractor:
-    """Reads files, at most `processes` at a time, each within `seconds` and `memory_bytes`."""
+    """Reads files, at most `processes` at a time, each within limits of time and memory."""
 
     def __init__(
         self,
         *,
-        seconds: float = EXTRACTION_SECONDS,
+        times: TimeLimits = EXTRACTION_TIMES,
         memory_bytes: int = EXTRACTION_MEMORY_BYTES,
         processes: int = EXTRACTION_PROCESSES,
         worker: Sequence[str] = _WORKER,
     ) -> None:
         """`worker`: interpreter arguments that start a child; replaced in tests only."""
-        self._seconds = seconds
+        self._times = times
         self._memory_bytes = memory_bytes
         self._slots = asyncio.Semaphore(processes)
         self._command = (sys.executable, *worker)
@@ -117,12 +165,17 @@ class Extractor:
         """Extract the file at `source`; the extension of `file_name` names its format.
 
         Raises UnsupportedDocument, or UnreadableDocument with a code of errors.py. A file without text is
-        no error. The time limit does not include waiting for a free process.
+        no error; a page that takes too long has none. The limits do not include waiting for a free process.
         """
         async with self._slots:
-            collector = Collector(progress)
-            async with self._children.start(*self._command) as process:
-                await self._collect(process, source, file_name, collector)
+            for attempt in range(1, ATTEMPTS + 1):
+                collector = Collector(progress)
+                try:
+                    await self._read(source, file_name, collector)
+                    break
+                except Interrupted as error:
+                    if attempt == ATTEMPTS:
+                        raise error.cause from None
             self._children.prepare(*self._command)
         return Extraction(pages=collector.pages, media_type=collector.media_type)
 
@@ -130,28 +183,47 @@ class Extractor:
         """Stop all children; pending extractions raise Unavailable."""
         await self._children.close()
 
-    async def _collect(self, process: Process, source: Path, file_name: str, collector: Collector) -> None:
-        limit = asyncio.timeout(self._seconds)
-        try:
-            async with limit:
-                await send(process, request_line(source, self._memory_bytes, self._seconds, name=file_name))
-                await _receive(process, collector)
-                returncode = await process.wait()
-        except TimeoutError:
-            if limit.expired():
-                raise unreadable("too_slow") from None
-            raise
-        except GarbageOutput as error:
-            _log.warning("extraction.garbage reason=%s", error)
-            raise unreadable("corrupt") from error
-        if collector.rejection is not None:
-            raise collector.rejection
-        if not collector.media_type:
-            _log.warning("extraction.child_died returncode=%s", returncode)
-            raise self._children.death(returncode)
+    async def _read(self, source: Path, file_name: str, collector: Collector) -> None:
+        """Read the whole file: with one child, and one more for what follows each slow page."""
+        times = self._times
+        while not collector.media_type:
+            async with self._children.start(*self._command) as process, watched(process, times) as watch:
+                first = len(collector.pages) + 1
+                limits = {"seconds": times.page, "most_seconds": times.most}
+                request = request_line(source, self._memory_bytes, **limits, name=file_name, first=first)
+                returncode = await _collect(process, request, collector, watch)
+            if collector.rejection is not None:
+                raise collector.rejection
+            if not collector.media_type:
+                self._check_death(returncode, watch)
+                collector.skip_slow_page()
+                times = times._replace(wall=times.wall - watch.wall)
+
+    def _check_death(self, returncode: int, watch: Watch) -> None:
+        """Raise the error for a child without a final message, unless it was for a slow page."""
+        _log.warning("extraction.child_died returncode=%s", returncode)
+        if watch.verdict is Verdict.SLOW_PAGE or is_overdue(returncode):
+            return
+        if watch.verdict is Verdict.TOO_SLOW:
+            raise unreadable("too_slow")
+        error = self._children.death(returncode)
+        if is_from_outside(returncode) and not self._children.closed:
+            raise Interrupted(error)
+        raise error
 
 
-async def _receive(process: Process, collector: Collector) -> None:
+async def _collect(process: Process, request: bytes, collector: Collector, watch: Watch) -> int:
+    """The exit code of a child, whose pages are collected until it ends."""
+    try:
+        await send(process, request)
+        await _receive(process, collector, watch)
+        return await process.wait()
+    except GarbageOutput as error:
+        _log.warning("extraction.garbage reason=%s", error)
+        raise unreadable("corrupt") from error
+
+
+async def _receive(process: Process, collector: Collector, watch: Watch) -> None:
     assert process.stdout is not None
     while True:
         try:
@@ -161,3 +233,4 @@ async def _receive(process: Process, collector: Collector) -> None:
         if not line.endswith(b"\n"):
             return  # the end, or half a line of a child that was killed
         collector.take(line)
+        watch.pages = len(collector.pages)

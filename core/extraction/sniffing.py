@@ -1,4 +1,4 @@
-"""Recognises the format of a file from its name and content; refuses what does not fit."""
+"""Recognises the format of a file from its content; the ending of its name is a hint."""
 
 import mmap
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.errors import DocumentRejected, UnsupportedDocument
 from core.extraction.pages import unreadable
+from core.extraction.text import is_wide
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
@@ -40,6 +41,9 @@ class Format(Enum):
     WEBP = "image/webp"
 
 
+TEXTS = frozenset({Format.TEXT, Format.MARKDOWN, Format.CSV, Format.HTML, Format.EML})
+"""Formats without a signature: the name decides between them."""
+
 PACKAGES = frozenset({Format.DOCX, Format.PPTX, Format.XLSX, Format.ODT, Format.ODP, Format.ODS, Format.EPUB})
 """Formats that are zip archives."""
 
@@ -60,16 +64,9 @@ _BY_SUFFIX = {f".{kind.name.lower()}": kind for kind in Format if kind is not Fo
 _LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx"}
 
 
-def named_format(file_name: str) -> Format:
-    """The format for a file name. Raises UnsupportedDocument with advice for other extensions."""
-    suffix = Path(file_name).suffix.lower()
-    if suffix in _LEGACY:
-        advice = f"Save the file as {_LEGACY[suffix]}."
-        raise UnsupportedDocument(f"Files of type {suffix} cannot be read. {advice}")
-    if suffix not in _BY_SUFFIX:
-        what = f"Files of type {suffix}" if suffix else "Files without an extension"
-        raise UnsupportedDocument(f"{what} cannot be read. {KNOWN}")
-    return _BY_SUFFIX[suffix]
+def hinted_format(file_name: str) -> Format | None:
+    """The format that the ending of a name suggests; None if it suggests none."""
+    return _BY_SUFFIX.get(Path(file_name).suffix.lower())
 
 
 MAX_MEMBERS = 20_000
@@ -132,11 +129,14 @@ HEAD_BYTES = 1024
 _ZIP = "a zip archive"
 _COMPOUND = "an older Office file"
 _RTF = "an RTF file"
+_IMAGE = "an image"
+_PDF_MARK = b"%PDF-"
+_PDF_LINE = re.compile(rb"%PDF-\d\.\d\s*[\r\n]")
+"""In a file that its name does not call a PDF: other text may mention the mark."""
 _MAGIC: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
-    (b"%PDF-", "a PDF"),
     ((b"PK\x03\x04", b"PK\x05\x06"), _ZIP),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _COMPOUND),
-    ((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"II+\0", b"MM\0*", b"MM\0+"), "an image"),
+    ((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"II+\0", b"MM\0*", b"MM\0+"), _IMAGE),
     (b"RIFF", "an image or a recording"),
     (b"{\\rtf", _RTF),
     (b"\x7fELF", "a program"),
@@ -151,14 +151,14 @@ _IMAGES = (
     (re.compile(rb"RIFF.{4}WEBPVP8", re.DOTALL), Format.WEBP),
 )
 _COMPOUNDS = frozenset({Format.XLS, Format.MSG})
-_STREAMS = {
-    "WordDocument": "a .doc file",
-    "PowerPoint Document": "a .ppt file",
-    "__properties_version1.0": "a .msg file",
-    "Workbook": "a .xls file",
-    "Book": "a .xls file",
+_STREAMS: dict[str, Format | str] = {
+    "__properties_version1.0": Format.MSG,
+    "WordDocument": ".doc",
+    "PowerPoint Document": ".ppt",
+    "Workbook": Format.XLS,
+    "Book": Format.XLS,
 }
-"""Streams that identify the kinds of compound files."""
+"""Streams that identify the kinds of compound files: formats, or the endings of kinds that cannot be read."""
 
 _LOCKED_STREAM = "EncryptedPackage"
 _MAIL = re.compile(
@@ -169,78 +169,94 @@ _MAIL = re.compile(
 )
 
 
+_SURE_MAIL = re.compile(
+    rb"^(?:MIME-Version|Message-ID|Received|Return-Path)[ \t]*:", re.IGNORECASE | re.MULTILINE
+)
+"""What a mail has and a note with "To:" and "Subject:" has not."""
+_HTML = re.compile(
+    rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_XML = re.compile(rb"<(?:\?xml|!doctype|svg)\b", re.IGNORECASE)
+_BEFORE_TEXT = b"\xef\xbb\xbf\xff\xfe\r\n\t "
+
+
 def sniff(source: Path, file_name: str, memory_bytes: int) -> Format:
     """The file's format.
 
-    Raises UnsupportedDocument for other formats and for content that contradicts the name, and
-    UnreadableDocument for a file that is empty, encrypted or damaged beyond recognition. For images only the
-    content counts: pictures from the web are often JPEGs named .png.
+    A signature decides, whatever the name says; only an image must not be named as a document. Without one,
+    the name decides between the formats in `TEXTS`, and the text itself if the name suggests no format.
+
+    Raises UnsupportedDocument for other formats, and for content without the signature of the format in its
+    name. Raises UnreadableDocument for a file that is empty, encrypted or damaged beyond recognition.
     """
-    named = named_format(file_name)
+    hint, suffix = hinted_format(file_name), Path(file_name).suffix.lower()
     with source.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if not head:
         raise unreadable("empty")
+    if _is_pdf(head, hint):
+        return Format.PDF
     found = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
-    if named in IMAGES:
-        return _image(named, head, found)
-    _check_content(source, named, head, found, memory_bytes)
-    return named
+    if found == _COMPOUND:
+        return _compound(source, hint, suffix)
+    if found == _RTF:
+        return Format.RTF
+    kind = inspect_archive(source, memory_bytes) if found == _ZIP else _image(head, hint, found)
+    return kind or _without_signature(head, hint, suffix, found)
 
 
-def _check_content(source: Path, named: Format, head: bytes, found: str | None, memory_bytes: int) -> None:
-    if named is Format.PDF:
-        if b"%PDF-" not in head:
-            found = found or _as_markup(head)
-            raise _contradiction(named, found) if found else unreadable("corrupt")
-    elif named in PACKAGES:
-        _check_package(source, named, found, memory_bytes)
-    elif named in _COMPOUNDS:
-        _check_compound(source, named, head, found, memory_bytes)
-    elif named is Format.RTF:
-        if found != _RTF:
-            raise _contradiction(named, found or _as_markup(head))
-    elif found is not None:
-        raise _contradiction(named, found)
-    elif named is Format.EML and not _MAIL.match(head.lstrip(b"\xef\xbb\xbf\r\n\t ")):
-        raise _contradiction(named, _as_markup(head))
+def _is_pdf(head: bytes, hint: Format | None) -> bool:
+    """Some programs write other bytes before the mark."""
+    if hint is None:
+        return _PDF_LINE.search(head) is not None
+    return head.startswith(_PDF_MARK) or (hint is Format.PDF and _PDF_MARK in head)
 
 
-def _image(named: Format, head: bytes, found: str | None) -> Format:
-    if image := next((image for pattern, image in _IMAGES if pattern.match(head)), None):
-        return image
-    if found == "an image":
+def _image(head: bytes, hint: Format | None, found: str | None) -> Format | None:
+    image = next((image for pattern, image in _IMAGES if pattern.match(head)), None)
+    is_expected = hint is None or hint in IMAGES
+    if image and not is_expected:
+        raise _unsupported(hint, _IMAGE)
+    if found == _IMAGE and not image and is_expected:
         raise unreadable("corrupt")
-    raise _contradiction(named, found or _as_markup(head))
+    return image
 
 
-def _as_markup(head: bytes) -> str | None:
-    return "a web page or XML" if head.lstrip()[:1] == b"<" else None
-
-
-def _check_package(source: Path, named: Format, found: str | None, memory_bytes: int) -> None:
-    if found == _COMPOUND and _has_stream(source, _LOCKED_STREAM):
-        raise unreadable("encrypted")
-    inside = inspect_archive(source, memory_bytes) if found == _ZIP else None
-    if inside is not named:
-        raise _contradiction(named, _a_file(inside) if inside else found)
-
-
-def _check_compound(source: Path, named: Format, head: bytes, found: str | None, memory_bytes: int) -> None:
-    if found != _COMPOUND:
-        inside = inspect_archive(source, memory_bytes) if found == _ZIP else None
-        raise _contradiction(named, _a_file(inside) if inside else found or _as_markup(head))
+def _compound(source: Path, hint: Format | None, suffix: str) -> Format:
     if _has_stream(source, _LOCKED_STREAM):
         raise unreadable("encrypted")
     kinds = [kind for stream, kind in _STREAMS.items() if _has_stream(source, stream)]
-    if not kinds:
-        raise unreadable("corrupt")
-    if _a_file(named) not in kinds:
-        raise _contradiction(named, kinds[0])
+    # Files of one kind may contain files of another.
+    kind = next((kind for kind in kinds if kind in (hint, suffix)), kinds[0] if kinds else None)
+    if isinstance(kind, Format):
+        return kind
+    if kind is not None:
+        raise _legacy(kind)
+    raise unreadable("corrupt") if hint in _COMPOUNDS else _unsupported(hint, _COMPOUND)
 
 
-def _a_file(kind: Format) -> str:
-    return f"a .{kind.name.lower()} file"
+def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str | None) -> Format:
+    if found is None and suffix in _LEGACY:
+        raise _legacy(suffix)
+    if found is None and hint is None:
+        return _kind_of_text(head)
+    if found is None and hint in TEXTS and (hint is not Format.EML or _MAIL.match(head.lstrip(_BEFORE_TEXT))):
+        return hint
+    found = found or ("a web page or XML" if head.lstrip()[:1] == b"<" else None)
+    raise unreadable("corrupt") if hint is Format.PDF and not found else _unsupported(hint, found)
+
+
+def _kind_of_text(head: bytes) -> Format:
+    """The format of text whose name suggests none. Markdown and CSV are read as they are written."""
+    if b"\0" in head and not is_wide(head):
+        raise _unsupported(None, None)
+    # Also in UTF-16, in which every other byte of markup is zero.
+    text = head.replace(b"\0", b"").lstrip(_BEFORE_TEXT)
+    if _HTML.match(text):
+        return Format.HTML
+    if _XML.match(text):
+        raise _unsupported(None, "XML")
+    return Format.EML if _MAIL.match(text) and _SURE_MAIL.search(text) else Format.TEXT
 
 
 def _has_stream(source: Path, stream: str) -> bool:
@@ -249,6 +265,11 @@ def _has_stream(source: Path, stream: str) -> bool:
         return content.find(f"{stream}\0".encode("utf-16-le")) >= 0
 
 
-def _contradiction(named: Format, found: str | None) -> DocumentRejected:
-    what = f"holds {found}" if found else "is not one"
-    return UnsupportedDocument(f"The file's name says {named.name}, but it {what}. {KNOWN}")
+def _legacy(suffix: str) -> DocumentRejected:
+    return UnsupportedDocument(f"Files of type {suffix} cannot be read. Save the file as {_LEGACY[suffix]}.")
+
+
+def _unsupported(hint: Format | None, found: str | None) -> DocumentRejected:
+    what = f"holds {found}" if found else "is not one" if hint else "is in none of the supported formats"
+    subject = f"The file's name says {hint.name}, but it" if hint else "The file"
+    return UnsupportedDocument(f"{subject} {what}. {KNOWN}")

@@ -2,12 +2,18 @@
 
 import sys
 from collections.abc import Iterator
-from datetime import datetime, time
+from contextlib import suppress
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.extraction.pages import Unit, UnitStream, sheet_units, unreadable
+from lxml.etree import LxmlError
+
+from core.errors import UnreadableDocument
+from core.extraction.drawings import chart_lines, show_moment, show_number
+from core.extraction.packages import Package
+from core.extraction.pages import Unit, UnitStream, pack, sheet_units, unreadable
 
 # Each library is imported by its own reader only: openpyxl alone takes a third of a second.
 if TYPE_CHECKING:
@@ -21,8 +27,8 @@ MAX_COLUMNS = 16_384
 """The limit of Excel itself."""
 
 
-def read_xlsx(source: Path) -> UnitStream:
-    """The values that the file last showed: results, not formulas."""
+def read_xlsx(source: Path, memory_bytes: int) -> UnitStream:
+    """The values that the file last showed: results, not formulas. The charts follow the sheets."""
     # openpyxl would import numpy without using it, and numpy ends the process if memory is short.
     sys.modules["numpy"] = None  # type: ignore[assignment]
     from openpyxl import load_workbook
@@ -31,7 +37,8 @@ def read_xlsx(source: Path) -> UnitStream:
     sheets = load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets
     if not sheets:
         raise unreadable("empty")
-    return UnitStream(chain.from_iterable(_xlsx_units(sheet) for sheet in sheets))
+    charts = _xlsx_charts(Package(source, memory_bytes))
+    return UnitStream(chain(chain.from_iterable(_xlsx_units(sheet) for sheet in sheets), charts))
 
 
 def read_xls(source: Path) -> UnitStream:
@@ -48,20 +55,24 @@ def read_xls(source: Path) -> UnitStream:
     return UnitStream(chain.from_iterable(_xls_units(book, index) for index in range(book.nsheets)))
 
 
-def show_number(value: float, *, is_share: bool = False) -> str:
-    """The number without rounding errors; a share as a percentage."""
-    return f"{value * 100:.10g}%" if is_share else f"{value:.15g}"
-
-
-def show_moment(value: datetime) -> str:
-    """ISO form, without the time if it is midnight."""
-    return value.date().isoformat() if value.time() == time.min else value.isoformat(" ")
-
-
 def _xlsx_units(sheet: "ReadOnlyWorksheet") -> Iterator[Unit]:
     sheet.reset_dimensions()  # the declared size can be a million empty rows
     rows = ([_xlsx_value(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.rows)
     return sheet_units(rows, sheet.title)
+
+
+def _xlsx_charts(package: Package) -> Iterator[Unit]:
+    """The titles and values of the charts; a chart's values can come from another file."""
+    workbook = package.main_part("xl/workbook.xml")
+    sheets = [link.part for link in package.relations(workbook).values() if link.purpose.endswith("sheet")]
+    links = chain.from_iterable(package.relations(sheet).values() for sheet in sheets)
+    drawings = [link.part for link in links if link.purpose == "drawing"]
+    lines: list[str] = []
+    # A damaged chart, or one too large to parse, is no reason to refuse the sheets.
+    with suppress(LxmlError, UnreadableDocument):
+        for chart in chain.from_iterable(package.related(drawing, "chart") for drawing in drawings):
+            lines += chart_lines(chart)
+    yield from pack(lines, "Charts")
 
 
 def _xlsx_value(cell: "XlsxCell | MergedCell") -> str:

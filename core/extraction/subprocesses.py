@@ -13,6 +13,7 @@ from pathlib import Path
 from core.errors import OrcError, Unavailable
 from core.extraction.pages import unreadable
 from core.extraction.protocol import MAX_LINE_BYTES
+from core.infra.exhaustion import exhausted
 
 MODULE = (sys.executable, "-P", "-X", "utf8", "-m")
 """The command that runs one of our modules as a child; the module name follows."""
@@ -79,6 +80,8 @@ class Children:
                 start_new_session=True,  # otherwise Ctrl-C would look like a damaged file
             )
         except OSError as error:
+            if (limit := exhausted(error)) is not None:
+                raise limit from error
             raise Unavailable("Reading files does not work right now. Try again.") from error
 
     def death(self, returncode: int) -> OrcError:
@@ -94,6 +97,16 @@ class Children:
         if -returncode in _STARVED:
             return unreadable("too_much_memory")
         return unreadable("corrupt")
+
+
+def is_from_outside(returncode: int) -> bool:
+    """Whether another process or the kernel ended the child, perhaps for want of memory for all."""
+    return -returncode in _FROM_OUTSIDE
+
+
+def is_overdue(returncode: int) -> bool:
+    """Whether the kernel ended the child at its limit of processor time."""
+    return -returncode in _EXHAUSTED
 
 
 def request_line(source: Path, memory_bytes: int, seconds: float, **options: object) -> bytes:
@@ -120,6 +133,7 @@ _STOPPED = _signals("SIGTERM", "SIGINT", "SIGHUP")
 _EXHAUSTED = _signals("SIGXCPU")
 _STARVED = _signals("SIGKILL", "SIGABRT", "SIGTRAP", "SIGILL")
 """The kernel's out-of-memory signal, and those of PDFium after a failed allocation."""
+_FROM_OUTSIDE = _STOPPED | _signals("SIGKILL")
 
 
 def _kill(process: Process) -> None:

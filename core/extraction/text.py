@@ -106,7 +106,7 @@ def decode(data: bytes) -> str:
     if (text := _unicode(data)) is None:
         text = _legacy(data)
     if text is None or len(_CONTROL.findall(text[:100_000])) > 0.05 * min(len(text), 100_000):
-        raise UnsupportedDocument("The file is not text, although its name says so. Upload a text file.")
+        raise UnsupportedDocument("The file is not text and has no other supported format.")
     return text
 
 
@@ -131,6 +131,13 @@ def _unmarked_wide(sample: bytes) -> str | None:
         (False, True, False, True): "utf-16-le",
     }
     return patterns.get((zeros[0], zeros[1], zeros[2], zeros[3]))
+
+
+def is_wide(sample: bytes) -> bool:
+    """Whether the beginning of a file looks like UTF-16 or UTF-32."""
+    return sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)) or bool(
+        _unmarked_wide(sample)
+    )
 
 
 def _legacy(data: bytes) -> str | None:

@@ -18,6 +18,8 @@ class OcrPage(NamedTuple):
     confidence: float | None = None
     """The mean over the text, 0 to 1; None if the engine reports none."""
     problem: str = ""
+    boxes: bytes = b""
+    """The positions of the words of `text` on the page, see word_boxes.py; b"" if unknown."""
 
 
 DAMAGED = "the file is damaged there"

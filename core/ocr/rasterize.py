@@ -12,11 +12,12 @@ from typing import Literal
 from core.extraction.pages import unreadable
 from core.extraction.protocol import GarbageOutput, rejection
 from core.extraction.subprocesses import MODULE, Children, request_line, send
+from core.extraction.watch import TimeLimits, watched
 from core.ocr.rasterize_child import Picture
 
 Form = Literal["pgm", "png"]
-PICTURE_SECONDS = 30.0
-"""Time limit for one page. The child waits while the consumer reads the images."""
+PICTURE_TIMES = TimeLimits(page=30.0, most=30.0, wall=600.0)
+"""Limits for one page. The child waits while the consumer reads the images."""
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
 
@@ -59,16 +60,15 @@ class Renderer:
             yield picture
 
     async def _next(self, process: Process) -> Picture | None:
-        try:
-            async with asyncio.timeout(PICTURE_SECONDS):
+        async with watched(process, PICTURE_TIMES) as watch:
+            try:
                 return await _read_picture(process)
-        except TimeoutError:
-            raise unreadable("too_slow") from None
-        except GarbageOutput as error:
-            _log.warning("ocr.garbage reason=%s", error)
-            raise unreadable("corrupt") from error
-        except asyncio.IncompleteReadError:
-            raise self._children.death(await process.wait()) from None
+            except GarbageOutput as error:
+                _log.warning("ocr.garbage reason=%s", error)
+                raise unreadable("corrupt") from error
+            except asyncio.IncompleteReadError:
+                returncode = await process.wait()
+        raise unreadable("too_slow") if watch.verdict else self._children.death(returncode)
 
 
 async def _read_picture(process: Process) -> Picture | None:

@@ -10,6 +10,7 @@ from pydantic import Field
 from core.errors import InvalidInput, OrcError
 from core.extraction.pages import clean, count_letters
 from core.extraction.sandbox import EXTRACTION_MEMORY_BYTES, EXTRACTION_PROCESSES, Extraction
+from core.extraction.sniffing import Format
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.models import Page, Progress, Record
@@ -126,7 +127,8 @@ def _fill(extraction: Extraction, read: dict[int, OcrPage]) -> tuple[Extraction,
         text = clean(found.text) if is_legible else ""
         if count_letters(text) > count_letters(page.text):
             filled.append(page.number)
-            pages.append(page.model_copy(update={"text": text, "boxes": b""}))
+            boxes = found.boxes if extraction.media_type == Format.PDF.value else b""
+            pages.append(page.model_copy(update={"text": text, "boxes": boxes}))
         else:
             pages.append(page)
     return extraction.model_copy(update={"pages": pages}), filled

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import math
 import re
+import struct
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
@@ -12,13 +14,14 @@ from typing import NamedTuple
 from core.errors import DeadlineExceeded, DependencyDown, Unavailable
 from core.extraction.limits import NOT_STARTED
 from core.extraction.subprocesses import MODULE, Children
-from core.extraction.word_boxes import CJK
+from core.extraction.watch import TimeLimits, watched
+from core.extraction.word_boxes import CJK, SCALE, WORD, Box, pack
 from core.ocr.ports import DAMAGED, Found, OcrPage
 from core.ocr.rasterize import Renderer
 from core.ocr.rasterize_child import DPI, Picture
 
 _COLUMNS = 12
-_WORD_LEVEL = "5"
+_PAGE_LEVEL, _WORD_LEVEL = "1", "5"
 _IS_CJK = re.compile(f"[{CJK}]")
 
 
@@ -29,25 +32,48 @@ class _Word(NamedTuple):
     line: str
     text: str
     confidence: float
+    place: tuple[str, ...]
 
 
-def parse(table: str) -> tuple[str, float | None]:
-    """Text and mean confidence (0 to 1, by character) of Tesseract's table of words.
+def parse(table: str) -> tuple[str, float | None, bytes]:
+    """Text, mean confidence (0 to 1, by character) and word boxes of a table of words.
 
-    Lines are kept; paragraphs are separated by an empty line.
+    Lines are kept; paragraphs are separated by an empty line. A table without page size gives no boxes.
     """
     words = list(_words(table))
     letters = sum(len(word.text) for word in words)
     confidence = sum(word.confidence * len(word.text) for word in words) / letters / 100 if letters else None
     paragraphs = [_paragraph(list(group)) for _, group in groupby(words, key=lambda word: word.paragraph)]
-    return "\n\n".join(paragraphs), confidence
+    return "\n\n".join(paragraphs), confidence, _boxes(table, words)
+
+
+def _boxes(table: str, words: Sequence[_Word]) -> bytes:
+    """The boxes of the words, see word_boxes.py. Characters of a Chinese word share its width evenly."""
+    pages = (row.split("\t") for row in table.splitlines() if row.startswith(f"{_PAGE_LEVEL}\t"))
+    try:
+        across, down = (int(side) for side in next(pages)[8:10])
+        return pack([box] for word in words for box in _parts(word, across, down))
+    except (StopIteration, ValueError, ZeroDivisionError, struct.error):
+        return b""
+
+
+def _parts(word: _Word, across: int, down: int) -> Iterator[Box]:
+    left, top, width, height = map(int, word.place)
+    for part in WORD.finditer(word.text):
+        start, end = (left + width * at / len(word.text) for at in part.span())
+        yield Box(
+            int(start / across * SCALE),
+            int(top / down * SCALE),
+            math.ceil(end / across * SCALE),
+            math.ceil((top + height) / down * SCALE),
+        )
 
 
 def _words(table: str) -> Iterator[_Word]:
     for row in table.splitlines():
         cells = row.split("\t", _COLUMNS - 1)
         if len(cells) == _COLUMNS and cells[0] == _WORD_LEVEL and (text := cells[11].strip()):
-            yield _Word((cells[2], cells[3]), cells[4], text, _confidence(cells[10]))
+            yield _Word((cells[2], cells[3]), cells[4], text, _confidence(cells[10]), tuple(cells[6:10]))
 
 
 def _confidence(cell: str) -> float:
@@ -72,6 +98,8 @@ def _joined(words: list[str]) -> str:
 
 
 PAGE_SECONDS = 60.0
+PAGE_TIMES = TimeLimits(page=PAGE_SECONDS, most=PAGE_SECONDS, wall=600.0)
+"""Limits for one page: a busy machine needs ten times as long for it as an idle one."""
 
 _CONFINED = (*MODULE, "core.extraction.limits")
 _ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}
@@ -148,19 +176,16 @@ class Tesseract:
         if output is None:
             found(OcrPage(picture.page, problem="Tesseract gave up on them"))
         else:
-            text, confidence = parse(output.decode(errors="replace"))
-            found(OcrPage(picture.page, text, confidence))
+            text, confidence, boxes = parse(output.decode(errors="replace"))
+            found(OcrPage(picture.page, text, confidence, boxes=boxes))
 
     async def _run(self, *options: str, given: bytes = b"") -> bytes | None:
         """The program's output; None if it failed or took too long."""
         limits = (str(self._memory_bytes), str(PAGE_SECONDS))
         command = (*_CONFINED, *limits, str(self._program), *options)
-        async with self._children.start(*command, settings=_ONE_THREAD) as process:
-            try:
-                async with asyncio.timeout(PAGE_SECONDS):
-                    output, _ = await process.communicate(given)
-            except TimeoutError:
-                return None
+        start = self._children.start(*command, settings=_ONE_THREAD)
+        async with start as process, watched(process, PAGE_TIMES):
+            output, _ = await process.communicate(given)
             self._check_end(process)
             return output if process.returncode == 0 else None
 

@@ -11,7 +11,7 @@ from tests.unit.core.extraction.samples import Read
 
 @pytest.fixture
 async def extractor() -> AsyncIterator[Extractor]:
-    extractor = Extractor(seconds=20, memory_bytes=2**30, processes=2)
+    extractor = Extractor(memory_bytes=2**30, processes=2)
     yield extractor
     await extractor.close()
 

@@ -38,6 +38,24 @@ def raw_pdf(content: bytes, *, count: int = 1, missing: int = 0) -> bytes:
     return _assemble(objects)
 
 
+def drawn_pages(*contents: bytes) -> bytes:
+    """A PDF whose pages are drawn by these operators; /F is a font."""
+    kids = " ".join(f"{4 + 2 * index} 0 R" for index in range(len(contents)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(contents)} >>".encode(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for index, content in enumerate(contents):
+        page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {5 + 2 * index} 0 R"
+        packed = zlib.compress(content)
+        objects.append(f"{page} /Resources << /Font << /F 3 0 R >> >> >>".encode())
+        objects.append(
+            b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(packed), packed)
+        )
+    return _assemble(objects)
+
+
 def _assemble(objects: Sequence[bytes]) -> bytes:
     body, offsets = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):

@@ -164,7 +164,7 @@ async def test_a_truncated_msg_file_is_damaged(read: Read) -> None:
 
 
 async def test_another_compound_file_is_not_a_mail(read: Read) -> None:
-    with pytest.raises(UnsupportedDocument, match=r"holds a \.doc file"):
+    with pytest.raises(UnsupportedDocument, match=r"type \.doc cannot be read"):
         await read("a.msg", compound({"WordDocument": b"text"}))
 
 

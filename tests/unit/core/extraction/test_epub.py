@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.errors import UnreadableDocument, UnsupportedDocument
+from core.errors import UnreadableDocument
 from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.extraction.samples import Read, archive
 
@@ -122,11 +122,6 @@ async def test_links_out_of_the_book_are_ignored(read: Read) -> None:
     package = outside + '<spine><itemref idref="x"/></spine></package>'
     extraction = await read("a.epub", epub({"OPS/book.opf": package}))
     assert [page.text for page in extraction.pages] == [""]
-
-
-async def test_another_archive_of_this_name_is_refused(read: Read) -> None:
-    with pytest.raises(UnsupportedDocument, match=r"holds a \.docx file"):
-        await read("a.epub", archive({"word/document.xml": "<w/>"}))
 
 
 @needs_shared

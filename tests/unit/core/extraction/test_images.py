@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from core.errors import UnreadableDocument, UnsupportedDocument
-from tests.unit.core.extraction.samples import Read, pdf
+from tests.unit.core.extraction.samples import Read
 
 
 def image(form: str, *, frames: int = 1, **options: bool) -> bytes:
@@ -31,6 +31,7 @@ def image(form: str, *, frames: int = 1, **options: bool) -> bytes:
         ("a.bmp", "BMP", "image/bmp"),
         ("a.webp", "WEBP", "image/webp"),
         ("a.png", "JPEG", "image/jpeg"),
+        ("file_1_id", "PNG", "image/png"),
     ],
 )
 async def test_an_image_is_one_page_without_text(
@@ -96,7 +97,6 @@ async def test_an_image_with_a_truncated_header_is_damaged(read: Read, content: 
 @pytest.mark.parametrize(
     ("file_name", "content", "words"),
     [
-        ("a.png", pdf("text"), "holds a PDF"),
         ("a.jpg", b"<svg onload='x'/>", "holds a web page or XML"),
         ("a.webp", b"RIFF\0\0\0\0WAVEfmt ", "holds an image or a recording"),
         ("a.bmp", b"BM is how this text begins.", "is not one"),

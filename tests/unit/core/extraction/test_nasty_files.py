@@ -2,9 +2,11 @@
 
 import json
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from core.errors import DocumentRejected
 from core.extraction.sandbox import Extraction, Extractor
@@ -38,10 +40,18 @@ def text_of(extraction: Extraction) -> str:
     return "\n".join(page.text for page in extraction.pages)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def extractor() -> AsyncIterator[Extractor]:
+    """One for all files, as in the product: what a file breaks must not affect the next one."""
+    extractor = Extractor(memory_bytes=2**30, processes=1)
+    yield extractor
+    await extractor.close()
+
+
 @needs_shared
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry["file"])
-async def test_the_file_has_its_expected_outcome(entry: dict[str, Any]) -> None:
-    extractor = Extractor(seconds=15, memory_bytes=2**30, processes=1)
+async def test_the_file_has_its_expected_outcome(entry: dict[str, Any], extractor: Extractor) -> None:
     started = time.monotonic()
     try:
         extraction = await extractor.extract(FOLDER / entry["file"], entry.get("upload_as", entry["file"]))
@@ -49,7 +59,6 @@ async def test_the_file_has_its_expected_outcome(entry: dict[str, Any]) -> None:
         outcome, text = "reject", ""
         assert len(error.message) > 20
     else:
-        await extractor.close()
         outcome, text = ("text" if extraction.has_text else "no_text"), text_of(extraction)
     assert time.monotonic() - started < LONGEST_SECONDS
     assert outcome in ALLOWED[entry["expect"]]

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
+from core.errors import DocumentRejected, UnreadableDocument
+from core.extraction.sniffing import Format
 from tests.unit.core.extraction.samples import Read, archive
 
 NAMES = " ".join(
@@ -198,6 +199,6 @@ async def test_harmful_and_broken_packages_are_refused(read: Read, content: byte
     assert caught.value.code == code
 
 
-async def test_content_of_another_opendocument_format_is_refused(read: Read) -> None:
-    with pytest.raises(UnsupportedDocument, match=r"name says ODT, but it holds a \.ods file"):
-        await read("a.odt", odf("ods", ""))
+async def test_content_of_another_opendocument_format_is_read_as_that(read: Read) -> None:
+    extraction = await read("a.odt", odf("ods", table(cells("Pump"))))
+    assert extraction.media_type == Format.ODS.value

@@ -13,6 +13,7 @@ from pptx import Presentation
 from pptx.util import Inches
 
 from core.errors import DocumentRejected, UnreadableDocument
+from core.extraction.pages import LONGEST_PAGE
 from tests.unit.core.extraction.samples import Read, W, archive, docx, paragraph, with_member
 
 
@@ -252,3 +253,14 @@ async def test_a_presentation_without_slides_is_empty(read: Read) -> None:
     with pytest.raises(UnreadableDocument) as caught:
         await read("a.pptx", saved(Presentation()))
     assert caught.value.code == "empty"
+
+
+async def test_the_rest_of_a_very_long_slide_follows_the_last_slide(read: Read) -> None:
+    presentation = Presentation()
+    for text in ("word " * 9000, "The last slide."):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[0])
+        slide.shapes.title.text = text
+    pages = (await read("a.pptx", saved(presentation))).pages
+    assert pages[1].text == "The last slide."
+    assert max(len(page.text) for page in pages) <= LONGEST_PAGE
+    assert sum(page.text.count("word") for page in pages) == 9000

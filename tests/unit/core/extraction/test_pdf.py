@@ -1,12 +1,17 @@
 """PDF: pages, also of files that are damaged, encrypted or inconsistent."""
 
+from pathlib import Path
+
 import pytest
 from fpdf import FPDF
 
 from core.errors import UnreadableDocument
+from core.extraction.pages import LONGEST_PAGE
 from core.extraction.pdf import LineEndHyphens
+from core.extraction.sandbox import Extractor
+from core.extraction.watch import TimeLimits
 from core.extraction.word_boxes import boxes_between, unpack
-from tests.unit.core.extraction.samples import Read, pdf, raw_pdf
+from tests.unit.core.extraction.samples import Read, drawn_pages, pdf, raw_pdf
 
 TEXT = "The warranty period of the pump is 37 months."
 
@@ -77,10 +82,10 @@ async def test_text_outside_of_the_page_is_not_read(read: Read) -> None:
     assert (await read("a.pdf", raw_pdf(content))).pages[0].text == TEXT
 
 
-async def test_a_page_longer_than_a_protocol_line_is_complete(read: Read) -> None:
+async def test_a_page_of_hundreds_of_thousands_of_characters_is_complete(read: Read) -> None:
     lines = "".join(f"({number:06}) Tj 0 -0.001 Td " for number in range(60_000))
     extraction = await read("a.pdf", raw_pdf(f"BT /F 1 Tf 50 700 Td {lines} ET".encode()))
-    text = extraction.pages[0].text
+    text = "".join(page.text for page in extraction.pages)
     assert len(text) > 200_000
     assert "000000" in text
     assert text.endswith("599989")
@@ -111,3 +116,30 @@ def test_hyphens_follow_the_words_of_earlier_pages() -> None:
     hyphens = LineEndHyphens()
     hyphens.join("a co-insurance of 20 %")
     assert hyphens.join("the co\x02insurance") == "the co-insurance"
+
+
+@pytest.mark.slow
+async def test_the_rest_of_a_very_long_page_follows_the_last_page(read: Read) -> None:
+    document = FPDF(format=(4000, 4000))
+    document.set_font("helvetica", size=8)
+    for text in ("word " * 9000, "The last page."):
+        document.add_page()
+        document.multi_cell(0, 6, text)
+    pages = (await read("a.pdf", bytes(document.output()))).pages
+    assert pages[1].text == "The last page."
+    assert max(len(page.text) for page in pages) <= LONGEST_PAGE
+    assert sum(page.text.count("word") for page in pages) == 9000
+    assert {page.label for page in pages[2:]} == {"Page 1 (continued)"}
+
+
+@pytest.mark.slow
+async def test_a_page_that_takes_too_long_is_left_out(tmp_path: Path) -> None:
+    first, third = (b"BT /F 10 Tf 72 700 Td (Page %d.) Tj ET" % number for number in (1, 3))
+    second = b"BT /F 10 Tf 72 700 Td " + b"(a b) Tj 0 -1 Td " * 1_000_000 + b"ET"
+    source = tmp_path / "report.pdf"
+    source.write_bytes(drawn_pages(first, second, third))
+    extractor = Extractor(times=TimeLimits(page=0.4))
+    extraction = await extractor.extract(source, "report.pdf")
+    await extractor.close()
+    assert [page.text for page in extraction.pages] == ["Page 1.", "", "Page 3."]
+    assert extraction.pages_without_text == 1

@@ -10,12 +10,19 @@ from pathlib import Path
 import pytest
 
 from core.errors import DocumentRejected, Unavailable, UnreadableDocument
-from core.extraction.sandbox import Extractor
+from core.extraction.sandbox import EXTRACTION_TIMES, Extractor
+from core.extraction.watch import TimeLimits
 from devkit.processes import children
 from tests.unit.core.extraction.samples import pdf, raw_pdf
 
 DONE = json.dumps({"done": "text/plain"})
 PAGE = json.dumps({"text": "a page", "label": "", "total": 1})
+OPENED_PDF = json.dumps({"opened": "application/pdf", "total": 3})
+WORK = """import time
+def work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
+"""
 HANG = "import sys, time; print('{PAGE}', flush=True); time.sleep(600)".replace("{PAGE}", PAGE)
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
@@ -44,9 +51,9 @@ async def close_extractors() -> AsyncIterator[None]:
         await OPENED.pop().close()
 
 
-def extractor_with(code: str, *, seconds: float = 20, processes: int = 2) -> Extractor:
+def extractor_with(code: str, times: TimeLimits = EXTRACTION_TIMES, *, processes: int = 2) -> Extractor:
     """An extractor whose child runs this code."""
-    OPENED.append(Extractor(seconds=seconds, memory_bytes=2**28, processes=processes, worker=("-c", code)))
+    OPENED.append(Extractor(times=times, memory_bytes=2**28, processes=processes, worker=("-c", code)))
     return OPENED[-1]
 
 
@@ -96,18 +103,71 @@ async def test_progress_counts_the_pages(extractor: Extractor, source: Path) -> 
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
-async def test_a_child_that_takes_too_long_is_killed(source: Path) -> None:
+@pytest.mark.parametrize("times", [TimeLimits(idle=0.2), TimeLimits(wall=0.2)])
+async def test_a_child_that_does_nothing_is_killed(source: Path, times: TimeLimits) -> None:
     with pytest.raises(UnreadableDocument) as caught:
-        await extractor_with(HANG, seconds=0.5).extract(source, "contract.pdf")
+        await extractor_with(HANG, times).extract(source, "contract.pdf")
     assert caught.value.code == "too_slow"
     assert children() == []
 
 
 async def test_a_child_that_never_reads_its_request_is_killed(source: Path) -> None:
     with pytest.raises(UnreadableDocument) as caught:
-        await extractor_with("while True: pass", seconds=0.3).extract(source, "contract.pdf")
+        await extractor_with("while True: pass", TimeLimits(page=0.3)).extract(source, "contract.pdf")
     assert caught.value.code == "too_slow"
     assert children() == []
+
+
+async def test_a_child_that_waits_for_the_processor_is_not_late(source: Path) -> None:
+    code = f"import time; time.sleep(0.4); print('{PAGE}'); print('{DONE}')"
+    extraction = await extractor_with(code, TimeLimits(page=0.2)).extract(source, "contract.pdf")
+    assert [page.text for page in extraction.pages] == ["a page"]
+
+
+async def test_many_pages_may_take_longer_than_one(source: Path) -> None:
+    code = WORK + f"for _ in range(3): work(0.2); print('{PAGE}', flush=True)\nprint('{DONE}')"
+    extraction = await extractor_with(code, TimeLimits(page=0.3, share=0.25)).extract(source, "contract.pdf")
+    assert len(extraction.pages) == 3
+
+
+async def test_pages_together_have_a_limit(source: Path) -> None:
+    code = WORK + f"while True: work(0.02); print('{PAGE}', flush=True)"
+    with pytest.raises(UnreadableDocument) as caught:
+        await extractor_with(code, TimeLimits(page=0.2, share=0.001)).extract(source, "contract.pdf")
+    assert caught.value.code == "too_slow"
+
+
+async def test_a_slow_page_has_no_text_and_the_others_have_theirs(source: Path) -> None:
+    code = WORK + (
+        f"import json; first = json.loads(input())['first']\nprint('{OPENED_PDF}')\n"
+        f"for number in range(first, 4):\n"
+        f"  if number == 2: work(60)\n"
+        f"  print(json.dumps(dict(text='page %d' % number)), flush=True)\n"
+        f"print('{DONE}')"
+    )
+    extraction = await extractor_with(code, TimeLimits(page=0.2)).extract(source, "contract.pdf")
+    assert [(page.number, page.text) for page in extraction.pages] == [(1, "page 1"), (2, ""), (3, "page 3")]
+
+
+async def test_a_file_of_slow_pages_is_refused(source: Path) -> None:
+    code = WORK + f"print('{OPENED_PDF}', flush=True)\nwork(60)"
+    with pytest.raises(UnreadableDocument) as caught:
+        await extractor_with(code, TimeLimits(page=0.1)).extract(source, "contract.pdf")
+    assert caught.value.code == "too_slow"
+
+
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGTERM"])
+async def test_a_child_that_is_ended_from_outside_is_started_again(
+    source: Path, tmp_path: Path, signal: str
+) -> None:
+    code = (
+        f"import os, pathlib, signal; again = pathlib.Path({str(tmp_path / 'again')!r})\n"
+        f"print('{PAGE}', flush=True)\n"
+        f"if not again.exists(): again.touch(); os.kill(os.getpid(), signal.{signal})\n"
+        f"print('{DONE}')"
+    )
+    extraction = await extractor_with(code).extract(source, "contract.pdf")
+    assert [page.text for page in extraction.pages] == ["a page"]
 
 
 async def test_cancelling_kills_the_child(source: Path) -> None:
@@ -157,7 +217,7 @@ async def test_a_file_that_needs_too_much_memory_is_given_up(
 ) -> None:
     source = tmp_path / "upload"
     source.write_bytes(make())
-    extractor = Extractor(seconds=20, memory_bytes=24 * 2**20, processes=1)
+    extractor = Extractor(memory_bytes=24 * 2**20, processes=1)
     with pytest.raises(UnreadableDocument) as caught:
         await extractor.extract(source, file_name)
     assert caught.value.code == "too_much_memory"

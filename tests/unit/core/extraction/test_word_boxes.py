@@ -2,6 +2,8 @@
 
 import base64
 import json
+import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -126,3 +128,35 @@ def test_invalid_boxes_from_the_child_are_refused(sent: object) -> None:
     line = json.dumps({"text": TEXT, "label": "", "total": 1, "boxes": sent}).encode()
     with pytest.raises(GarbageOutput):
         Collector(None).take(line)
+
+
+@given(
+    st.lists(st.sampled_from(["one", "two’s", "x", "1,5"]), min_size=1),
+    st.lists(st.lists(boxes, max_size=3), min_size=99, max_size=99),
+    st.integers(0, 40),
+    st.integers(0, 40),
+)
+def test_words_between_blanks_are_found_as_by_the_pattern(
+    words: list[str], packed: list[list[Box]], start: int, length: int
+) -> None:
+    # A page with one Chinese character is read with the pattern.
+    text, end = " ".join(words), start + length
+    plain = boxes_between(text, pack(packed[: len(words)]), start, min(end, len(text)))
+    assert plain == boxes_between(f"{text} 水", pack(packed[: len(words) + 1]), start, min(end, len(text)))
+
+
+def test_a_quote_is_highlighted_without_unpacking_its_page() -> None:
+    text = "word " * MAX_BOXES
+    packed = pack([[ONE]] * MAX_BOXES)
+
+    def seconds(work: Callable[[], object]) -> float:
+        """The least processor time of a few attempts."""
+        times = []
+        for _ in range(5):
+            begun = time.process_time()
+            work()
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    quote = seconds(lambda: boxes_between(text, packed, 50_000, 50_100))
+    assert quote < seconds(lambda: unpack(packed))

@@ -42,7 +42,7 @@ async def tesseract(program: Path) -> AsyncIterator[Tesseract]:
 
 @pytest.fixture
 async def extract(tmp_path: Path) -> AsyncIterator[Extract]:
-    extractor = Extractor(seconds=20, memory_bytes=2**30, processes=2)
+    extractor = Extractor(memory_bytes=2**30, processes=2)
 
     async def extract(file_name: str, content: bytes) -> tuple[Extraction, Path]:
         source = tmp_path / "upload"

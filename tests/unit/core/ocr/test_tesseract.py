@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeadlineExceeded, DependencyDown, Unavailable, UnreadableDocument
+from core.extraction.watch import TimeLimits
 from core.ocr import tesseract as adapter
 from core.ocr.ports import DAMAGED, OcrPage
 from core.ocr.service import add_ocr
@@ -108,7 +109,7 @@ async def test_a_failing_page_does_not_affect_others(tmp_path: Path, source: Pat
 async def test_a_page_that_takes_too_long_is_given_up(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapter, "PAGE_SECONDS", 0.5)
+    monkeypatch.setattr(adapter, "PAGE_TIMES", TimeLimits(idle=0.5))
     engine = pretender(tmp_path, "exec sleep 600")
     await engine.ping()
     assert [page.problem for page in await read(engine, source, 1)] == ["Tesseract gave up on them"]

@@ -23,7 +23,7 @@ def test_lines_and_paragraphs_are_separate() -> None:
         (1, 1, 2, "90", "opens."),
         (1, 2, 1, "90", "Next"),
     ]
-    text, confidence = parse(table(*words, (2, 2, 1, "90", "block")))
+    text, confidence, _ = parse(table(*words, (2, 2, 1, "90", "block")))
     assert text == "The quay\nopens.\n\nNext\n\nblock"
     assert confidence == pytest.approx(0.9)
 
@@ -39,7 +39,7 @@ def test_chinese_and_japanese_have_no_blanks_between_their_characters() -> None:
 
 @pytest.mark.parametrize("output", ["", HEAD, table((1, 1, 1, "95", " ")), "garbage", "5\t1\t1"])
 def test_without_words_there_is_no_text(output: str) -> None:
-    assert parse(output) == ("", None)
+    assert parse(output) == ("", None, b"")
 
 
 def test_invalid_confidences_count_as_zero() -> None:
