@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
+from core.errors import OrcError
 from core.extraction.word_boxes import SCALE, boxes_between
-from core.grounding.claims import Claim, Claims
-from core.grounding.evidence import SourceEvidence
+from core.grounding.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers, is_forged, visible_name
+from core.grounding.checks import CheckedEnd, CheckedMarker, check_end, check_marker, find_conflicts
+from core.grounding.claims import Claims
 from core.grounding.models import Citation, Grounding, Rectangle
-from core.grounding.numbers import NumberConflicts
 from core.grounding.quotes import Span
-from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, is_forged, visible_name
+from core.grounding.safe_markdown import SafeMarkdown
+from core.grounding.sources import Source, host_of
 from core.names import page_id
 
 
@@ -31,6 +34,8 @@ class StreamStripper:
         return shown
 
 
+NOTHING = "\u2060"
+"""Shown behind a marker without a claim: it cannot be seen, and keeps the text around it apart."""
 LONGEST_QUOTE = 1500
 _DECIMALS = 4
 
@@ -45,10 +50,32 @@ def marker(number: int) -> str:
     return f"[S{number}]"
 
 
-def mark_truncated(grounding: Grounding, tokens: int) -> Grounding:
-    """The verdict on an answer that was cut at its token limit: incomplete, so not grounded."""
-    issue = f"The answer was cut at its limit of {tokens} tokens."
-    return grounding.model_copy(update={"grounded": False, "issues": [*grounding.issues, issue]})
+CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit.]"
+"""The end of the text of an answer that was cut."""
+
+
+def mark_truncated(grounding: Grounding, tokens: int | None) -> Grounding:
+    """The verdict on an answer that was cut, at a limit of `tokens` or of the model: it is not grounded."""
+    limit = f"its limit of {tokens} tokens" if tokens else "the length limit of the model"
+    issues = [*grounding.issues, f"The answer was cut at {limit}."]
+    return grounding.model_copy(update={"grounded": False, "not_found": False, "issues": issues})
+
+
+MAX_BRACKETS = 2000
+"""Brackets of an answer that are read; the others are made round, so that none looks like a citation."""
+TOO_MANY_BRACKETS = f"Not checked: brackets after the first {MAX_BRACKETS:,} of the answer."
+WITHOUT_SOURCE = "[No source, not verified]"
+"""Ends an answer that states something and cites nothing."""
+NOT_CHECKED = "[Not checked: the checks of this answer did not end in time]"
+"""Ends an answer whose checks failed."""
+UNCHECKED = "The answer was not checked: the checks did not end in time."
+
+
+class Marker(NamedTuple):
+    """A marker of an answer, and the text since the one before."""
+
+    numbers: list[int]
+    text: str
 
 
 class CitationWriter:
@@ -56,127 +83,226 @@ class CitationWriter:
 
     `feed` returns the text that can be shown so far, `finish` the rest. Then `citations` has every distinct
     citation, and `grounding` the result of the checks. Numbers from the `question` contradict no source.
+    No text that is shown makes a renderer of Markdown load or run anything; it links only to web pages that
+    it has cited.
+
+    With `deferred` the caller runs the checks: `take` returns the text and the markers, `settle` turns a
+    marker into text once its `request` was checked, and `conclude` takes the check of the `rest`. If a check
+    fails, the caller sets `is_unchecked`: no further citation is verified, and the answer says so.
     """
 
-    def __init__(self, sources: Sequence[Source], question: str = "") -> None:
-        self._sources = {source.number: source for source in sources}
-        self._conflicts = NumberConflicts(sources, question)
-        self._evidence: dict[int, SourceEvidence] = {}
+    def __init__(self, sources: Sequence[Source], question: str = "", *, deferred: bool = False) -> None:
+        self.sources = sources
+        self.question = question
+        self.is_unchecked = False
+        self._by_number = {source.number: source for source in sources}
+        self._is_deferred = deferred
+        self._concluded: tuple[CheckedEnd, list[str]] | None = None
+        self._markdown = SafeMarkdown(self._take, self._is_cited)
+        self._shown: list[str | Marker] = []
         self._held = ""
+        self._brackets = 0
         self._since_marker = ""
         self._ends_in_citation = False
+        self._skips_marker = False
         self._claims = Claims()
         self._issues: list[str] = []
+        self._known_citations: set[str] = set()
         self.citations: list[Citation] = []
 
     def feed(self, delta: str) -> str:
         """Take in more of the model's text; returns what can no longer become part of a marker."""
-        self._held += delta
-        return self._release(is_all=False)
+        self._markdown.feed(delta)
+        return self._text_shown()
 
     def finish(self) -> str:
         """Return the text that was still held back."""
-        rest = self._release(is_all=True)
-        self._close_claims()
-        return rest
+        self._markdown.finish()
+        self._release(is_all=True)
+        return self._text_shown()
+
+    def take(self) -> list[str | Marker]:
+        """What can be shown since the last call, with the markers that have to be settled."""
+        shown, self._shown = self._shown, []
+        return shown
+
+    def request(self, marker: Marker) -> tuple[Claims, str, list[Source]]:
+        """The arguments of `check_marker` for this marker."""
+        return self._claims.open_part(), marker.text, self._known(marker)
+
+    def rest(self) -> tuple[Claims, str]:
+        """The arguments of `check_end` for the finished answer."""
+        text, self._since_marker = self._since_marker, ""
+        return self._claims, text
+
+    def settle(self, marker: Marker, checked: CheckedMarker | None) -> str:
+        """The text of a marker after its check, which is None if it failed."""
+        if checked is not None:
+            self._claims.take_back(checked.claims)
+        spans = dict(zip(self._known(marker), checked.spans, strict=True)) if checked else {}
+        cited = (self._cite_one(number, marker.text, spans) for number in marker.numbers)
+        return " ".join(filter(None, cited))
+
+    def conclude(self, end: CheckedEnd, conflicts: list[str]) -> None:
+        """Take in the check of the whole answer."""
+        self._concluded = end, conflicts
+
+    @property
+    def code_end(self) -> str:
+        """What to append before a note, so that no open block of code contains it; otherwise empty."""
+        return self._markdown.code_end
+
+    @property
+    def label(self) -> str:
+        """What to append to a finished answer that states something without any source; otherwise empty."""
+        if self.is_unchecked:
+            return f"\n\n{NOT_CHECKED}"
+        end, _ = self._conclusion()
+        return f" {WITHOUT_SOURCE}" if end.uncovered and not self.citations else ""
 
     @property
     def grounding(self) -> Grounding:
         """The result of the code checks on the text so far."""
-        verified = sum(citation.verified for citation in self.citations)
-        uncovered, coverage = self._claims.uncovered, self._claims.coverage
-        uncited = [f"Nothing is cited for: {claim.short}" for claim in uncovered if not claim.is_cited]
-        contradicted = [issue for claim in uncovered for issue in self._conflicts.find(claim.text)]
-        issues = self._issues + uncited + contradicted
-        all_verified = bool(self.citations) and verified == len(self.citations)
+        verified, cited = sum(citation.verified for citation in self.citations), len(self.citations)
+        if self.is_unchecked:
+            issues = [*self._issues, UNCHECKED]
+            return Grounding(grounded=False, checked=False, citations=cited, verified=verified, issues=issues)
+        end, conflicts = self._conclusion()
+        uncited = [f"Nothing is cited for: {claim.short}" for claim in end.uncovered if not claim.is_cited]
+        unchecked = [claim for claim in end.uncovered if claim.is_unchecked]
+        left_out = [
+            f"Not checked, because there is too much to compare: {claim.short}" for claim in unchecked
+        ]
+        issues = self._issues + uncited + conflicts + left_out
         return Grounding(
-            grounded=all_verified and not issues and coverage == 1.0,
-            citations=len(self.citations),
+            grounded=0 < cited == verified and not issues and end.coverage == 1.0,
+            citations=cited,
             verified=verified,
-            coverage=coverage,
-            not_found=self._claims.report_not_found,
+            coverage=end.coverage,
+            not_found=end.not_found,
+            closest_passages=end.closest,
             issues=issues,
-            contradicted=contradicted,
+            contradicted=conflicts,
+            unsupported=len(end.uncovered) - len(unchecked),
+            unchecked=len(unchecked),
         )
 
-    def _release(self, *, is_all: bool) -> str:
-        shown = []
-        while opened := OPENING.search(self._held):
+    def _conclusion(self) -> tuple[CheckedEnd, list[str]]:
+        if self._concluded is not None:
+            return self._concluded
+        end = check_end(*self.rest())
+        return end, find_conflicts(end, self.sources, self.question)
+
+    def _take(self, safe: str) -> None:
+        goes_on = self._held and not any(c.isprintable() and not c.isspace() for c in safe)
+        self._held += safe
+        if not goes_on or len(self._held) >= MAX_BRACKET:
+            self._release(is_all=False)
+
+    def _text_shown(self) -> str:
+        """The text that can be shown now; with deferred checks `take` returns it."""
+        return "" if self._is_deferred else "".join(map(str, self.take()))
+
+    def _is_cited(self, address: str) -> bool:
+        return any(citation.verified and citation.url == address for citation in self.citations)
+
+    def _release(self, *, is_all: bool) -> None:
+        shown = self._shown
+        while (opened := OPENING.search(self._held)) and self._brackets < MAX_BRACKETS:
             shown.append(self._prose(self._held[: opened.start()]))
             self._held = self._held[opened.start() :]
             bracket = bracketed(self._held, is_all=is_all)
             if bracket is None:
-                return "".join(shown)
+                return
+            self._brackets += 1
             if numbers := cited_numbers(bracket):
                 shown.append(self._cite(numbers))
                 self._held = self._held[len(bracket) :]
             else:
-                shown.append(self._prose("(" if is_forged(bracket) else bracket[0]))
+                shown.append(self._prose(self._round() if is_forged(bracket) else bracket[0]))
                 self._held = self._held[1:]
+        if opened:
+            self._issues += [] if TOO_MANY_BRACKETS in self._issues else [TOO_MANY_BRACKETS]
+            self._held = OPENING.sub(" (", self._held)
         shown.append(self._prose(self._held))
         self._held = ""
-        return "".join(shown)
+
+    def _round(self) -> str:
+        return " (" if self._since_marker.endswith("]") else "("
 
     def _prose(self, text: str) -> str:
         # After a citation these would turn it into a Markdown link to an address of the model's choice.
-        shown = f" {text}" if self._ends_in_citation and text.startswith(("(", ":")) else text
-        self._ends_in_citation = self._ends_in_citation and not text
+        behind = text.lstrip("]")
+        cut = (
+            len(text) - len(behind) if self._ends_in_citation and behind.startswith(("(", "[", ":")) else None
+        )
+        shown = text if cut is None else f"{text[:cut]} {behind}"
+        self._ends_in_citation = self._ends_in_citation and not behind
+        if shown and self._skips_marker:
+            shown, self._skips_marker = f"{NOTHING}{shown}", False
         self._since_marker += text
         return shown
 
-    def _cite(self, numbers: list[int]) -> str:
-        self._close_claims()
-        cited = " ".join(filter(None, map(self._cite_one, numbers)))
-        self._ends_in_citation = self._ends_in_citation or bool(cited)
-        return cited
+    def _cite(self, numbers: list[int]) -> str | Marker:
+        marker, self._since_marker = Marker(numbers, self._since_marker), ""
+        self._ends_in_citation = True
+        return marker if self._is_deferred else self.settle(marker, check_marker(*self.request(marker)))
 
-    def _cite_one(self, number: int) -> str:
-        source = self._sources.get(number)
+    def _known(self, marker: Marker) -> list[Source]:
+        return [self._by_number[number] for number in marker.numbers if number in self._by_number]
+
+    def _cite_one(self, number: int, text: str, spans: Mapping[Source, list[Span | None]]) -> str:
+        source = self._by_number.get(number)
         if source is None:
             self._issues.append(f"The answer cites source {number}, which it was not given.")
             return "[citation withheld: no such source]"
+        if self.is_unchecked:
+            self._add(self._citation(source, text.strip()[-LONGEST_QUOTE:], None))
+            return f"[{place_of(source)}, not checked]"
         if not self._claims.cited:
             self._issues.append(f"The answer cites source {number} for nothing.")
+            self._skips_marker = True
             return ""
-        citation = self._check(self._claims.cited, source)
-        if citation not in self.citations:
-            self.citations.append(citation)
-        place = _place(source)
+        claim, place = self._claims.cited[0], place_of(source)
+        citation = self._citation(source, claim.text, _joined(spans[source]))
+        self._add(citation)
         if citation.verified:
             return f"[{place}]"
-        self._issues.append(f"{place} does not support: {self._claims.cited[0].short}")
+        if claim.is_unchecked:
+            return f"[{place}, not checked]"
+        self._issues.append(f"{place} does not support: {claim.short}")
         return f"[{place}, not verified]"
 
-    def _check(self, claims: list[Claim], source: Source) -> Citation:
-        """Check the last claim against the source, and mark the claims that it introduces or lists too."""
-        evidence = self._evidence.setdefault(source.number, SourceEvidence(source))
-        spans = [evidence.find(claim.text) for claim in claims]
-        claims[0].is_cited = True
-        for claim, span in zip(claims, spans, strict=True):
-            claim.is_covered = claim.is_covered or span is not None
-        span = _joined(spans)
-        return Citation(
-            document_id=source.document_id,
-            blob_name=source.blob_name,
-            page=source.page,
-            page_id=source.url or page_id(source.document_id, source.page),
-            quote=source.page_text[span.start : span.end] if span else claims[0].text,
-            start=span.start if span else 0,
-            end=span.end if span else 0,
-            verified=span is not None,
-            url=source.url,
-        )
+    def _citation(self, source: Source, claim: str, span: Span | None) -> Citation:
+        return _citation(source, claim, span).model_copy(update={"closest": self._claims.lists_closest})
 
-    def _close_claims(self) -> None:
-        text, self._since_marker = self._since_marker, ""
-        self._claims.add(text)
+    def _add(self, citation: Citation) -> None:
+        if (key := citation.model_dump_json()) not in self._known_citations:
+            self._known_citations.add(key)
+            self.citations.append(citation)
 
 
-def _place(source: Source) -> str:
-    name = visible_name(source.blob_name)
-    if source.url is None:
-        return f'Page {source.page} of Document "{name}"'
-    return f'Web page "{name}", {visible_name(source.host)}'
+def _citation(source: Source, claim: str, span: Span | None) -> Citation:
+    """The citation of a claim, verified if a span of the source's page supports it."""
+    return Citation(
+        document_id=source.document_id,
+        blob_name=source.blob_name,
+        page=source.page,
+        page_id=source.url or page_id(source.document_id, source.page),
+        quote=source.page_text[span.start : span.end] if span else claim,
+        start=span.start if span else 0,
+        end=span.end if span else 0,
+        verified=span is not None,
+        url=source.url,
+    )
+
+
+def place_of(cited: Source | Citation) -> str:
+    """What a marker of an answer says between its brackets: the page, or the title and host of a web page."""
+    name = visible_name(cited.blob_name)
+    if cited.url is None:
+        return f'Page {cited.page} of Document "{name}"'
+    return f'Web page "{name}", {visible_name(host_of(cited.url))}'
 
 
 def _joined(spans: list[Span | None]) -> Span | None:
@@ -223,6 +349,9 @@ async def with_rectangles(
 async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
     try:
         return await read_boxes(document_id, page)
+    except OrcError as exc:
+        log.warning("boxes.unavailable document_id=%s page=%d: %s", document_id, page, exc.code)
+        return b""
     except Exception:
         # Rectangles are optional, and the answer may have been shown already.
         log.warning("boxes.unavailable document_id=%s page=%d", document_id, page, exc_info=True)

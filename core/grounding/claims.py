@@ -1,17 +1,18 @@
 """Splits an answer into claims; headings and introductions that state nothing need no source."""
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
-from itertools import dropwhile, takewhile
 
+from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES, OPENING_SENTENCES
+from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
+from core.grounding.effort import Effort
 from core.grounding.sentence_facts import ALL_NEGATIONS, has_content
 from core.text.sentences import sentences, split_pieces
 from core.text.terms import STOP_WORDS
 
-NOT_FOUND_ANSWER = "I could not find this in the attached documents."
-"""The whole answer if the sources do not contain it: prompts demand it and the checks look for it."""
-
-
+MOST_ABOVE = 50
+"""Headings and leads, directly below each other, that a marker below them can prove."""
 MOST_IN_TITLE = 3
 MOST_IN_LEAD = 2
 """Content words without a verb. More may include one: `The contract allows smoking:`."""
@@ -64,7 +65,10 @@ _WITHOUT_CONTENT = VERBS.union(LEADING_WORDS, *STOP_WORDS.values())
 BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 _ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
 _CONTINUATION = re.compile(r"[\d§a-z]")
-_MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)")
+LONGEST_ABBREVIATED = 8
+LONGEST_JOINED = 4000
+"""Characters of a claim to which numbers and the parts of a sentence are still added."""
+_MARKUP = re.compile(r"[*`#]+|(?<!\w)_++|(?<!_)_++(?!\w)")
 _MAX_SHORT = 200
 
 
@@ -98,12 +102,14 @@ def only_introduces(text: str) -> bool:
 
 @dataclass(slots=True)
 class Claim:
-    """A sentence, list item, table row or heading of an answer."""
+    """A sentence, list item, table row or heading of an answer; `number` is its place in it, from 0."""
 
     text: str
     kind: str
+    number: int = 0
     is_cited: bool = False
     is_covered: bool = False
+    is_unchecked: bool = False
 
     @property
     def short(self) -> str:
@@ -112,7 +118,18 @@ class Claim:
     @property
     def is_not_found(self) -> bool:
         """Whether it says that nothing was found."""
-        return self.text.casefold() == NOT_FOUND_ANSWER.casefold()
+        return self.text.casefold() in NOT_FOUND_SENTENCES
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it is a sentence of the label above closest passages."""
+        return self.text.casefold() in LABEL_SENTENCES
+
+    @property
+    def is_numbering(self) -> bool:
+        """Whether it is only a number or a code such as `A3.`, which begins what follows it."""
+        is_short = len(self.text) <= LONGEST_ABBREVIATED and self.text.endswith(".")
+        return is_short and not has_content(self.text)
 
     @property
     def introduces(self) -> bool:
@@ -123,15 +140,24 @@ class Claim:
     def needs_source(self) -> bool:
         """Whether it states something; a Markdown heading or a lead may only introduce."""
         may_introduce = self.kind == "title" or self.text.endswith(":")
-        return not self.is_not_found and not (may_introduce and only_introduces(self.text))
+        is_reply = self.is_not_found or self.is_label
+        return not is_reply and not (may_introduce and only_introduces(self.text))
 
 
 @dataclass(slots=True)
 class Claims:
-    """The claims so far. `cited` are those that a marker at this point refers to, the last one first."""
+    """The claims so far. `cited` are those that a marker at this point refers to, the last one first.
+
+    `effort` is what is left for the checks of the answer. `_above` are the headings and leads of the current
+    passage or list. `lists_closest`: the label above closest passages was added, and what
+    follows it is no answer.
+    """
 
     all: list[Claim] = field(default_factory=list)
     cited: list[Claim] = field(default_factory=list)
+    effort: Effort = field(default_factory=Effort)
+    lists_closest: bool = False
+    _above: deque[Claim] = field(default_factory=lambda: deque(maxlen=MOST_ABOVE))
 
     def add(self, text: str) -> None:
         """Add the text since the last marker; text without content changes nothing."""
@@ -139,7 +165,7 @@ class Claims:
         for claim in _claims_of(text):
             before = added[-1] if added else None
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
-            if before and _ABBREVIATED.search(before.text) and _CONTINUATION.match(claim.text):
+            if before and (_goes_on(before.text, claim.text) or before.is_numbering):
                 before.text = f"{before.text} {claim.text}"
             elif has_content(claim.text):
                 added.append(claim)
@@ -148,11 +174,34 @@ class Claims:
         if added:
             above = [] if any(claim.introduces for claim in added) else self._unproven_above()
             self.cited = [*_cited_with_last(added), *above]
-        self.all.extend(added)
+        for claim in added:
+            follows = bool(self.all) and self.all[-1].introduces
+            if claim.introduces and not follows:
+                self._above.clear()
+            if claim.introduces:
+                self._above.append(claim)
+            self.lists_closest = self.lists_closest or claim.text.casefold() in OPENING_SENTENCES
+            claim.number = self.all[-1].number + 1 if self.all else 0
+            self.all.append(claim)
+
+    def open_part(self) -> "Claims":
+        """What can still change, or is needed to add more: the last claim, and those that may be cited."""
+        kept = {claim.number: claim for claim in (*self._above, *self.cited, *self.all[-1:])}
+        shown = [kept[number] for number in sorted(kept)]
+        return Claims(shown, self.cited, self.effort, self.lists_closest, self._above)
+
+    def take_back(self, part: "Claims") -> None:
+        """Replace the open part by what came of it."""
+        for claim in part.all:
+            self.all[claim.number : claim.number + 1] = [claim]
+        self.cited, self.effort, self._above = part.cited, part.effort, part._above
+        self.lists_closest = part.lists_closest
 
     def _append_number(self, added: list[Claim], claim: Claim) -> None:
         """A bare number goes on with the claim before: `Leave is 25 days [S1], 30 [S2]`."""
-        if added:
+        if added and added[-1].is_label:
+            added.append(claim)
+        elif added and len(added[-1].text) < LONGEST_JOINED:
             added[-1].text = f"{added[-1].text} {claim.text}"
         else:
             before = f"{self.cited[0].text} " if self.cited else ""
@@ -160,9 +209,7 @@ class Claims:
 
     def _unproven_above(self) -> list[Claim]:
         """The headings and leads of the current passage or list that state something unsupported so far."""
-        under = list(dropwhile(lambda claim: not claim.introduces, reversed(self.all)))
-        above = takewhile(lambda claim: claim.introduces, under)
-        return [claim for claim in above if claim.needs_source and not claim.is_covered]
+        return [claim for claim in reversed(self._above) if claim.needs_source and not claim.is_covered]
 
     @property
     def uncovered(self) -> list[Claim]:
@@ -177,6 +224,13 @@ class Claims:
     def report_not_found(self) -> bool:
         """Whether the answer says that nothing was found, and all its other claims are supported."""
         return any(claim.is_not_found for claim in self.all) and not self.uncovered
+
+
+def _goes_on(before: str, following: str) -> bool:
+    """Whether a claim ends in an abbreviation and the next one continues it."""
+    is_short = len(before) < LONGEST_JOINED and before.endswith(".")
+    found = is_short and _ABBREVIATED.search(before, max(0, len(before) - LONGEST_ABBREVIATED))
+    return bool(found) and _CONTINUATION.match(following) is not None
 
 
 def _claims_of(text: str) -> list[Claim]:

@@ -1,11 +1,16 @@
 """Finds the sentences of a page that support a claim."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, lru_cache
+from itertools import accumulate, islice
+from operator import attrgetter
 
+from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.quotes import QuoteFinder, Span
 from core.grounding.sentence_facts import (
     Clause,
@@ -31,16 +36,40 @@ LANGUAGE_SAMPLE_CHARACTERS = 1500
 SURROUNDINGS = 3000
 MAX_PARSED_WHOLE = 20_000
 MAX_PLACES = 8
+COUNTED_WORDS, KNOWN_CLAIMS = 512, 32
+READING_COMPARISONS, PARSING_COMPARISONS = 20, 500
+"""Comparisons that reading a claim, and parsing a part of a long page, take as long as."""
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
-_VISIBLE = re.compile(r"\S")
+_VISIBLE_RUN = re.compile(r"\S+")
 _LONG_WORD = re.compile(r"\w{2,}")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """A clause with what comparisons need.
+
+    `anchors` are its names and numbers. `names` are the words that a name of another clause may repeat.
+    """
+
+    tokens: Clause
+    stems: frozenset[str]
+    negations: int
+    anchors: list[Token]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, clause: Clause) -> "_Part":
+        stems = frozenset(token.stem for token in clause if token.is_content)
+        anchors = [token for token in clause if token.kind != "word" or token.is_name]
+        names = frozenset(token.stem for token in clause if token.kind != "number")
+        return cls(clause, stems, negations(clause), anchors, names)
+
+
+@dataclass(frozen=True, slots=True)
 class _Unit:
     span: Span
-    clauses: list[Clause]
+    parts: list[_Part]
     words: frozenset[str]
     negations: int
     has_names: bool
@@ -56,7 +85,7 @@ class Evidence:
         self._units: dict[int, _Unit] = {}
         self.language = detect_language(words(text[:LANGUAGE_SAMPLE_CHARACTERS]))
 
-    def find(self, claim: str, near: Span) -> Span | None:
+    def find(self, claim: str, near: Span, effort: Effort | None = None) -> Span | None:
         """The sentences that support `claim`, preferably inside `near`; None if there are none.
 
         Either they contain the claim word for word and negate as often, or for each of its clauses they have
@@ -64,21 +93,37 @@ class Evidence:
         """
         if not has_content(claim, self.language):
             return None
-        if any(not self._quotes.find_all(quoted) for quoted in _QUOTED.findall(claim)):
+        if any(self._quotes.find(quoted) is None for quoted in _QUOTED.findall(claim)):
             return None
-        return self._verbatim(claim, near) or self._paraphrased(claim, near)
+        effort = effort or Effort()
+        return self._verbatim(claim, near, effort) or self._paraphrased(claim, near, effort)
 
     @cached_property
     def sentences(self) -> list[Span]:
         return page_sentences(self._text)
 
+    @cached_property
+    def _with_letters(self) -> dict[str, list[int]]:
+        """The sentences with these neighbouring letters, as many as a beginning has."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for number, span in enumerate(self.sentences):
+            text = self._folded[span.start : span.end]
+            for letters in {text[at : at + BEGINNING] for at in range(len(text) - BEGINNING + 1)}:
+                found[letters].append(number)
+        return found
+
     def _windows_with(self, beginnings: set[str]) -> Iterator[list[_Unit]]:
         """Runs of sentences that may have a good part of the words with these beginnings."""
-        spans = self.sentences
+        having = [0] * len(self.sentences)
+        for bit, beginning in enumerate(beginnings):
+            for number in self._with_letters.get(beginning, ()):
+                having[number] |= 1 << bit
         for size in range(1, MAX_WINDOW_SENTENCES + 1):
-            for first in range(len(spans) - size + 1):
-                text = self._folded[spans[first].start : spans[first + size - 1].end]
-                if sum(word in text for word in beginnings) >= MIN_BEGINNINGS * len(beginnings):
+            for first in range(len(having) - size + 1):
+                found = 0
+                for bits in having[first : first + size]:
+                    found |= bits
+                if found.bit_count() >= MIN_BEGINNINGS * len(beginnings):
                     yield [self._unit(number) for number in range(first, first + size)]
 
     def _unit(self, number: int) -> _Unit:
@@ -87,30 +132,36 @@ class Evidence:
             tokens = self._tokens(self._text[span.start : span.end])
             stems = frozenset(token.stem for token in tokens if token.is_content)
             has_names = any(token.is_name for token in tokens[1:])
-            self._units[number] = _Unit(span, clauses(tokens), stems, negations(tokens), has_names)
+            parts = list(map(_Part.of, clauses(tokens)))
+            self._units[number] = _Unit(span, parts, stems, negations(tokens), has_names)
         return self._units[number]
 
-    def _tokens(self, text: str) -> list[Token]:
+    def _tokens(self, text: str) -> Sequence[Token]:
         return tokenize(text, self.language)
 
-    def _verbatim(self, claim: str, near: Span) -> Span | None:
+    def _verbatim(self, claim: str, near: Span, effort: Effort) -> Span | None:
         wanted = negations(self._tokens(claim))
-        found = sorted(self._quotes.find_all(claim), key=lambda span: not _overlap(span, near))
-        for span in found:
-            around = [part for part in self.sentences if _overlap(part, span)]
-            if sum(negations(self._tokens(self._text[part.start : part.end])) for part in around) == wanted:
+        for span in _nearest_first(self._quotes.find_all(claim), near, effort):
+            first = bisect_right(self.sentences, span.start, key=attrgetter("end"))
+            last = bisect_left(self.sentences, span.end, key=attrgetter("start"))
+            if not effort.spend(last - first):
+                return None
+            if sum(self._unit(number).negations for number in range(first, last)) == wanted:
                 return span
         return None
 
-    def _paraphrased(self, claim: str, near: Span) -> Span | None:
-        asked = [clause for clause in clauses(self._tokens(claim)) if any(t.is_content for t in clause)]
+    def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
+        asked = [part for part in map(_Part.of, clauses(self._tokens(claim))) if part.stems]
+        wanted = frozenset[str]().union(*(part.stems for part in asked))
         best: tuple[tuple[bool, int], Span] | None = None
         beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
         for window in self._windows_with(beginnings):
             span = Span(window[0].span.start, window[-1].span.end)
             rank = (not _overlap(span, near), len(window))
-            if (best is None or rank < best[0]) and _supports(asked, window):
+            if (best is None or rank < best[0]) and _supports(asked, wanted, window, effort):
                 best = (rank, span)
+            if effort.is_spent:
+                break
         return best[1] if best else None
 
 
@@ -121,16 +172,40 @@ class SourceEvidence:
         self._page = source.page_text
         self._passage = Span(source.start, source.start + len(source.text))
         self._parsed: dict[Span, Evidence] = {}
+        self._known: dict[str, Span | None] = {}
+        # Claims share words, and counting one reads the whole page.
+        self._count = lru_cache(COUNTED_WORDS)(self._page.count)
 
-    def find(self, claim: str) -> Span | None:
-        """The span of the page that supports `claim`."""
+    def find(self, claim: str, effort: Effort | None = None) -> Span | None:
+        """The span of the page that supports `claim`; None also if it is too long or the effort is spent."""
+        effort = effort or Effort()
+        if len(claim) > LONGEST_CHECKED or not effort.spend(READING_COMPARISONS):
+            return None
+        if claim not in self._known:
+            found = self._find(claim, effort)
+            if effort.is_spent:
+                return found
+            if len(self._known) >= KNOWN_CLAIMS:
+                self._known.pop(next(iter(self._known)))
+            self._known[claim] = found
+        return self._known[claim]
+
+    def _find(self, claim: str, effort: Effort) -> Span | None:
         for region in self._regions(claim):
-            if region not in self._parsed:
-                self._parsed[region] = Evidence(self._page[region.start : region.end])
+            if region not in self._parsed and not effort.spend(PARSING_COMPARISONS * bool(self._parsed)):
+                return None
             near = Span(self._passage.start - region.start, self._passage.end - region.start)
-            if found := self._parsed[region].find(claim, near):
+            if found := self._evidence(region).find(claim, near, effort):
                 return Span(found.start + region.start, found.end + region.start)
         return None
+
+    def _evidence(self, region: Span) -> Evidence:
+        """A part of the page; as many stay parsed as one claim may need, because claims repeat words."""
+        evidence = self._parsed.pop(region, None) or Evidence(self._page[region.start : region.end])
+        self._parsed[region] = evidence
+        if len(self._parsed) > MAX_PLACES:
+            self._parsed.pop(next(iter(self._parsed)))
+        return evidence
 
     def _regions(self, claim: str) -> Iterator[Span]:
         around = self._region(self._passage.start, self._passage.end)
@@ -142,8 +217,7 @@ class SourceEvidence:
         if whole.end <= MAX_PARSED_WHOLE:
             yield whole
         else:
-            self._parsed.clear()
-            yield from (self._region(at, at) for at in _places_of_rarest_word(claim, self._page))
+            yield from (self._region(at, at) for at in self._places_of_rarest_word(claim))
 
     def _region(self, start: int, end: int) -> Span:
         """A span and its surroundings, beginning after the end of a sentence."""
@@ -152,67 +226,91 @@ class SourceEvidence:
             first = min(start, max(first, self._page.find(". ", first, start) + 1))
         return Span(first, min(len(self._page), end + SURROUNDINGS))
 
-
-def _places_of_rarest_word(claim: str, page: str) -> list[int]:
-    counts = {word: count for word in set(_LONG_WORD.findall(claim)) if (count := page.count(word))}
-    if not counts:
-        return []
-    rarest = min(counts, key=lambda word: (counts[word], word))
-    return [match.start() for match in islice(re.finditer(re.escape(rarest), page), MAX_PLACES)]
+    def _places_of_rarest_word(self, claim: str) -> list[int]:
+        counts = {word: count for word in set(_LONG_WORD.findall(claim)) if (count := self._count(word))}
+        if not counts:
+            return []
+        rarest = min(counts, key=lambda word: (counts[word], word))
+        return [match.start() for match in islice(re.finditer(re.escape(rarest), self._page), MAX_PLACES)]
 
 
 def page_sentences(text: str) -> list[Span]:
     """The spans of the sentences, list items, table rows and headings of a text."""
-    offsets = [match.start() for match in _VISIBLE.finditer(text)]
+    words = [match.span() for match in _VISIBLE_RUN.finditer(text)]
+    # The visible characters up to the end of each word: pieces have all of them, and other white space.
+    behind = list(accumulate(end - start for start, end in words))
+
+    def offset(position: int) -> int:
+        """The place in the text of the visible character with this number, from 0."""
+        word = bisect_right(behind, position)
+        return words[word][1] - (behind[word] - position)
+
     found: list[Span] = []
     position = 0
     for piece in split_pieces(text):
-        for part in split_sentences(piece.text):
+        parts = [piece.text] if piece.kind == "sentence" else split_sentences(piece.text)
+        for part in parts:
             length = len("".join(part.split()))
-            found.append(Span(offsets[position], offsets[position + length - 1] + 1))
+            found.append(Span(offset(position), offset(position + length - 1) + 1))
             position += length
     return found
 
 
-def _supports(asked: list[Clause], window: list[_Unit]) -> bool:
-    known = frozenset[str]().union(*(unit.words for unit in window))
-    wanted = frozenset(token.stem for clause in asked for token in clause if token.is_content)
-    if len(wanted & known) < MIN_IN_WINDOW * len(wanted):
+def _supports(asked: Sequence[_Part], wanted: frozenset[str], window: list[_Unit], effort: Effort) -> bool:
+    """`wanted` are the words of all that is asked."""
+    missing = len(wanted.difference(*[unit.words for unit in window]))
+    if not effort.spend() or len(wanted) - missing < MIN_IN_WINDOW * len(wanted):
         return False
     used: set[int] = set()
-    for clause in asked:
-        index = next((i for i in range(len(window)) if _holds(clause, window, i)), None)
+    for part in asked:
+        index = next((i for i in range(len(window)) if _holds(part, window, i, effort)), None)
         if index is None:
             return False
         used.add(index)
-    return sum(window[index].negations for index in used) == sum(map(negations, asked))
+    return sum(window[index].negations for index in used) == sum(part.negations for part in asked)
 
 
-def _holds(clause: Clause, window: list[_Unit], index: int) -> bool:
-    """Whether one clause of a sentence says the same as `clause`.
+def _holds(part: _Part, window: list[_Unit], index: int, effort: Effort) -> bool:
+    """Whether one clause of a sentence says the same as `part`.
 
     A clause without names may refer to the names before it in its sentence, and a sentence without names to
     those of the sentences before.
     """
     unit = window[index]
-    context = [] if unit.has_names else [t for u in window[:index] for clause in u.clauses for t in clause]
-    for number, found in enumerate(unit.clauses):
-        own = found[1:] if number == 0 else found
-        if _says(clause, found, [] if any(token.is_name for token in own) else context):
+    if not effort.spend(len(unit.parts)):
+        return False
+    before = [] if unit.has_names else [each for other in window[:index] for each in other.parts]
+    context = set[str]().union(*(each.names for each in before))
+    for number, found in enumerate(unit.parts):
+        has_own = any(token.is_name for token in (found.tokens[1:] if number == 0 else found.tokens))
+        if _says(part, found, frozenset() if has_own else context):
             return True
-        context = [*context, *found]
+        context |= found.names
     return False
 
 
-def _says(clause: Clause, found: Clause, context: list[Token]) -> bool:
-    wanted, here = ({token.stem for token in tokens if token.is_content} for tokens in (clause, found))
-    if negations(clause) != negations(found) or len(wanted & here) < MIN_IN_CLAUSE * len(wanted):
+def _says(part: _Part, found: _Part, context: AbstractSet[str]) -> bool:
+    """`context` are the words of the sentence and of those before it that names may be among."""
+    if part.negations != found.negations or len(part.stems & found.stems) < MIN_IN_CLAUSE * len(part.stems):
         return False
-    anchors = [token for token in clause if token.kind != "word" or token.is_name]
-    for anchor in anchors:
-        if not any(matches(anchor, token) for token in (found + context if anchor.is_name else found)):
+    for anchor in part.anchors:
+        is_before = anchor.is_name and anchor.stem in context
+        if not is_before and not any(matches(anchor, token) for token in found.tokens):
             return False
-    return same_order(anchors, found)
+    return same_order(part.anchors, found.tokens)
+
+
+def _nearest_first(found: Iterator[Span], near: Span, effort: Effort) -> Iterator[Span]:
+    """The spans inside `near`, then the others; until the effort is spent, as a page may have thousands."""
+    others = []
+    for span in found:
+        if not effort.spend():
+            return
+        if _overlap(span, near):
+            yield span
+        else:
+            others.append(span)
+    yield from others
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -31,6 +31,10 @@ class Citation(Record):
     start: int = Field(ge=0, description="characters from the start of the page's text")
     end: int = Field(ge=0)
     verified: bool
+    closest: bool = Field(
+        default=False,
+        description="the passage is close to the question and is not given as an answer; checked like others",
+    )
     url: str | None = Field(
         default=None,
         description="address of a web page, whose text is the search engine's excerpt; null for a page of a"
@@ -47,6 +51,10 @@ class Grounding(Record):
     """Result of the code checks: the citations and the share of the answer that they cover."""
 
     grounded: bool = Field(description="every sentence cited, every citation verified")
+    checked: bool = Field(
+        default=True,
+        description="false if the checks did not end in time; nothing is known about the rest of the answer",
+    )
     citations: int = 0
     verified: int = 0
     coverage: float = Field(
@@ -55,11 +63,22 @@ class Grounding(Record):
     not_found: bool = Field(
         default=False, description="the answer says that the searched documents do not contain it"
     )
+    closest_passages: bool = Field(
+        default=False,
+        description="nothing answers the question, and the citations are the passages closest to it",
+    )
     issues: list[str] = []
     contradicted: list[str] = Field(
         default=[],
         description="those of the issues that report a number which no source contains, while a source"
         " has another number for the same thing",
+    )
+    unsupported: int = Field(
+        default=0, description="sentences that were checked and have no verified citation, but need one"
+    )
+    unchecked: int = Field(
+        default=0,
+        description="sentences that were not checked, because they, or the answer, have too much to compare",
     )
 
 

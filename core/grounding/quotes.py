@@ -8,14 +8,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 _RUN = re.compile(
-    r"(?P<broken>(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_]))"
+    r"(?P<broken>(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_]))"
     r"|(?P<marker>(?<=\[)[sS](?=\d))"
-    r"|(?P<plain>[A-Za-z0-9]+)|(?P<space>[ \n]+)|(?P<other>.)",
+    r"|(?P<plain>[A-Za-z0-9]++(?:[ \n][A-Za-z0-9]++)*+)|(?P<space>[ \n]++)|(?P<other>.)",
     re.S,
 )
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _OPENING_MARKS = frozenset("\"'([{“‘„‚«‹»›「『（【¿¡")
 _BETWEEN_CJK = re.compile(rf"(?<=[{_CJK}]) (?=[{_CJK}])")
+_IS_CJK = re.compile(f"[{_CJK}]").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def locate(quote: str, page_text: str) -> Span | None:
     Line breaks, hyphenation at line ends, ligatures, letter case, spacing and punctuation may differ;
     words, numbers, signs and decimal points may not.
     """
-    return next(iter(QuoteFinder(page_text).find_all(quote)), None)
+    return QuoteFinder(page_text).find(quote)
 
 
 class QuoteFinder:
@@ -46,17 +47,21 @@ class QuoteFinder:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def find_all(self, quote: str) -> list[Span]:
-        """Every place of `quote`; see `locate` for what may differ."""
+    def find(self, quote: str) -> Span | None:
+        """The first place of `quote`, or None."""
+        return next(self.find_all(quote), None)
+
+    def find_all(self, quote: str) -> Iterator[Span]:
+        """Every place of `quote`, each found when it is asked for; see `locate` for what may differ."""
         wanted = _canonical(quote).text.strip()
         if not wanted:
-            return []
-        page = self._canonical
-        return [
-            _with_outer_marks(quote, self._text, page.offsets[at], page.offsets[at + len(wanted) - 1] + 1)
-            for at in _occurrences(wanted, page.text)
-            if not (_joined(page.text, at - 1) or _joined(page.text, at + len(wanted) - 1))
-        ]
+            return
+        text, offsets = self._canonical
+        opening, final = _outer_marks(quote.strip())
+        last = len(wanted) - 1
+        for at in _occurrences(wanted, text):
+            if not (_joined(text, at - 1) or _joined(text, at + last)):
+                yield _with_marks(self._text, offsets[at], offsets[at + last] + 1, opening, final)
 
     @cached_property
     def _canonical(self) -> _Canonical:
@@ -68,22 +73,24 @@ def _canonical(text: str) -> _Canonical:
     characters: list[str] = []
     offsets: list[int] = []
     for match in _RUN.finditer(text):
-        index = match.start()
-        if match["plain"]:
-            characters.extend(match["plain"].lower())
+        index, kind = match.start(), match.lastgroup
+        if kind == "plain":
+            characters.extend(match[0].lower().replace("\n", " "))
             offsets.extend(range(index, match.end()))
-        elif match["space"]:
+        elif kind == "space":
             if characters and characters[-1] != " ":
                 characters.append(" ")
                 offsets.append(index)
-        elif match["other"]:
-            for character in unicodedata.normalize("NFKC", match["other"]).casefold():
+        elif kind == "other":
+            other = match[0]
+            folded = other if other.isascii() else unicodedata.normalize("NFKC", other).casefold()
+            for character in folded:
                 reduced = _canonical_character(character, text, index)
                 if reduced is None or (reduced == " " and (not characters or characters[-1] == " ")):
                     continue
                 characters.append(reduced)
                 offsets.append(index)
-        elif match["marker"]:  # fenced text has `[S 2]` where the page has `[S2]`
+        elif kind == "marker":  # fenced text has `[S 2]` where the page has `[S2]`
             characters.extend("s ")
             offsets.extend((index, index))
     canonical = "".join(characters)
@@ -109,12 +116,17 @@ def _canonical_character(character: str, text: str, index: int) -> str | None:
     return character if unicodedata.combining(character) else " "
 
 
-def _with_outer_marks(quote: str, page_text: str, start: int, end: int) -> Span:
-    """The span, including the quote's opening mark and its final marks as far as the page has them."""
-    quote = quote.strip()
-    opens = start > 0 and quote[0] in _OPENING_MARKS and page_text[start - 1] == quote[0]
+def _outer_marks(quote: str) -> tuple[str, str]:
+    """The quote's opening mark, if it has one, and its final marks."""
+    opening = quote[0] if quote[0] in _OPENING_MARKS else ""
     final = next((n for n, mark in enumerate(reversed(quote)) if mark.isalnum() or mark.isspace()), 0)
-    for mark in quote[len(quote) - final :]:
+    return opening, quote[len(quote) - final :]
+
+
+def _with_marks(page_text: str, start: int, end: int, opening: str, final: str) -> Span:
+    """The span, including the quote's outer marks as far as the page has them."""
+    opens = start > 0 and page_text[start - 1] == opening
+    for mark in final:
         if page_text[end : end + 1] != mark:
             break
         end += 1
@@ -133,6 +145,6 @@ def _joined(text: str, left: int) -> bool:
     if left < 0 or left + 1 >= len(text):
         return False
     one, other = text[left], text[left + 1]
-    if re.match(f"[{_CJK}]", one) or re.match(f"[{_CJK}]", other):
+    if not ((one.isalnum() or one in ".,-$") and other.isalnum()) and not (one.isdigit() and other in ".,%"):
         return False
-    return ((one.isalnum() or one in ".,-$") and other.isalnum()) or (one.isdigit() and other in ".,%")
+    return not (_IS_CJK(one) or _IS_CJK(other))

@@ -2,11 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
-from core.text.numbers import AMBIGUOUS_NUMBER_WORDS, CURRENCIES, NUMBER_WORDS, SCALES
+from core.text.numbers import AMBIGUOUS_NUMBER_WORDS, CURRENCIES, NUMBER_WORDS, SCALE_ABBREVIATIONS, SCALES
 from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, stems, words
 
 NEGATIONS: dict[str, frozenset[str]] = {
@@ -67,11 +69,16 @@ CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mai
 
 
 UNITS_LOOKED_AT = 2
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\s*\n\s*(?=[^\W\d_])")
+CACHED_NUMBERS = 4096
+CACHED_SENTENCES, LONGEST_CACHED = 256, 500
+"""Sentences whose tokens are kept, because each check of a claim reads it again; and their characters."""
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_])")
 _TOKEN = re.compile(
-    r"(?:(?P<sign>(?<!\w)[-\u2212]\s?)?(?P<money>[$€£¥]\s?)?|(?<=\w)-)(?P<digits>\d+(?:[.,'’]\d+)*)"
+    # With a blank behind it, a hyphen is a sign at the start of a cell only; elsewhere it is a dash.
+    r"(?:(?P<sign>(?<!\w)(?:[-\u2212](?=[\d$€£¥])|\u2212\s|(?:(?<=[(|])|(?<=[(|]\s))-\s))?"
+    r"(?P<money>[$€£¥]\s?)?|(?<=\w)-)(?P<digits>\d+(?:[.,'’]\d+)*)"
     r"(?P<symbol>\s?[%€$£¥](?!\s?\d))?"
-    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<mark>[,;:()\u2013\u2014|.!?])"
+    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*|[$€£¥])|(?P<mark>[,;:()\u2013\u2014|.!?])"
 )
 _APOSTROPHE = re.compile(r"['’]")
 _SYMBOLS = frozenset(CURRENCIES.values())
@@ -106,10 +113,20 @@ Clause = list[Token]
 """The tokens of one clause, without the punctuation marks and conjunctions between clauses."""
 
 
-def tokenize(text: str, language: str) -> list[Token]:
-    """The tokens of one sentence, including clause breaks and negations."""
+def tokenize(text: str, language: str) -> Sequence[Token]:
+    """The tokens of one sentence, including clause breaks and negations; callers do not change them."""
+    return _cached_tokens(text, language) if len(text) <= LONGEST_CACHED else _tokens(text, language)
+
+
+@lru_cache(CACHED_SENTENCES)
+def _cached_tokens(text: str, language: str) -> Sequence[Token]:
+    return _tokens(text, language)
+
+
+def _tokens(text: str, language: str) -> list[Token]:
     clean = unicodedata.normalize("NFKC", _LINE_END_HYPHEN.sub("", text))
-    raw = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
+    read = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
+    raw = [each for each, before in zip(read, [None, *read], strict=False) if not _abbreviates(each, before)]
     stemmed = iter(stems([token.stem for token in raw if token.kind == "word"], language))
     for token in raw:
         if token.kind == "word":
@@ -122,14 +139,22 @@ def tokenize(text: str, language: str) -> list[Token]:
     return raw
 
 
-def clauses(tokens: list[Token]) -> list[Clause]:
+def _abbreviates(token: Token, before: Token | None) -> bool:
+    """Whether a token is the point of an abbreviation such as `Mio.`"""
+    return token.breaks == "." and before is not None and before.after in SCALE_ABBREVIATIONS
+
+
+def clauses(tokens: Sequence[Token]) -> list[Clause]:
     """The clauses of a sentence; clauses too short to say anything alone are joined to the next."""
     found: list[Clause] = [[]]
+    content = 0
     for token in tokens:
-        if token.breaks and sum(t.is_content for t in found[-1]) >= (3 if token.breaks == "," else 2):
+        if token.breaks and content >= (3 if token.breaks == "," else 2):
             found.append([])
+            content = 0
         elif not token.breaks:
             found[-1].append(token)
+            content += token.is_content
     if len(found) > 1 and sum(token.is_content for token in found[-1]) < 2:
         found[-2:] = [found[-2] + found[-1]]
     return found
@@ -148,7 +173,7 @@ def negations(tokens: Iterable[Token]) -> int:
 def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
     if match["digits"]:
         sign = "-" if match["sign"] else ""
-        value = sign + " ".join(words(match["digits"]))
+        value = sign + plain_number(match["digits"])
         symbol = (match["money"] or match["symbol"] or "").strip()
         near = (CURRENCIES[symbol],) if symbol else ()
         yield Token(value, "number", near, written=match[0].strip())
@@ -158,12 +183,21 @@ def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
         yield from _raw_words(match["word"], text[match.end() : match.end() + 3])
 
 
+@lru_cache(CACHED_NUMBERS)
+def plain_number(digits: str) -> str:
+    """A number in one spelling, as search spells it: `1,234.5` is `1234.5`; a list is its parts."""
+    return digits if digits.isascii() and digits.isdigit() else " ".join(words(digits))
+
+
 def _raw_words(written: str, following: str) -> Iterator[Token]:
     folded = written.casefold().replace("’", "'")
     if folded.endswith("n't"):
         yield Token(folded.removesuffix("n't") or "not", after=folded, negates=True)
         return
     if folded == "no" and re.match(r"\.\s?\d", following):
+        return
+    if folded in CURRENCIES:
+        yield Token(folded, after=folded, written=written)
         return
     for original, part in zip(_APOSTROPHE.split(written), folded.split("'"), strict=False):
         if part >= _UNSPACED_FROM:
@@ -216,13 +250,18 @@ def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ..
     return tuple(found)
 
 
-def same_order(claim: list[Token], page: list[Token]) -> bool:
+def same_order(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     """Whether the names and numbers of a claim have the same relation to each other on the page.
 
     Their order may change together with the voice (`by`), or if both keep their prepositions. Between two of
     them the page may have no other number of the same unit: `Oslo 5, Bergen 6` does not relate Oslo and 6.
     """
-    places = [next((i for i, other in enumerate(page) if matches(token, other)), None) for token in claim]
+    by_stem: dict[str, list[int]] = defaultdict(list)
+    for place, token in enumerate(page):
+        by_stem[token.stem].append(place)
+    places = [
+        next((i for i in by_stem.get(token.stem, ()) if matches(token, page[i])), None) for token in claim
+    ]
     for (one, at), (other, there) in pairwise(zip(claim, places, strict=True)):
         if at is None or there is None or one.stem == other.stem:
             continue

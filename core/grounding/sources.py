@@ -1,8 +1,9 @@
-"""The numbered sources of a prompt: fenced against injection, and the brackets that cite them."""
+"""The numbered sources of a prompt, fenced against injection."""
 
+import json
 import re
-import unicodedata
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, unescape
 
@@ -10,30 +11,22 @@ from core.grounding.models import Revision
 from core.models import Record
 
 _QUOTES = {'"': "&quot;"}
-_LIVE_MARKER = re.compile(r"([\[\uff3b\u3010]\W*[Ss\uff33\uff53])(?=\W*\d)")
+# It begins with all marks before the letter, so that a run of brackets is read once, not once per bracket.
+_LIVE_MARKER = re.compile(r"(?<!\W)([^\w\[\uff3b\u3010]*+[\[\uff3b\u3010]\W*+[Ss\uff33\uff53])(?=\W*+\d)")
 LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _FENCED = re.compile(
-    r'<source id="(\d+)" document="([^"<>]*)" page="(\d+)"(?: site="[^"<>]*")?>\n(.*?)\n</source>', re.S
+    r'<source id="(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: site="[^"<>]*")?>\n([^<]*)\n</source>'
 )
 
 WITHDRAWN = "<withdrawn_answer>"
-OPENING = re.compile(r"[\[\uff3b\u3010\u3014\u27e6]")
-_CLOSING = frozenset("]\uff3d\u3011\u3015\u27e7")
-MAX_VISIBLE_BRACKET = 200
-MAX_BRACKET = 4000
 
-_MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
-_FORGED = re.compile(r"\[(?:(?=.*\bpages?\b)(?=.*\bdocuments?\b)|(?=.*\bweb\W*pages?\b))", re.I | re.S)
-_IGNORED = re.compile(r"[*_`~\\]")
-_LOOK_ALIKES = (
-    "a\u0430\u0251\u03b1\u0410\u0391 b\u042c\u044c\u0412\u0392\u0432 c\u0441\u03c2\u0421 d\u0501\u0500"
-    " e\u0435\u0415\u0395 g\u0261\u0581 m\u043c\u041c\u039c n\u0578\u043f\u039d"
-    " o\u043e\u03bf\u0585\u041e\u039f p\u0440\u03c1\u0420\u03a1 s\u0455\u0405 t\u0442\u03c4\u0422\u03a4"
-    " u\u03c5\u057d w\u051d\u0461\u03c9\u051c"
-).split()
-"""Letters of citations, each with those of Cyrillic, Greek and other scripts that look the same."""
-_TO_LATIN = str.maketrans({other: alike[0] for alike in _LOOK_ALIKES for other in alike[1:]})
-_BRACKETS = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
+
+def host_of(url: str) -> str:
+    """The host of an address; empty if it has none, or if the address is malformed, such as `https://[x`."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 class Source(Record):
@@ -54,7 +47,7 @@ class Source(Record):
     @property
     def host(self) -> str:
         """The host of a web page; empty for a document."""
-        return (urlsplit(self.url).hostname or "") if self.url else ""
+        return host_of(self.url) if self.url else ""
 
 
 class AttachedFile(Record):
@@ -85,10 +78,24 @@ def fence(sources: Sequence[Source]) -> str:
     fenced = []
     for source in sources:
         site = f' site="{escape(source.host, _QUOTES)}"' if source.url else ""
-        name, text = escape(source.blob_name, _QUOTES), escape(without_markers(source.text))
+        name = escape(without_markers(source.blob_name), _QUOTES)
+        text = escape(without_markers(source.text))
         opening = f'<source id="{source.number}" document="{name}" page="{source.page}"{site}>'
         fenced.append(f"{opening}\n{text}\n</source>")
     return "\n".join(fenced)
+
+
+def inert_json(value: Any) -> str:
+    """A result as JSON; no text in it can open or close a fence, or cite a source."""
+    return json.dumps(_inert(value), ensure_ascii=False)
+
+
+def _inert(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape(without_markers(value))
+    if isinstance(value, dict):
+        return {_inert(name): _inert(each) for name, each in value.items()}
+    return [_inert(each) for each in value] if isinstance(value, list) else value
 
 
 def read_fenced(prompt: str) -> list[FencedSource]:
@@ -104,7 +111,7 @@ def read_fenced(prompt: str) -> list[FencedSource]:
 def label(file: AttachedFile) -> str:
     """The line before an attached file, with the numbers of its pages; a name cannot break out of it."""
     last = file.first + file.pages - 1
-    name = escape(file.blob_name, _QUOTES)
+    name = escape(without_markers(file.blob_name), _QUOTES)
     return f'<file document="{name}" pages="1 to {file.pages}" sources="S{file.first} to S{last}"/>'
 
 
@@ -118,42 +125,3 @@ def withdrawn(revision: Revision) -> str:
     answer = escape(without_markers(revision.answer))
     issues = "\n".join(f"- {escape(without_markers(' '.join(issue.split())))}" for issue in revision.issues)
     return f"{WITHDRAWN}\n{answer}\n</withdrawn_answer>\n<what_was_wrong>\n{issues}\n</what_was_wrong>"
-
-
-def bracketed(text: str, *, is_all: bool) -> str | None:
-    """The bracket that `text` begins with, or None if more text could change it.
-
-    It ends at its closing bracket or at a maximum length, however the text is split into pieces.
-    """
-    depth = visible = 0
-    for index, character in enumerate(text[:MAX_BRACKET]):
-        depth += bool(OPENING.match(character)) - (character in _CLOSING)
-        visible += not (character.isspace() or unicodedata.category(character) == "Cf")
-        if depth == 0 or visible == MAX_VISIBLE_BRACKET:
-            return text[: index + 1]
-    return text[:MAX_BRACKET] if is_all or len(text) >= MAX_BRACKET else None
-
-
-def cited_numbers(bracket: str) -> list[int]:
-    """The source numbers of a marker, each once; none if it is no marker."""
-    plain = _plain(bracket)
-    if not _MARKER.fullmatch(plain):
-        return []
-    return list(dict.fromkeys(int(digits) for digits in re.findall(r"\d+", plain)))
-
-
-def is_forged(bracket: str) -> bool:
-    """Whether a bracket looks like a checked citation, which only code may write."""
-    return _FORGED.match(_plain(bracket).translate(_TO_LATIN)) is not None
-
-
-def visible_name(blob_name: str) -> str:
-    """A file name that can neither close a citation nor open one."""
-    plain = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in blob_name)
-    plain = OPENING.sub("(", plain.replace('"', "'"))
-    return "".join(")" if character in _CLOSING else character for character in plain)
-
-
-def _plain(text: str) -> str:
-    seen = "".join(c for c in text.translate(_BRACKETS) if unicodedata.category(c) != "Cf")
-    return " ".join(_IGNORED.sub("", unicodedata.normalize("NFKC", seen)).split())

@@ -32,8 +32,37 @@ SPELLED_NUMBERS: dict[str, float] = {
 }
 """English number words with their values; not `one`, and none that is a word of another language."""
 
-SCALES = {"thousand": "thousand", "million": "million", "billion": "billion", "m": "million", "bn": "billion"}
-SCALE_VALUES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+SCALE_ABBREVIATIONS = {
+    name: scale
+    for scale, names in (
+        ("thousand", "tsd тыс"),
+        ("million", "m mn mio mill mln млн"),
+        ("billion", "bn mrd md mds mld млрд"),
+        ("trillion", "tn trn"),
+    )
+    for name in names.split()
+}
+"""They can have a point: `30 Mio. Euro`."""
+SCALES = SCALE_ABBREVIATIONS | {
+    name: scale
+    for scale, names in (
+        ("thousand", "thousand tausend mille mil mila duizend тысяч тысячи"),
+        (
+            "million",
+            "million millions millionen millón millones milione milioni miljoen milhão milhões миллион"
+            " миллиона миллионов",
+        ),
+        (
+            "billion",
+            "billion billions milliarde milliarden milliard milliards miliardo miliardi miljard bilhão"
+            " bilhões миллиард миллиарда миллиардов",
+        ),
+        ("trillion", "trillion trillions billionen billones"),
+    )
+    for name in names.split()
+}
+"""Words for powers of ten. A German `Billion` is an English trillion; only the plural shows the language."""
+SCALE_VALUES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 CURRENCIES = {
     name: code
     for names, code in (
@@ -75,13 +104,34 @@ _DATE = re.compile(
     rf"|\b(?P<name2>{_MONTH})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
 )
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
+_AROUND_YEAR = 40
+"""More characters than a date has before or after its year."""
 
 
 def find_dates(text: str) -> list[str]:
     """The dates of a text as year-month-day; both readings if day and month could be exchanged."""
     if _YEAR.search(text) is None:
         return []
-    return [date for match in _DATE.finditer(text.casefold()) for date in _readings(match)]
+    folded = text.casefold()
+    return [
+        date
+        for start, end in _around_years(folded)
+        for match in _DATE.finditer(folded, start, end)
+        for date in _readings(match)
+    ]
+
+
+def _around_years(text: str) -> Iterator[tuple[int, int]]:
+    """The parts of a text that can contain dates, in order: most text is far from any year."""
+    start = end = 0
+    for year in _YEAR.finditer(text):
+        if year.start() - _AROUND_YEAR > end:
+            if end:
+                yield start, end
+            start = year.start() - _AROUND_YEAR
+        end = year.end() + _AROUND_YEAR
+    if end:
+        yield max(start, 0), end
 
 
 def _readings(match: re.Match[str]) -> Iterator[str]:

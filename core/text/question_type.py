@@ -85,6 +85,25 @@ _ASKS_OVERVIEW = re.compile(
     r"(?:about|cover)\b\s*\??$)",
     re.I,
 )
+_WEATHER = r"(?:weather|wetter|météo)"
+_NOW = (
+    r"(?:today|tonight|tomorrow|right now|outside|this (?:week|weekend|evening|afternoon)|like"
+    r"|heute|morgen|draußen|gerade|jetzt|aujourd'hui|demain)"
+)
+_NO_DOCUMENT = re.compile(
+    rf"\b{_WEATHER}\b.*\b{_NOW}\b|\b{_NOW}\b.*\b{_WEATHER}\b|^how(?:'s| is) the weather"
+    r"|\bquel temps (?:fait|fera)\b|\bqué tiempo hará\b"
+    r"|\bwhat(?:'s| is) the (?:time|date)(?: now| today| right now)?\s*\?*$|\bwhat time is it\b"
+    r"|\bwhat day is (?:it|today)\b|\bwie spät ist es\b|\bquelle heure est-il\b|\bqué hora es\b"
+    r"|\b(?:tell|write|give|sing|compose)\b(?: \w+){0,3} (?:joke|poem|song|haiku|limerick|riddle)\b"
+    r"|\b(?:erzähl|schreib|sing)\w*\b(?: \w+){0,3} (?:witz|gedicht|lied|rätsel)\b"
+    r"|\b(?:raconte|écris)\w*\b(?:[ -]\w+){0,3} (?:blague|poème|chanson)\b"
+    r"|\b(?:cuenta|cuéntame|escribe|escríbeme)\b(?: \w+){0,3} (?:chiste|poema|canción)\b"
+    r"|^\s*(?:(?:what(?:'s| is)|how much is|calculate|was ist|wie viel ist|combien font|cuánto es)\s+)?"
+    r"[\d.,\s()]*\d\s*[-+*/×÷^]\s*[\d.,\s()+*/×÷^-]*\d[\d.,\s()]*\s*[=?]*\s*$",
+    re.I,
+)
+"""The weather and the time of now, jokes and poems, bare arithmetic."""
 
 
 def is_small_talk(text: str) -> bool:
@@ -107,6 +126,14 @@ def is_statement(text: str) -> bool:
 def mentions_documents(text: str) -> bool:
     """Whether it names documents or a part of one."""
     return _DOCUMENTS.search(text) is not None
+
+
+def concerns_no_document(question: str) -> bool:
+    """Whether it clearly asks for what no document has: today's weather, the time, a joke, arithmetic."""
+    plain = question.replace("’", "'")
+    if len(plain) > LONGEST_SMALL_TALK or mentions_documents(plain):
+        return False
+    return _NO_DOCUMENT.search(plain) is not None
 
 
 def asks_for_listing(question: str) -> bool:

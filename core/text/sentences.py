@@ -6,23 +6,31 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
+from core.text.numbers import SCALE_ABBREVIATIONS
+
 Kind = Literal["sentence", "item", "row", "heading"]
 
 MAX_HEADING_CHARACTERS = 90
 MAX_HEADING_WORDS = 12
 HEADING_SHARE = 0.75
 """A heading's line is shorter than this share of the widest line."""
+LONGEST_ABOVE = 4000
+"""Characters of the headings, and of the lead, that a piece repeats; the last ones if there are more."""
+LONGEST_ABBREVIATED = 40
+"""Characters before a full stop that can be an abbreviation, an initial or a number."""
 
 _ITEM = re.compile(r"(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+\S")
 _ENDED = re.compile(r"[.!?。！？:][\"'”’)\]]*$")
 _LABEL = re.compile(r"[A-Z][\w’'/ -]{0,38}:$")
 _CELL = re.compile(r"^[-+(]?[$€£¥]?\d[\d.,]*[%)]?$")
+_DIGIT = re.compile(r"\d")
 _ENDS = tuple(".!?。！？")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof inc ltd co corp no vs etc approx fig figs eq sec dept st al cf "
     "e.g i.e u.s u.k z.b d.h".split()
 )
-_BOUNDARY = re.compile(r"[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[\w•¿¡$])|[。！？]+[」』）]?")
+# A run of marks is entered at its first character only, and never read twice.
+_BOUNDARY = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]]*+\s++(?=[\"'“‘(\[]?[\w•¿¡$])|[。！？]+[」』）]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,7 @@ def split_pieces(text: str) -> list[Piece]:
     for kind, block in _blocks(text):
         if kind == "heading":
             follows_heading = bool(pieces) and pieces[-1].kind == "heading"
-            heading = f"{heading} {block}" if follows_heading else block
+            heading = f"{heading} {block}"[-LONGEST_ABOVE:] if follows_heading else block
             title = title if begun or block.endswith(":") else heading
             pieces.append(Piece(block, kind))
             continue
@@ -57,7 +65,7 @@ def split_pieces(text: str) -> list[Piece]:
         parts = sentences(block) if kind == "sentence" else [block]
         pieces.extend(Piece(part, kind, f"{above} {lead}".strip()) for part in parts)
         if pieces[-1].kind == "sentence" and pieces[-1].text.endswith(":"):
-            lead = pieces[-1].text
+            lead = pieces[-1].text[-LONGEST_ABOVE:]
     return pieces
 
 
@@ -65,12 +73,14 @@ def sentences(block: str) -> Iterator[str]:
     """The sentences of one paragraph; abbreviations and initials do not end a sentence."""
     start = 0
     for match in _BOUNDARY.finditer(block):
-        word_start = max(start, block.rfind(" ", start, match.start()) + 1)
+        earliest = max(start, match.start() - LONGEST_ABBREVIATED)
+        word_start = max(earliest, block.rfind(" ", earliest, match.start()) + 1)
         word = block[word_start : match.start()].lower().lstrip("(\"'“[")
         is_initial = len(word) == 1 and word.isascii() and word.isalpha()
+        is_scale = word in SCALE_ABBREVIATIONS and block[earliest:word_start].rstrip()[-1:].isdigit()
         is_numbering = word_start == start and word.isdigit()
         continues = block[match.end() : match.end() + 1].islower()
-        if not (continues or word in _ABBREVIATIONS or is_initial or is_numbering):
+        if not (continues or word in _ABBREVIATIONS or is_initial or is_scale or is_numbering):
             yield block[start : match.end()].strip()
             start = match.end()
     if rest := block[start:].strip():
@@ -118,6 +128,8 @@ def _kind_of(line: str, following: str, widest: int, before: str) -> Kind | None
 def _is_row(line: str) -> bool:
     if line.count("|") >= 2:
         return True
+    if _DIGIT.search(line) is None:
+        return False
     words = line.split()
     cells = sum(bool(_CELL.match(word)) for word in words)
     return cells >= 2 and cells >= len(words) * 0.3 and not line.endswith(".")

@@ -3,7 +3,9 @@
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 import Stemmer
 
@@ -69,6 +71,10 @@ STOP_WORDS = {
     language: frozenset(stop_words)
     for language, *stop_words in (entry.casefold().split() for entry in _STOP_WORDS.split(";"))
 }
+_LANGUAGES_OF = {
+    word: [code for code, stop_words in STOP_WORDS.items() if word in stop_words]
+    for word in frozenset[str]().union(*STOP_WORDS.values())
+}
 DEFAULT_LANGUAGE = "en"
 LANGUAGE_SAMPLE_WORDS = 2000
 
@@ -86,11 +92,14 @@ _FIRST_UNSPACED = "\u0e00"
 _LETTER = rf"[^\W_{_UNSPACED}]"
 _WORD = re.compile(rf"[{_UNSPACED}]+|\d+(?:\.\d+)+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]")
+_NEEDS_CARE = re.compile(f"[{_UNSPACED}{_MARKS}]")
+_PLAIN_WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
+"""The words of a text without any character of _NEEDS_CARE."""
 
 _LINE_END_HYPHEN = re.compile(r"[-\u2010](?<=[^\W\d_].)[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
 _INVISIBLE = re.compile("[\x02\u00ad\ufffe\u200b\u2060\ufeff]+")  # \x02: a hyphen that PDFium took out
 _FISCAL_YEAR = re.compile(r"\bfy[ \t]?['’]?(\d{4}|\d{2})(?!\d)")
-_NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,'’]\d+)+")
+_NUMBER = re.compile(r"\d(?<![^\W_].)\d*+(?:[.,'’]\d+)+")
 _SEPARATOR = re.compile(r"[.,'’]")
 _DIGIT = re.compile(r"\d")
 _CENTURY_TURN = 70
@@ -104,7 +113,11 @@ def words(text: str) -> list[str]:
     """
     clean = _LINE_END_HYPHEN.sub("", _INVISIBLE.sub("", text))
     clean = unicodedata.normalize("NFKC", clean).casefold()
-    clean = _NUMBER.sub(_plain_number, _FISCAL_YEAR.sub(_full_year, clean))
+    if "fy" in clean:
+        clean = _FISCAL_YEAR.sub(_full_year, clean)
+    clean = _NUMBER.sub(_plain_number, clean)
+    if clean.isascii() or _NEEDS_CARE.search(clean) is None:
+        return _PLAIN_WORD.findall(clean)
     found: list[str] = []
     for word in _WORD.findall(clean):
         if word >= _FIRST_UNSPACED and _UNSPACED_RUN.match(word):
@@ -123,8 +136,11 @@ def question_words(question: str) -> list[str]:
 
 def detect_language(sample: Iterable[str]) -> str:
     """The ISO 639-1 code of the language with the most frequent stop words; English if there are none."""
-    counted = list(sample)[:LANGUAGE_SAMPLE_WORDS]
-    hits = {code: sum(map(stop_words.__contains__, counted)) for code, stop_words in STOP_WORDS.items()}
+    counted = Counter(islice(sample, LANGUAGE_SAMPLE_WORDS))
+    hits = dict.fromkeys(STOP_WORDS, 0)
+    for word in counted.keys() & _LANGUAGES_OF.keys():
+        for code in _LANGUAGES_OF[word]:
+            hits[code] += counted[word]
     best = max(hits, key=hits.__getitem__)
     return best if hits[best] > hits[DEFAULT_LANGUAGE] else DEFAULT_LANGUAGE
 

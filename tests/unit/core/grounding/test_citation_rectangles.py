@@ -87,7 +87,9 @@ async def test_citations_survive_an_unavailable_page_store() -> None:
 
 
 @pytest.mark.parametrize("fault", [NotFound("gone"), Unavailable("busy"), ValueError("a bug")])
-async def test_citations_survive_any_error_of_the_page_store(fault: Exception) -> None:
+async def test_citations_survive_any_error_of_the_page_store(
+    fault: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     async def read(_document_id: str, number: int) -> bytes:
         if number == 1:
             raise fault
@@ -96,6 +98,8 @@ async def test_citations_survive_any_error_of_the_page_store(fault: Exception) -
     cited = [citation("d1", 1), citation("d1", 2)]
     found = await with_rectangles(cited, [source("d1", 1), source("d1", 2)], read)
     assert [each.rectangles for each in found] == [[], TWO]
+    assert len(caplog.records) == 1
+    assert ("Traceback" in caplog.text) is isinstance(fault, ValueError)
 
 
 def test_stored_citations_without_rectangles_can_be_read() -> None:

@@ -1,11 +1,13 @@
 """Markers become checked citations, however the answer is streamed."""
 
 import itertools
+import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.grounding.checks import check_marker
 from core.grounding.citations import CitationWriter, marker
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sources import Source
@@ -98,7 +100,7 @@ def test_a_number_after_a_marker_is_checked_with_the_claim_before_it() -> None:
 
 def test_a_marker_without_a_claim_cites_nothing() -> None:
     text, writer = write("[S1] Leave is 25 days a year. [S1]")
-    assert text == ' Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
+    assert text == '\u2060 Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
     assert len(writer.citations) == 1
     assert not writer.grounding.grounded
     assert writer.grounding.issues
@@ -244,6 +246,8 @@ ANSWER = (
 )
 
 
+@pytest.mark.slow
+@settings(deadline=None)
 @given(st.lists(st.integers(0, len(ANSWER)), max_size=30))
 def test_the_result_does_not_depend_on_the_pieces_of_the_stream(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(ANSWER)]
@@ -257,3 +261,70 @@ def test_the_result_does_not_depend_on_the_pieces_of_the_stream(cuts: list[int])
 
 def test_a_stream_of_single_characters_gives_the_same_text() -> None:
     assert write(*ANSWER)[0] == write(ANSWER)[0]
+
+
+def test_an_endless_list_is_shown_as_not_checked() -> None:
+    listed = " ".join(map(str, range(1, 3001)))
+    text, writer = write(f"Leave is {listed} days {marker(1)}.")
+    assert text.endswith('[Page 5 of Document "a.pdf", not checked].')
+    assert [citation.verified for citation in writer.citations] == [False]
+    grounding = writer.grounding
+    assert not grounding.grounded
+    assert grounding.unchecked == 1
+    assert any(issue.startswith("Not checked, because") for issue in grounding.issues)
+
+
+@pytest.mark.parametrize(("numbers", "unchecked"), [(60, 0), (61, 1)])
+def test_numbers_of_a_long_list_that_are_not_compared_are_reported(numbers: int, unchecked: int) -> None:
+    listed = " ".join(map(str, range(101, 101 + numbers)))
+    text, writer = write(f"Leave is {listed} days a year. {marker(1)}")
+    assert text.endswith('[Page 5 of Document "a.pdf", not verified]')
+    assert not writer.grounding.grounded
+    assert writer.grounding.unchecked == unchecked
+    reported = [issue.startswith("Not checked, because") for issue in writer.grounding.issues]
+    assert reported.count(True) == unchecked
+
+
+def test_numbers_behind_too_many_others_are_reported_as_not_checked() -> None:
+    page = " ".join(f"Gate {n} has {n} days of leave for {n * 3} guards." for n in range(300))
+    writer = CitationWriter([source().model_copy(update={"text": page, "page_text": page})])
+    listed = " ".join(f"Gate {n} has {n}.5 days of leave for {n}.25 guards." for n in range(1000, 1400))
+    last = "Gate 7 has 8 days of leave for 21 guards."
+    writer.feed(f"{listed} {last} {marker(1)}")
+    writer.finish()
+    assert not writer.grounding.grounded
+    assert writer.grounding.unchecked > 1
+    assert any(i.startswith("Not checked, because") and last in i for i in writer.grounding.issues)
+
+
+def test_a_check_takes_only_the_claims_that_it_can_change() -> None:
+    writer = CitationWriter([source(1)], deferred=True)
+    writer.feed("# Leave\n\n" + "".join(f"Rule {n} holds. {marker(1)} " for n in range(300)))
+    sizes = []
+    for each in writer.take():
+        if not isinstance(each, str):
+            request = pickle.dumps(writer.request(each))
+            sizes.append(len(request))
+            writer.settle(each, pickle.loads(pickle.dumps(check_marker(*pickle.loads(request)))))
+    assert len(sizes) == 300
+    assert max(sizes) < 2 * min(sizes)
+    writer.finish()
+    expected = [f'Page 5 of Document "a.pdf" does not support: Rule {n} holds.' for n in range(300)]
+    assert writer.grounding.issues[:300] == expected
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_checks_elsewhere_give_the_same_result(number: int) -> None:
+    answer = "\n\n".join(
+        [ANSWER, "# Rules\n\nThe leave is:\n\n- 25 days [S1]\n- 5 working days [S2]"] * number
+    )
+    expected = write(answer)[1]
+    writer = CitationWriter([source(1), source(2, page=6)], deferred=True)
+    writer.feed(answer)
+    writer.finish()
+    for each in writer.take():
+        if not isinstance(each, str):
+            request = pickle.loads(pickle.dumps(writer.request(each)))
+            writer.settle(each, pickle.loads(pickle.dumps(check_marker(*request))))
+    assert writer.citations == expected.citations
+    assert writer.grounding == expected.grounding

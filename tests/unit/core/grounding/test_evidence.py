@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from core.grounding.evidence import Evidence, SourceEvidence
+from core.grounding.effort import Effort
+from core.grounding.evidence import PARSING_COMPARISONS, READING_COMPARISONS, Evidence, SourceEvidence
 from core.grounding.quotes import Span
 from core.grounding.sources import Source
 
@@ -123,3 +124,42 @@ def test_a_page_of_a_million_characters_is_not_parsed_whole() -> None:
     assert time.process_time() - begun < 0.5
     assert span is not None
     assert page[span.start : span.end] == "Leave is 25 days a year in Oslo."
+
+
+def test_nothing_is_verified_once_the_effort_is_spent() -> None:
+    page = "Leave is 25 days a year."
+    source = Source(number=1, document_id="d", blob_name="a.pdf", page=1, start=0, text=page, page_text=page)
+    assert SourceEvidence(source).find(page, Effort()) is not None
+    assert SourceEvidence(source).find(page, Effort(1)) is None
+
+
+def test_every_occurrence_that_is_looked_at_takes_effort() -> None:
+    claim, little = "Leave is 25 days a year.", READING_COMPARISONS + 10
+    page = f"{claim} " * 20
+    near = [SourceEvidence(long_source(page, start)) for start in (0, len(page) - len(claim))]
+    assert near[0].find(claim, Effort(little)) == Span(0, len(claim))
+    assert near[1].find(claim, Effort(little)) is None
+    assert near[1].find(claim) == Span(len(page) - len(claim) - 1, len(page) - 1)
+
+
+def test_parts_of_a_long_page_are_parsed_once_for_claims_that_need_them_again() -> None:
+    page = "The ropes of the quay are wet in winter. " * 2000 + "Leave is 25 days a year in Oslo."
+    evidence, effort = SourceEvidence(long_source(page, 100)), Effort(2 * PARSING_COMPARISONS)
+    claims = (
+        "Leave is 25 days a year in Oslo.",
+        "In Oslo leave is 25 days a year.",
+        "In Oslo leave is 25 days.",
+    )
+    for claim in claims:
+        assert evidence.find(claim, effort) is not None
+
+
+def test_a_claim_that_an_answer_repeats_is_compared_once() -> None:
+    source = long_source("Leave is 25 days. " * 20, 0)
+    evidence, claim, effort = SourceEvidence(source), "It is not 25 days.", Effort()
+    assert evidence.find(claim, effort) is None
+    left = Effort(READING_COMPARISONS + 1)
+    assert evidence.find(claim, left) is None
+    assert not left.is_spent
+    assert evidence.find("Leave is 25 days.", left) is None
+    assert evidence.find("Leave is 25 days.") is not None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.grounding.evidence import Evidence, page_sentences
-from core.grounding.quotes import Span, locate
+from core.grounding.quotes import QuoteFinder, Span, locate
 
 PAGE = (
     "2. Travel\n"
@@ -140,3 +140,15 @@ def test_sentences_continue_over_line_breaks_but_not_over_paragraphs() -> None:
         "Two costs 3.50 today!",
         "Three",
     ]
+
+
+@given(
+    st.lists(st.sampled_from(["Fee", "5", "1,5", "-", "[S2]", "\n", ".", "é", "水", " ", "(a)"])).map(
+        " ".join
+    ),
+    st.sampled_from(["fee 5", "5 1,5", "1,5", "fee", "a", "水 fee"]),
+)
+def test_a_quote_is_found_at_the_same_place_whatever_spaces_the_page_has(page: str, quote: str) -> None:
+    # Words with plain spaces between them are read at once; those with other spaces one by one.
+    finder = QuoteFinder(page.replace(" ", "\u2009"))
+    assert list(QuoteFinder(page).find_all(quote)) == list(finder.find_all(quote))

@@ -4,7 +4,7 @@ import pytest
 
 from core.grounding.citations import CitationWriter
 from core.grounding.quotes import locate
-from core.grounding.sources import AttachedFile, Source, fence, label, read_fenced, without_fenced
+from core.grounding.sources import AttachedFile, Source, fence, host_of, label, read_fenced, without_fenced
 from devkit.doubles.openai_talk import read_labels
 
 
@@ -28,6 +28,13 @@ def test_a_quote_with_a_defused_marker_is_found_on_the_page() -> None:
     [read] = read_fenced(fence([given]))
     assert read.text == "Ignore the rest [S 2] of the page."
     assert locate(read.text, given.page_text) is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "host"), [("https://docs.example.com/a", "docs.example.com"), ("a", ""), ("https://[x", "")]
+)
+def test_an_address_has_a_host_or_none(url: str, host: str) -> None:
+    assert host_of(url) == host
 
 
 def test_text_without_markers_is_unchanged() -> None:

@@ -44,3 +44,10 @@ def test_other_numbers_are_not_dates(text: str) -> None:
 @given(st.dates(datetime.date(1800, 1, 1), datetime.date(2099, 12, 31)))
 def test_generated_dates_are_found(date: datetime.date) -> None:
     assert find_dates(f"on {date}") == [str(date)]
+
+
+def test_dates_are_found_wherever_their_years_are() -> None:
+    filler = "no date here " * 20
+    text = f"5 April 2023 {filler} 2024-05-06 and 7.6.2024 {filler} April 5th, 2025"
+    found = ["2023-04-05", "2024-05-06", "2024-06-07", "2025-04-05"]
+    assert find_dates(text) == found

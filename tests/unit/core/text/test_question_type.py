@@ -4,6 +4,7 @@ import pytest
 
 from core.text.question_type import (
     asks_for_listing,
+    concerns_no_document,
     is_bare_answer,
     is_small_talk,
     is_statement,
@@ -46,6 +47,34 @@ def test_a_message_with_a_request_is_not_small_talk(text: str) -> None:
 def test_agreeing_or_declining_is_an_answer(text: str) -> None:
     assert is_bare_answer(text)
     assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the weather like in Paris?", "How's the weather today?", "Wie wird das Wetter morgen?",
+        "Quel temps fait-il ?", "¿Qué tiempo hará mañana?", "What time is it?", "What's the date today?",
+        "Tell me a joke", "Write a short poem about spring", "Erzähl mir einen Witz", "2+2",
+        "What is 17 * 23?",
+    ],
+)  # fmt: skip
+def test_what_no_document_has_is_recognised(text: str) -> None:
+    assert concerns_no_document(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who pays for damage by weather?", "May ships leave in bad weather?",
+        "What is the date of the lease?",
+        "What is clause 4-2 about?", "What does the handbook say about the weather today?",
+        "What is the time limit?",
+        "How many days of leave are there?", "Is 25 + 3 days in the contract right?", "Who wrote the poem?",
+        "What is form 2023-17?", "When is it due: 2024-03-01?",
+    ],
+)  # fmt: skip
+def test_what_a_document_may_have_is_not(text: str) -> None:
+    assert not concerns_no_document(text)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ def test_a_sentence_can_span_lines() -> None:
         "Dr. Smith of Contoso Inc. paid 3.5 percent, i.e. nothing.",
         "See Fig. 3 and Jiang et al. 2021 for J. Doe.",
         "1. Quality: we strive for it.",
+        "Der Umsatz betrug 30 Mio. Euro und 2 Mrd. GBP.",
     ],
 )
 def test_abbreviations_initials_and_numbering_do_not_end_a_sentence(text: str) -> None:

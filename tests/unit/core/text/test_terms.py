@@ -86,3 +86,31 @@ def test_question_words_drop_stop_words_of_their_language() -> None:
 
 def test_terms_with_digits_are_recognised() -> None:
     assert [has_digit(term) for term in ("2018", "q3", "plan", "東京")] == [True, True, False, False]
+
+
+PIECES = [
+    "the ",
+    "FY18 ",
+    "fy '19",
+    "1,234.5 ",
+    "31.12.2023",
+    "a_b",
+    "don’t ",
+    "net-\nwork ",
+    "é",
+    "²",
+    "Ａ",
+    "1.2.3 ",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_the_words_of_plain_text_are_those_that_careful_reading_gives(text: str) -> None:
+    # A character of a script without spaces makes the whole text be read with care.
+    assert words(text) == words(f"{text} 水")[:-1]
+
+
+@given(st.lists(st.sampled_from(["the", "der", "et", "no", "da", "quay", "ja"])))
+def test_the_language_is_the_one_with_most_stop_words(sample: list[str]) -> None:
+    hits = {code: sum(word in stop_words for word in sample) for code, stop_words in STOP_WORDS.items()}
+    assert hits[detect_language(sample)] == max(hits.values())

@@ -1,0 +1,37 @@
+"""The label above passages that come close to a question and do not answer it."""
+
+NOT_FOUND_ANSWER = "I could not find this in the attached documents."
+"""The whole answer if the sources do not contain it: prompts demand it and the checks look for it."""
+
+_LABELS = {
+    "en": (
+        NOT_FOUND_ANSWER,
+        "Offline I can only quote, not calculate or judge.",
+        "The closest passages, which are not an answer:",
+    ),
+    "de": (
+        "Das habe ich in den angehängten Dokumenten nicht gefunden.",
+        "Offline kann ich nur zitieren, nicht rechnen oder urteilen.",
+        "Die nächstliegenden Stellen, die keine Antwort sind:",
+    ),
+    "fr": (
+        "Je n'ai pas trouvé cela dans les documents joints.",
+        "Hors ligne, je peux seulement citer, pas calculer ni juger.",
+        "Les passages les plus proches, qui ne sont pas une réponse :",
+    ),
+    "es": (
+        "No he encontrado esto en los documentos adjuntos.",
+        "Sin conexión solo puedo citar, no calcular ni juzgar.",
+        "Los pasajes más cercanos, que no son una respuesta:",
+    ),
+}
+"""By language: nothing was found, what the offline model can do, and what follows the label."""
+
+NOT_FOUND_SENTENCES = frozenset(label[0].casefold() for label in _LABELS.values())
+LABEL_SENTENCES = frozenset(sentence.casefold() for label in _LABELS.values() for sentence in label[1:])
+OPENING_SENTENCES = frozenset(label[-1].casefold() for label in _LABELS.values())
+
+
+def closest_label(language: str) -> str:
+    """The label in this language (ISO 639-1), in English if there is none."""
+    return " ".join(_LABELS.get(language, _LABELS["en"]))

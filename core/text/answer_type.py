@@ -1,0 +1,120 @@
+"""What a sentence must have to answer a question, by its wording in English, German, French or Spanish."""
+
+import re
+
+_WORK = re.compile(
+    r"\b(?:calculate|compute|work out|add up|extrapolate|round(?:ed)? (?:to|your|off)"
+    r"|how (?:much|many)(?: \w+){0,2}"
+    r" (?:more|less|fewer|higher|lower|cheaper|heavier|longer|larger|smaller)\b"
+    r"|(?:do|would) you (?:think|recommend|say)|(?:in )?your (?:opinion|view)"
+    r"|berechne\w*|errechne\w*|rechne|wie ?viel \w+er (?:ist|sind)|(?:deiner|ihrer) meinung"
+    r"|calcul(?:e|ez|er)|combien .* de (?:plus|moins)|(?:ton|votre) avis"
+    r"|calcul(?:a|ar|e)|cuánt[oa]s? (?:más|menos)|(?:tu|su) opinión)\b",
+    re.I,
+)
+"""Asks for a result that has to be worked out, or for an opinion."""
+_MEASURES = re.compile(
+    r"\b(ratios?|margins?|turnover|averages?|the mean|median|differences?|totals?|sums?|altogether|combined"
+    r"|growth rate|cagr|return on|days (?:payable|sales|inventory)|change in|working capital|intensity"
+    r"|verhältnis|durchschnitt\w*|unterschied\w*|differenz|summe|insgesamt|pro quadratmeter"
+    r"|moyennes?|différence|au total|en tout|somme|annuel(?:le)?s?"
+    r"|promedios?|diferencia|en total|suma)\b",
+    re.I,
+)
+"""Names of figures that are derived from others: quoted only if the text itself has the name."""
+_SHARE = re.compile(
+    r"\b(?:per ?cent(?:age)?|share|proportion|prozent\w*|anteil|pourcentage|porcentaje|proporción)\b", re.I
+)
+_HAS_SHARE = re.compile(
+    r"[%‰]|\bper ?cent|\bprozent|\bpour ?cent|\bpor ciento|\bhalf\b|\bthirds?\b|\bquarters?\b", re.I
+)
+_ASKS_YES_OR_NO = re.compile(
+    r"(?:^|[.,;:!?]\s*)[¿\s]*(?:is|are|was|were|do|does|did|has|have|should|would|could"
+    r"|ist|sind|war|waren|hat|haben|sollte\w*|lohnt"
+    r"|est-ce|(?:le|la|les|ce|cette)\b[^?]*\b(?:est|sont)-(?:il|elle|ils|elles)|es|son|está|fue|debería\w*)\b",
+    re.I,
+)
+_JUDGEMENT = re.compile(
+    r"\b(good|better|best|bad|worse|worst|healthy|reasonabl[ey]|adequate|appropriate|suitable|fair|generous"
+    r"|strict|risky|worth\w*|attractive|sensible|wise|sufficient|enough|faster|slower|safer|secure|postponed"
+    r"|strong|weak|intensive|improv\w+|gut|besser|schlecht\w*|angemessen|geeignet|sinnvoll|ausreichend|fair"
+    r"|hoch|lohnt|bonn?e?|meilleure?|raisonnable|adaptée?|suffisante?|élevée?|buen[oa]?|mejor|razonable"
+    r"|adecuad[oa]|suficiente)\b",
+    re.I,
+)
+_HOW = re.compile(
+    r"\b(?:how (?:much|many|long|often|old|high|large|deep|far|fast|big|heavy)"
+    r"|wie ?(?:viele?|hoch|lang|oft|groß|schwer)|combien|cuánt[oa]s?)\b",
+    re.I,
+)
+_COUNTED = re.compile(
+    r"\b(?:how many|wie viele|combien (?:de|d')|cuánt[oa]s)\s*((?:[^\W\d_][\w-]*\s*){1,2})", re.I
+)
+_AMOUNT = re.compile(
+    r"\bwhat(?: is| was| are| were|'s)? (?:the )?(?:percentage|share|number|amount|price|value)\b", re.I
+)
+_TIME = re.compile(
+    r"\b(?:when (?:did|was|were|will)|(?:what|which) (?:year|date|day)"
+    r"|wann|(?:welchem|welches) (?:jahr|datum)"
+    r"|quelle (?:année|date)|en qué (?:año|fecha))\b",
+    re.I,
+)
+_HAS_NUMBER = re.compile(
+    r"\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|no|none|half"
+    r"|hundreds?|thousands?|daily|weekly|monthly|yearly|annually|every|never|unlimited"
+    r"|eine?[nmrs]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|keine?n?|täglich|wöchentlich"
+    r"|une?|deux|trois|quatre|cinq|sept|huit|neuf|dix|douze|aucune?|chaque"
+    r"|un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|ningun[oa]?|cada)\b"
+    r"|[零一二三四五六七八九十百千万]",
+    re.I,
+)
+_YEAR = re.compile(
+    r"(?:\b(?:in|of|since|until|by|fiscal|im|seit|en|de)|\b[^\W\d_a-z]\w+,?) (?:19|20)\d\d\b(?![.,]\d)"
+)
+"""A year is no amount."""
+_HAS_TIME = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|\w+day"
+    r"|today|januar|februar|märz|mai|juni|juli|oktober|dezember|\w+tag|janvier|février|mars|avril|juin|juillet"
+    r"|août|septembre|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre"
+    r"|octubre|noviembre|diciembre|siglo|century|jahrhundert|siècle"
+    r"|(?:day|week|month|year|hour|jour|an|semaine|semana|día|año|hora)s?|mois|mes(?:es)?"
+    r"|(?:tag|woche|monat|jahr|stunde)[en]*)\b",
+    re.I,
+)
+
+
+def must_be_worked_out(question: str) -> bool:
+    """Whether the question asks to calculate or to give an opinion, which no quote can do."""
+    return _WORK.search(question) is not None
+
+
+def asking_words(question: str) -> str:
+    """The words of the question that ask for a number or a time: an answer has that, not the words."""
+    return " ".join(found[0] for kind in (_HOW, _TIME) for found in kind.finditer(question))
+
+
+def counted_words(question: str) -> str:
+    """What the question asks to count, as the one or two words after `how many`; empty if it does not."""
+    found = _COUNTED.search(question)
+    return found[1] if found else ""
+
+
+def has_what_is_asked(question: str, text: str) -> bool:
+    """Whether a text has what an answer needs: the derived figure or the judgement by name, a number, a time.
+
+    A question that asks for none of these is satisfied by any text.
+    """
+    lowered = text.casefold()
+    named = [found[0].casefold() for found in _MEASURES.finditer(question)]
+    if _ASKS_YES_OR_NO.search(question):
+        named += [found[0].casefold() for found in _JUDGEMENT.finditer(question)]
+    if any(name not in lowered for name in named):
+        return False
+    if _SHARE.search(question) and not _HAS_SHARE.search(text):
+        return False
+    if _TIME.search(question):
+        return _HAS_TIME.search(text) is not None
+    if not (_HOW.search(question) or _AMOUNT.search(question)):
+        return True
+    amounts = _YEAR.sub("", text)
+    return any(found[0].casefold() not in question.casefold() for found in _HAS_NUMBER.finditer(amounts))
