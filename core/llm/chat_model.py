@@ -1,6 +1,6 @@
 """The one chat model interface: whole text, streamed text, structured output, or text with tool calls."""
 
-import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import KW_ONLY, dataclass
@@ -8,23 +8,42 @@ from typing import Any, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.ai import add_ai_message_chunks
-from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
 from core.errors import BudgetExceeded, OrcError
 from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.telemetry.calls import Call, Model
-from core.llm.errors import ContentFiltered, ModelOutputInvalid, ReplyCut, model_down
+from core.llm.errors import (
+    REQUEST_REFUSED,
+    ContentFiltered,
+    ModelMisconfigured,
+    ModelOutputInvalid,
+    ModelRefused,
+    ReplyCut,
+    model_down,
+)
+from core.llm.replies import (
+    TOO_LONG,
+    StreamRepair,
+    calls_tools,
+    finish_reason,
+    finish_reasons,
+    merge_chunks,
+    model_name,
+    refusal,
+    repair_message,
+    reply_text,
+    reported_usage,
+)
+from core.llm.structured_outputs import response_format
 from core.llm.tokens import TokenCounter
 from core.models import Record, Usage
 
 Output = TypeVar("Output", bound=BaseModel)
 Prompt = Sequence[BaseMessage]
 
-TOO_LONG = frozenset({"length", "max_output_tokens", "incomplete"})
-"""Finish reasons of an answer that was cut, in the words of both of the provider's APIs."""
+logger = logging.getLogger(__name__)
 
 
 class ModelCall(Record):
@@ -79,12 +98,15 @@ class ChatModel:
     `name` and `role` are recorded with each call. `file_model` answers prompts that contain files, if the
     provider needs another API for those. `breaker` is shared by all users of a provider. `provider` is the
     provider's name for OpenTelemetry; spans contain prompts and answers only with `records_content`.
-    With `reports_finish_reason` an answer without a finish reason counts as cut.
+    With `reports_finish_reason` an answer without a finish reason counts as cut. `reasoning_tokens` are added
+    to `max_tokens`, which limits the answer alone. With `has_structured_outputs` the provider holds replies
+    to a JSON schema.
 
     Every method raises BudgetExceeded before a call that `budget` does not allow, DependencyDown if the
-    model does not answer, ContextTooLong or ContentFiltered if it refuses to, and ReplyCut for an answer
-    longer than `max_tokens` (a stream: after its last delta). Streams are generators: close them
-    (`contextlib.aclosing`) to close the provider's connection.
+    model does not answer, ContextTooLong, ContentFiltered or ModelRefused if it refuses to, and ReplyCut for
+    an answer that broke off or reached a length limit (a stream: after its last delta). Texts can be encoded
+    as UTF-8, whatever the model sent. Streams are generators: close them (`contextlib.aclosing`) to close
+    the provider's connection.
     """
 
     model: BaseChatModel
@@ -96,6 +118,8 @@ class ChatModel:
     translate: Translate = lambda _: None
     breaker: CircuitBreaker | None = None
     reports_finish_reason: bool = False
+    reasoning_tokens: int = 0
+    has_structured_outputs: bool = False
     provider: str = "orc"
     records_content: bool = False
 
@@ -107,7 +131,7 @@ class ChatModel:
 
     async def complete(self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None) -> str:
         """The whole answer; never empty."""
-        message = await self._invoke(self._model_for(messages), messages, budget, **_limit(max_tokens))
+        message = await self._invoke(self._model_for(messages), messages, budget, **self._limit(max_tokens))
         self._refuse_cut([message])
         if not message.text:
             raise empty_reply()
@@ -118,7 +142,7 @@ class ChatModel:
     ) -> AsyncGenerator[str, None]:
         """Streams the answer's text; at least one delta."""
         is_empty = True
-        async with aclosing(self._chunks(messages, budget, **_limit(max_tokens))) as chunks:
+        async with aclosing(self._chunks(messages, budget, **self._limit(max_tokens))) as chunks:
             async for chunk in chunks:
                 if text := chunk.text:
                     is_empty = False
@@ -128,16 +152,31 @@ class ChatModel:
 
     async def structured(self, messages: Prompt, schema: type[Output], *, budget: CallBudget) -> Output:
         """The model's answer as a `schema`. Raises ModelOutputInvalid if it is not one."""
-        if schema not in self._bound:
-            # A forced tool call: every provider has it, and it costs a third of with_structured_output.
-            self._bound[schema] = self.model.bind_tools([schema], tool_choice=schema.__name__)
-        message = await self._invoke(self._bound[schema], messages, budget)
+        try:
+            message = await self._invoke(self._bound_to(schema), messages, budget)
+        except ModelMisconfigured as exc:
+            if not self.has_structured_outputs or exc.code != REQUEST_REFUSED or not budget.calls_left:
+                raise
+            logger.warning("%s does not accept a JSON schema; a tool call is forced instead", self.name)
+            self.has_structured_outputs = False
+            self._bound.clear()
+            message = await self._invoke(self._bound_to(schema), messages, budget)
         try:
             if message.tool_calls:
                 return schema.model_validate(message.tool_calls[0]["args"])
             return schema.model_validate_json(message.text)
         except ValidationError as exc:
             raise ModelOutputInvalid(f"The model's reply is not a {schema.__name__}.") from exc
+
+    def _bound_to(self, schema: type[BaseModel]) -> Runnable[Any, AIMessage]:
+        """The model, held to a schema by the provider if it can do that, else by a forced tool call."""
+        if schema not in self._bound:
+            if self.has_structured_outputs:
+                self._bound[schema] = self.model.bind(response_format=response_format(schema))
+            else:
+                # Every provider has it, and it costs a third of with_structured_output.
+                self._bound[schema] = self.model.bind_tools([schema], tool_choice=schema.__name__)
+        return self._bound[schema]
 
     async def stream_with_tools(
         self,
@@ -153,7 +192,7 @@ class ChatModel:
         message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        options = _limit(max_tokens)
+        options = self._limit(max_tokens)
         if tools:  # providers refuse an empty list
             options["tools"] = list(tools)
         async with aclosing(self._chunks(messages, budget, **options)) as chunks:
@@ -161,8 +200,9 @@ class ChatModel:
                 parts.append(chunk)
                 if text := chunk.text:
                     yield str(text)
-        message = merge_chunks(parts)
-        if not (message.text or message.tool_calls or message.invalid_tool_calls):
+        with self._translated():
+            message = merge_chunks(parts)
+        if not (message.text or calls_tools(message)):
             raise empty_reply()
         yield message
 
@@ -172,8 +212,8 @@ class ChatModel:
         budget.begin_call()
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             async with self._attempt():
-                message = await model.ainvoke(list(messages), **options)
-            _refuse_filtered(message)
+                message = repair_message(await model.ainvoke(list(messages), **options))
+            _refuse_withheld([message])
             self._record(call, budget, messages, [message])
         return message
 
@@ -182,6 +222,7 @@ class ChatModel:
     ) -> AsyncGenerator[AIMessageChunk, None]:
         budget.begin_call()
         received: list[AIMessageChunk] = []
+        repair = StreamRepair()
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             try:
                 stream = self._model_for(messages).astream(list(messages), **options)
@@ -191,14 +232,20 @@ class ChatModel:
                     call.began_to_answer()
                     with self._translated():
                         while chunk is not None:
-                            received.append(chunk)
-                            _refuse_filtered(chunk)
-                            yield chunk
+                            received.append(repair.feed(chunk))
+                            yield received[-1]
                             chunk = await anext(chunks, None)
+                if rest := repair.finish():
+                    received.append(rest)
+                    yield rest
+                _refuse_withheld(received)
             finally:
                 if received:
                     self._record(call, budget, messages, received)
         self._refuse_cut(received)
+
+    def _limit(self, max_tokens: int | None) -> dict[str, Any]:
+        return {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
 
     def _model_for(self, messages: Prompt) -> BaseChatModel:
         if self.file_model is None or all(isinstance(message.content, str) for message in messages):
@@ -206,11 +253,12 @@ class ChatModel:
         return self.file_model
 
     def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
-        """Raises ReplyCut for an answer that broke off or reached its limit."""
+        """Raises ReplyCut for an answer that broke off, as a cut tool call has, or that reached its limit."""
         reasons = finish_reasons(messages)
         at_limit = bool(TOO_LONG.intersection(reasons))
         if at_limit or (self.reports_finish_reason and not reasons):
-            raise ReplyCut(at_limit=at_limit)
+            text = "".join(str(message.text) for message in messages)
+            raise ReplyCut(at_limit=at_limit and not any(map(calls_tools, messages)), text=text)
 
     def _record(
         self, call: Call, budget: CallBudget, messages: Prompt, received: Sequence[AIMessage]
@@ -225,9 +273,8 @@ class ChatModel:
             call.answered(reply_text(received), model=model_name(received), reasons=finish_reasons(received))
 
     def _usage(self, messages: Prompt, received: Sequence[AIMessage]) -> Usage:
-        if reported := [message.usage_metadata for message in received if message.usage_metadata]:
-            last = reported[-1]
-            return Usage(input_tokens=last["input_tokens"], output_tokens=last["output_tokens"])
+        if (reported := reported_usage(received)) is not None:
+            return reported
         prompt = sum(self.counter.count(message.text) for message in messages)
         reply = self.counter.count(reply_text(received))
         return Usage(input_tokens=prompt, output_tokens=reply, estimated=True)
@@ -251,67 +298,14 @@ class ChatModel:
             raise ours from exc
 
 
-def _limit(max_tokens: int | None) -> dict[str, Any]:
-    return {} if max_tokens is None else {"max_tokens": max_tokens}
-
-
 def empty_reply() -> OrcError:
     """The error for an answer without text."""
     return model_down("The model gave an empty answer. Try again.", "model_reply_empty")
 
 
-def _refuse_filtered(message: AIMessage) -> None:
-    if finish_reason(message) == "content_filter":
+def _refuse_withheld(messages: Sequence[AIMessage]) -> None:
+    """Raises ContentFiltered or ModelRefused if there is no answer by intention."""
+    if any(finish_reason(message) == "content_filter" for message in messages):
         raise ContentFiltered
-
-
-def finish_reason(message: AIMessage) -> str | None:
-    """Why the answer ends, in the words of either of the provider's APIs; None if it goes on."""
-    metadata = message.response_metadata
-    if (reason := metadata.get("finish_reason")) or metadata.get("status") != "incomplete":
-        return cast("str | None", reason or metadata.get("status"))
-    return cast(str, (metadata.get("incomplete_details") or {}).get("reason", "incomplete"))
-
-
-def finish_reasons(messages: Sequence[AIMessage]) -> list[str]:
-    """The finish reasons that the parts of an answer have."""
-    return [reason for message in messages if (reason := finish_reason(message))]
-
-
-def model_name(messages: Sequence[AIMessage]) -> str | None:
-    """The provider's name for the model that answered."""
-    names = (message.response_metadata.get("model_name") for message in reversed(messages))
-    return next((str(name) for name in names if name), None)
-
-
-def reply_text(messages: Sequence[AIMessage]) -> str:
-    """The text of an answer, with the arguments of its tool calls."""
-    return "".join(message.text + _arguments(message) for message in messages)
-
-
-def _arguments(message: AIMessage) -> str:
-    if isinstance(message, AIMessageChunk):
-        return "".join(call["args"] or "" for call in message.tool_call_chunks)
-    return json.dumps([call["args"] for call in message.tool_calls]) if message.tool_calls else ""
-
-
-def merge_chunks(chunks: list[AIMessageChunk]) -> AIMessage:
-    """The chunks as one message. LangChain repairs invalid arguments of streamed calls; this does not."""
-    merged = add_ai_message_chunks(chunks[0], *chunks[1:])
-    # As text: the blocks of the responses API refer to items of an earlier answer, which is not stored.
-    message = AIMessage(
-        str(merged.text), usage_metadata=merged.usage_metadata, response_metadata=merged.response_metadata
-    )
-    for call in merged.tool_call_chunks:
-        try:
-            arguments = json.loads(call["args"] or "{}")
-        except json.JSONDecodeError:
-            arguments = None
-        name, number = call["name"] or "", call["id"]
-        if isinstance(arguments, dict) and name:
-            message.tool_calls.append(tool_call(name=name, args=arguments, id=number))
-        else:
-            message.invalid_tool_calls.append(
-                invalid_tool_call(name=name, args=call["args"], id=number, error="not a JSON object")
-            )
-    return message
+    if said := refusal(messages):
+        raise ModelRefused(said)

@@ -27,12 +27,12 @@ def build_embedder(
     settings: CoreSettings, counter: TokenCounter, provider: Provider | None
 ) -> "OpenAIEmbedder | None":
     """The embedder, or None without a provider or an embedding model. Connects to nothing."""
-    if not settings.embedding_model or provider is None:
+    if (name := settings.embedder_name) is None or provider is None:
         return None
     return OpenAIEmbedder(
-        _build_model(provider, settings.embedding_model),
+        _build_model(provider, name),
         counter,
-        name=settings.embedding_model,
+        name=name,
         breaker=provider.embeddings,
         provider=provider.endpoint.telemetry_name,
     )

@@ -3,6 +3,11 @@
 from core.errors import DependencyDown, InvalidInput
 
 MODEL = "model"
+REQUEST_REFUSED = "model_refused_request"
+TIMEOUT = "model_timeout"
+"""The code of a model that was silent for too long."""
+REFUSAL_CHARACTERS = 1000
+"""The part of a refusal that is shown."""
 
 
 class ContextTooLong(InvalidInput):
@@ -23,6 +28,16 @@ class ContentFiltered(InvalidInput):
         super().__init__("The model provider's content filter stopped this answer.", field="question")
 
 
+class ModelRefused(InvalidInput):
+    """The model refused to answer; the message has its words. Another question may be answered."""
+
+    code = "model_refused"
+
+    def __init__(self, said: str) -> None:
+        shown = said if len(said) <= REFUSAL_CHARACTERS else f"{said[:REFUSAL_CHARACTERS]}…"
+        super().__init__(f"The model refused to answer: {shown}", field="question")
+
+
 class ModelOutputInvalid(DependencyDown):
     """The answer is not what was asked for. A retry may help."""
 
@@ -33,13 +48,18 @@ class ModelOutputInvalid(DependencyDown):
 
 
 class ReplyCut(DependencyDown):
-    """An answer without its end. `at_limit`: it reached its length limit; otherwise it broke off."""
+    """An answer without its end. `at_limit`: it reached its length limit; otherwise it broke off.
+
+    `text` is the answer so far; of a stream the reader has it already.
+    """
 
     code = "model_reply_cut"
 
-    def __init__(self, *, at_limit: bool = False) -> None:
-        super().__init__("The model's answer broke off before its end. Try again.", dependency=MODEL)
+    def __init__(self, *, at_limit: bool = False, text: str = "") -> None:
+        reason = "reached its length limit" if at_limit else "broke off"
+        super().__init__(f"The model's answer {reason} before its end. Try again.", dependency=MODEL)
         self.at_limit = at_limit
+        self.text = text
 
 
 class ModelMisconfigured(DependencyDown):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from langchain_core.language_models import BaseChatModel
 
@@ -10,11 +10,9 @@ from core.errors import InvalidInput
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ModelMisconfigured
+from core.llm.model_catalog import ModelCatalogue
 from core.llm.provider import Provider, endpoint_of
 from core.llm.tokens import TokenCounter
-
-if TYPE_CHECKING:
-    from langchain_openai import ChatOpenAI
 
 Role = Literal["planner", "writer", "critic", "summariser", "analyst"]
 BuildOffline = Callable[[TokenCounter], BaseChatModel]
@@ -85,20 +83,25 @@ def build_chat_model(
             raise ModelMisconfigured("No model is configured: set OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT.")
         recorded = settings.telemetry_content
         return ChatModel(offline(counter), counter, name="extractive", role=role, records_content=recorded)
+    from core.llm.openai_chat import build_openai_chat
     from core.llm.openai_errors import translate
 
     name = name or _model_name(settings, role)
+    facts = ModelCatalogue(settings.model_catalog).facts(name)
+    endpoint = provider.endpoint
     return ChatModel(
-        _build_openai(provider, name, responses=settings.responses_api),
+        build_openai_chat(provider, name, facts, responses=settings.responses_api),
         counter,
         name=name,
         role=role,
         # Azure accepts files only through its responses API.
-        file_model=_build_openai(provider, name, responses=True) if provider.endpoint.is_azure else None,
+        file_model=build_openai_chat(provider, name, facts, responses=True) if endpoint.is_azure else None,
         translate=translate,
         breaker=provider.chat,
         reports_finish_reason=True,
-        provider=provider.endpoint.telemetry_name,
+        reasoning_tokens=facts.reasoning_tokens,
+        has_structured_outputs=facts.structured_outputs and (endpoint.is_azure or settings.is_openai),
+        provider=endpoint.telemetry_name,
         records_content=settings.telemetry_content,
     )
 
@@ -120,21 +123,3 @@ def _model_name(settings: CoreSettings, role: Role) -> str:
         "analyst": settings.analysis_model,
     }
     return named.get(role) or settings.chat_model
-
-
-def _build_openai(provider: Provider, name: str, *, responses: bool) -> "ChatOpenAI":
-    from langchain_openai import ChatOpenAI
-
-    # By default the responses API stores prompts and answers for 30 days.
-    api: dict[str, Any] = {"use_responses_api": True, "store": False} if responses else {}
-    return ChatOpenAI(
-        model=name,
-        base_url=provider.endpoint.url,
-        api_key=provider.key,
-        http_async_client=provider.http,
-        timeout=provider.http.timeout,
-        max_retries=provider.retries,
-        stream_usage=True,
-        stream_chunk_timeout=0,  # the read timeout bounds silence too, and costs nothing per token
-        **api,
-    )

@@ -27,12 +27,14 @@ class QuestionMessage(HumanMessage):
     prompt's wording can change without changing what it does. A prompt with other facts has a subclass.
 
     `earlier` is what the user said before, oldest first, if the text has the conversation as a transcript;
-    `tool_output` is the part of the text that tools returned.
+    `tool_output` is the part of the text that tools returned, and `looked_up` are the names of these tools if
+    the model may call them too.
     """
 
     question: str
     earlier: tuple[str, ...] = ()
     tool_output: str | None = None
+    looked_up: tuple[str, ...] = ()
 
 
 class MemoryMessage(HumanMessage):

@@ -1,5 +1,6 @@
 """Translates exceptions of OpenAI-compatible providers into our errors. Imports openai (0.8 s)."""
 
+import math
 import re
 
 import httpx2
@@ -7,6 +8,7 @@ import openai
 from langchain_core.exceptions import ContextOverflowError
 
 from core.errors import OrcError
+from core.llm import errors
 from core.llm.errors import (
     ContentFiltered,
     ContextTooLong,
@@ -17,9 +19,11 @@ from core.llm.errors import (
     key_refused,
     model_down,
 )
+from core.llm.retries import seconds_to_wait
 
-MALFORMED = (KeyError, IndexError, TypeError, ValueError)
-"""What langchain-openai raises for a reply without choices, one that is not JSON, or an error reply."""
+MALFORMED = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What langchain-openai raises for a reply without choices or a message, one that is not JSON, one with
+values of a wrong type, or an error reply."""
 NO_FILES_API = (404, 405, 501)
 TOO_LARGE = 413
 _CONTENT_TYPE = re.compile(r"\.content\[\d+\]\.type$")
@@ -30,6 +34,8 @@ def translate(exc: Exception) -> OrcError | None:
     """Our error for `exc`, or None if the exception is not the provider's."""
     if isinstance(exc, ContextOverflowError):
         return ContextTooLong()
+    if isinstance(exc, openai.APIStatusError):
+        return _with_wait(_by_code(exc.code) or _by_class(exc), seconds_to_wait(exc.response.headers))
     if isinstance(exc, openai.APIError):
         return _by_code(exc.code) or _by_class(exc)
     if isinstance(exc, openai.ContentFilterFinishReasonError):
@@ -37,7 +43,7 @@ def translate(exc: Exception) -> OrcError | None:
     if isinstance(exc, openai.LengthFinishReasonError):
         return ModelOutputInvalid("The model's reply was cut off before it was complete.")
     if isinstance(exc, httpx2.TimeoutException | TimeoutError):
-        return model_down("The model did not answer in time. Try again.", "model_timeout")
+        return _silent()
     if isinstance(exc, openai.OpenAIError | httpx2.HTTPError | httpx2.StreamError):
         return model_down("The connection to the model broke. Try again.")
     if isinstance(exc, httpx2.InvalidURL | openai.InvalidWebhookSignatureError):
@@ -64,7 +70,7 @@ def translate_about_files(exc: Exception) -> OrcError | None:
     error = translate(exc)
     if isinstance(error, ContextTooLong):
         return ModelMisconfigured("The file is larger than the provider takes.", code="model_refused_file")
-    if isinstance(error, ModelMisconfigured) and error.code == "model_refused_request":
+    if isinstance(error, ModelMisconfigured) and error.code == errors.REQUEST_REFUSED:
         return ModelMisconfigured("The model provider refused a file.", code="model_refused_file")
     return error
 
@@ -79,6 +85,8 @@ def _by_code(code: str | None) -> OrcError | None:
             return model_down("The model account's quota is used up.", "model_quota")
         case "rate_limit_exceeded":
             return _busy()
+        case errors.TIMEOUT:
+            return _silent()
         case "invalid_api_key":
             return key_refused()
         case _:
@@ -100,16 +108,27 @@ def _by_class(exc: openai.APIError) -> OrcError:
         case openai.BadRequestError() if _CONTENT_TYPE.search(exc.param or ""):
             return FilesNotRead()
         case openai.APITimeoutError():
-            return model_down("The model did not answer in time. Try again.", "model_timeout")
+            return _silent()
         case openai.APIConnectionError():
             return model_down("The model cannot be reached. Try again shortly.")
         case openai.BadRequestError() | openai.UnprocessableEntityError():
             return ModelMisconfigured(
                 "The model refused the request: check ORC_CHAT_MODEL and what it supports.",
-                code="model_refused_request",
+                code=errors.REQUEST_REFUSED,
             )
         case _:
             return model_down("The model failed to answer. Try again shortly.")
+
+
+def _with_wait(error: OrcError, seconds: float) -> OrcError:
+    """The error, with the seconds that the provider asks to wait."""
+    if error.retryable and seconds > 0:
+        error.retry_after = math.ceil(seconds)
+    return error
+
+
+def _silent() -> OrcError:
+    return model_down("The model did not answer in time. Try again.", errors.TIMEOUT)
 
 
 def _busy() -> OrcError:

@@ -11,13 +11,17 @@ from core.errors import OrcError
 from core.infra.azure import Credentials
 from core.infra.resilience import CircuitBreaker
 from core.infra.settings import CoreSettings
-from core.llm.errors import MODEL, ModelMisconfigured, key_refused, model_down
+from core.llm.errors import MODEL, TIMEOUT, ModelMisconfigured, key_refused, model_down
+from core.llm.retries import LONGEST_WAIT_SECONDS, seconds_to_wait
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
 OPENAI_URL = "https://api.openai.com/v1"
 REFUSED = frozenset({401, 403})
+GATEWAY_TIMEOUT = 504
+NO_RETRY = {"x-should-retry": "false"}
+"""A header by which a response tells the provider's library not to repeat the request."""
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"
 CONNECT_SECONDS = 5.0
 NO_KEY = "none"
@@ -149,15 +153,23 @@ def _entra_token(credentials: Credentials) -> Key:
 
 
 def _open_http(settings: CoreSettings) -> "AsyncClient":
-    from httpx2 import ConnectError, Request, Response, Timeout
+    from httpx2 import ConnectError, ReadTimeout, Request, Response, Timeout, WriteTimeout
     from openai import DefaultAsyncHttpxClient
 
     class Client(DefaultAsyncHttpxClient):
         async def send(self, request: Request, **options: Any) -> Response:
             try:
-                return await super().send(request, **options)
+                response = await super().send(request, **options)
             except AttributeError as exc:
                 # On uvloop anyio raises this for a connection that is reset right after it was accepted.
                 raise ConnectError("the connection was reset", request=request) from exc
+            except (ReadTimeout, WriteTimeout):
+                # The library would repeat a request that timed out, and wait as long each time.
+                silence = {"error": {"code": TIMEOUT}}
+                return Response(GATEWAY_TIMEOUT, headers=NO_RETRY, json=silence, request=request)
+            if seconds_to_wait(response.headers) > LONGEST_WAIT_SECONDS:
+                response.headers.update(NO_RETRY)
+            return response
 
-    return Client(timeout=Timeout(settings.model_timeout_seconds, connect=CONNECT_SECONDS))
+    seconds = settings.model_timeout_seconds
+    return Client(timeout=Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)))

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from xml.sax.saxutils import unescape
 
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.search.bm25 import Candidate, QuestionTerms, TextRanking
@@ -11,11 +12,13 @@ from core.text.question_type import (
     RECALL_COVERAGE,
     asks_for_listing,
     asks_for_overview,
+    concerns_no_document,
     is_bare_answer,
     is_small_talk,
     is_statement,
     mentions_documents,
 )
+from core.text.requests import asks_something
 from core.text.sentences import split_pieces
 
 LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
@@ -32,7 +35,7 @@ _DEMONSTRATIVE = re.compile(
     re.I,
 )
 _ASKED = re.compile(r"^“[^”]*”\s*")
-_WORD = re.compile(r"[\w$€£%.,'’-]*\w")
+_WORD = re.compile(r"(?<![\w$€£%.,'’-])[\w$€£%.,'’-]*\w")
 
 
 class Call(NamedTuple):
@@ -51,7 +54,7 @@ class Done(NamedTuple):
 
 def recall(question: str, earlier: Sequence[str]) -> str | None:
     """What the user said before that answers the question, quoted; None if nothing does."""
-    said = [piece.text for text in earlier for piece in split_pieces(text) if not piece.text.endswith("?")]
+    said = [piece.text for text in earlier for piece in split_pieces(text) if not asks_something(piece.text)]
     best = _best_matches(question, said)
     return f"Earlier in this conversation you said: “{best[-1]}”" if best else None
 
@@ -133,11 +136,13 @@ def choose_calls(
 
 
 def needs_search(question: str, earlier: Sequence[str]) -> bool:
-    """Whether to search: not for small talk, nor for what an earlier statement of the user answers.
+    """Whether to search: not for talk, for what no document has, or for what the user has said before.
 
     A statement of the user never answers a question about what documents say.
     """
     if is_small_talk(question) or is_bare_answer(question) or is_statement(question):
+        return False
+    if concerns_no_document(question):
         return False
     is_known = not mentions_documents(question) and recall(question, earlier) is not None
     return bool(QuestionTerms(question).terms) and not is_known
@@ -164,8 +169,8 @@ def _analyze_all(question: str, done: Sequence[Done]) -> list[Call]:
 def _results(content: str) -> list[dict[str, Any]]:
     """The results of one or several tools; none if they are not JSON objects."""
     try:
-        found = json.loads(content)
-    except ValueError:
+        found = json.loads(unescape(content))
+    except (ValueError, RecursionError):
         return []
     results = found if isinstance(found, list) else [found]
     return results if all(isinstance(result, dict) for result in results) else []

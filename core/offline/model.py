@@ -33,7 +33,7 @@ from core.llm.tokens import TokenCounter
 from core.offline.chat import Call, Done, choose_calls, describe_tool_output, recall, recall_answer
 from core.offline.quotes import answer_from
 
-_WORD = re.compile(r"\s*\S+\s*$|\s*\S+")
+_WORD = re.compile(r"(?<!\s)\s*+\S++(?:\s++$)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,12 @@ class Conversation:
         said = [m for m in messages if isinstance(m, HumanMessage) and not isinstance(m, MemoryMessage)]
         request = said[-1] if said else None
         current = [m for m in messages if m is request or not isinstance(m, HumanMessage)]
-        done = _tools_called(messages)
         text = without_fenced(str(request.text)) if request else ""
         asked = (
             request if isinstance(request, QuestionMessage) else QuestionMessage(content=text, question=text)
         )
+        output = without_fenced(asked.tool_output or "")
+        done = (*(Done(name, output) for name in asked.looked_up), *_tools_called(messages))
         return cls(
             request=request,
             question=asked.question,
@@ -74,7 +75,7 @@ class Conversation:
             ),
             sources=tuple(read_fenced("\n".join(str(message.text) for message in current))),
             done=done,
-            tool_output=done[-1].output if done else without_fenced(asked.tool_output or "") or None,
+            tool_output=done[-1].output if done else output or None,
             remembered_answers=tuple(read_remembered(messages, ANSWERED)),
         )
 

@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 from core.grounding.citations import marker
 from core.grounding.claims import BULLET, NOT_FOUND_ANSWER
+from core.grounding.closest import closest_label
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
+from core.offline.closest import best_of_pages
+from core.offline.support import answers
 from core.search.bm25 import Candidate, TextRanking
 from core.text.question_type import asks_for_overview
 from core.text.sentences import Kind, Piece, sentences, split_pieces
@@ -20,17 +23,13 @@ FEW_QUOTES = 3
 MAX_ITEMS = 8
 MIN_BYTES = 12
 ENDS = (".", "!", "?", "。", "！", "？")
-SUPPORT = ((0.55, 0.7), (0.22, 0.8))
-SUPPORT_OF_PAIR = ((0.4, 0.6),)
-"""Pairs of shares: an answer needs the first share of the question's weight, by rarity, in the source of the
-best quote, and the second share of its terms in any source. Less is enough if two terms are neighbours. Tuned
-on 210 questions with an answer and 25 without.
-"""
 SHARE_OF_BEST = 0.6
 """Further quotes score at least this share of the best one."""
 SAME = 0.6
 """Two quotes that share more of their words than this say the same."""
 
+_RULE = re.compile(r"[|\s:-]+")
+"""The line below the header of a table in Markdown."""
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
 
 
@@ -43,17 +42,19 @@ class _Place(NamedTuple):
 
 
 def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
-    """Quotes in reading order, or NOT_FOUND_ANSWER if the sources do not answer the question."""
+    """Quotes in reading order; if they do not answer the question, the closest passages, labelled as such.
+
+    NOT_FOUND_ANSWER if no source has anything in common with the question.
+    """
     pieces = [split_pieces(source.text) for source in sources]
     places, candidates = _candidates(sources, pieces)
     if asks_for_overview(question):
         return _render(_openings(places, candidates, sources), sources, pieces) or NOT_FOUND_ANSWER
     ranking = TextRanking(question, candidates)
     best = ranking.best_first()
-    is_supported = best and _is_supported(ranking, candidates, best[0])
-    chosen = _distinct(ranking, candidates, best) if is_supported else []
-    if not chosen:
-        return NOT_FOUND_ANSWER
+    chosen = _distinct(ranking, candidates, best) if best else []
+    if not chosen or not answers(ranking, candidates, chosen, sources):
+        return _closest(ranking, places, candidates, sources, pieces) or NOT_FOUND_ANSWER
     shown = [_with_list(places[i], pieces[places[i].source], ranking, candidates[i]) for i in chosen]
     shown.extend(header for i in chosen if (header := _header(places[i], pieces[places[i].source])))
     if len(chosen) < FEW_QUOTES and not (
@@ -63,15 +64,35 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     return _render(_merged(shown), sources, pieces)
 
 
+def _closest(
+    ranking: TextRanking,
+    places: list[_Place],
+    candidates: Sequence[Candidate],
+    sources: Sequence[FencedSource],
+    pieces: list[list[Piece]],
+) -> str:
+    """A label and the best passage of each of the closest pages, the closest first; empty without any."""
+    best = best_of_pages(ranking, candidates, sources)
+    if not best:
+        return ""
+    written = [
+        "- " + _render(_merged([place, header] if header else [place]), sources, pieces).removeprefix("- ")
+        for place in (places[index] for index in best)
+        for header in [_header(place, pieces[place.source])]
+    ]
+    return "\n".join([closest_label(ranking.question.language) + "\n", *written])
+
+
 def _candidates(
     sources: Sequence[FencedSource], pieces: list[list[Piece]]
 ) -> tuple[list[_Place], list[Candidate]]:
     places, candidates = [], []
     for number, source in enumerate(sources):
+        headers = _headers(pieces[number])
+        above = set(headers.values())
         for index, (piece, following) in enumerate(zip_longest(pieces[number], pieces[number][1:])):
-            if _is_quotable(piece, following):
-                # A row means nothing without its header, so both are compared with the question.
-                text = f"{piece.heading} {piece.text}" if piece.kind == "row" else piece.text
+            if index not in above and _is_quotable(piece, following):
+                text = _with_header(piece, pieces[number][headers[index]] if index in headers else None)
                 places.append(_Place(number, index, index))
                 candidates.append(
                     Candidate(text, piece.heading, source.blob_name, number, not piece.is_whole)
@@ -79,8 +100,16 @@ def _candidates(
     return places, candidates
 
 
+def _with_header(piece: Piece, header: Piece | None) -> str:
+    """The text to compare with the question: a row means nothing without its header."""
+    if piece.kind != "row":
+        return piece.text
+    named = f" {header.text}" if header and header.kind == "row" else ""
+    return f"{piece.heading}{named} {piece.text}"
+
+
 def _is_quotable(piece: Piece, following: Piece | None) -> bool:
-    if piece.kind == "heading" or piece.text.endswith(("?", "？")):
+    if piece.kind == "heading" or piece.text.endswith(("?", "？")) or _RULE.fullmatch(piece.text):
         return False
     if piece.text.endswith(":") and (following is None or following.kind != "item"):
         return False
@@ -98,20 +127,6 @@ def _openings(
         if not candidate.is_fragment and repeated[candidate.text] == 1:
             by_page.setdefault((source.page, source.blob_name), place)
     return [by_page[page] for page in sorted(by_page)[:MAX_QUOTES]]
-
-
-def _is_supported(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:
-    """Whether the source of the best quote has enough of the question, weighted by rarity."""
-    nearby = set(ranking.scores[best].document_terms)
-    anywhere: set[str] = set()
-    for candidate, scored in zip(candidates, ranking.scores, strict=True):
-        anywhere |= scored.covered
-        if candidate.source == candidates[best].source:
-            nearby |= scored.covered
-    support = ranking.coverage(nearby)
-    known = len(anywhere) / max(1, len(ranking.question.terms))
-    levels = SUPPORT + SUPPORT_OF_PAIR if ranking.scores[best].has_pair else SUPPORT
-    return any(support >= enough and known >= share for enough, share in levels)
 
 
 def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[int]) -> list[int]:
@@ -147,12 +162,26 @@ def _with_list(place: _Place, around: list[Piece], ranking: TextRanking, candida
 
 
 def _header(place: _Place, around: list[Piece]) -> _Place | None:
-    """The heading directly above a row's table."""
-    above = place.first
-    while above >= 0 and around[above].kind == "row":
-        above -= 1
-    is_header = place.first > above >= 0 and around[above].kind == "heading"
-    return place._replace(first=above, last=above) if is_header else None
+    """The header of a row's table."""
+    header = _headers(around).get(place.first)
+    return None if header is None else place._replace(first=header, last=header)
+
+
+def _headers(pieces: list[Piece]) -> dict[int, int]:
+    """The header of each table row that has one, both by index.
+
+    It is the first row of the table if a line is below it, else the heading directly above the table.
+    """
+    found: dict[int, int] = {}
+    first = 0
+    for index, piece in enumerate(pieces):
+        if piece.kind != "row":
+            first = index + 1
+        elif index > first and _RULE.fullmatch(pieces[first + 1].text):
+            found[index] = first
+        elif first and pieces[first - 1].kind == "heading":
+            found[index] = first - 1
+    return found
 
 
 def _end_of_items(pieces: list[Piece], first: int) -> int:

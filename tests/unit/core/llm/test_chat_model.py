@@ -6,11 +6,19 @@ from contextlib import aclosing
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel
 
 from core.errors import BudgetExceeded, DependencyDown, OrcError
 from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid, ReplyCut
+from core.llm.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    ModelMisconfigured,
+    ModelOutputInvalid,
+    ModelRefused,
+    ReplyCut,
+)
 from core.models import Usage
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
 from devkit.fakes import ScriptedModel, WordCounter, collect
@@ -59,6 +67,19 @@ async def test_usage_is_estimated_if_the_provider_reports_none(
     assert budget.usage.estimated
     assert budget.usage.output_tokens == 6
     assert budget.usage.input_tokens > 0
+
+
+async def test_replies_are_read_without_objects_of_the_library(
+    model: ChatModel, budget: CallBudget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def construct(*_: object, **__: object) -> None:
+        raise AssertionError("an object was built")
+
+    for built in (ChatCompletion, ChatCompletionChunk):
+        monkeypatch.setattr(built, "construct", construct)
+    assert await model.complete(ASKED, budget=budget) == "You said: How are you today?"
+    assert len([delta async for delta in model.stream(ASKED, budget=budget)]) == 6
+    assert budget.usage.output_tokens == 12
 
 
 async def test_a_delta_arrives_before_the_next_is_made(
@@ -326,3 +347,40 @@ async def test_an_answer_at_the_length_limit_is_cut() -> None:
     cut = ChatModel(model, WordCounter(), name="scripted")
     with pytest.raises(DependencyDown):
         await cut.complete([HumanMessage("?")], budget=CallBudget(max_calls=1))
+
+
+@pytest.mark.parametrize("way", [0, 1, 2])
+async def test_half_a_surrogate_pair_is_repaired(way: int, model: ChatModel, double: OpenAIDouble) -> None:
+    double.script.replies.extend([Reply(text="Done \ud83d \ude00 \ud83d")] * 3)
+    answered = await _three_ways(model)[way]
+    text = answered if isinstance(answered, str) else "".join(filter(_is_text, answered))  # type: ignore[call-overload]
+    assert text.encode().decode() == "Done \ufffd \ufffd \ufffd"
+
+
+async def test_a_refusal_has_its_own_code_and_its_words(model: ChatModel, double: OpenAIDouble) -> None:
+    double.script.replies.extend([Reply(refusal="I cannot help with that request.")] * 3)
+    for answer in _three_ways(model):
+        with pytest.raises(ModelRefused, match="I cannot help with that request") as raised:
+            await answer
+        assert (raised.value.code, raised.value.retryable) == ("model_refused", False)
+
+
+async def test_a_cut_tool_call_is_not_a_cut_answer(
+    model: ChatModel, budget: CallBudget, double: OpenAIDouble
+) -> None:
+    call = ToolCall(name="documents_list", arguments='{"a": "b')
+    double.script.replies.append(Reply(text="Let me look.", tool_calls=[call], finish_reason="length"))
+    with pytest.raises(ReplyCut) as raised:
+        _ = [part async for part in model.stream_with_tools(ASKED, [LISTING], budget=budget)]
+    assert not raised.value.at_limit
+
+
+async def test_the_beginning_of_a_cut_answer_is_in_the_error(model: ChatModel, double: OpenAIDouble) -> None:
+    double.script.replies.append(Reply(text="The beta quay has", finish_reason="length"))
+    with pytest.raises(ReplyCut) as raised:
+        await model.complete(ASKED, budget=CallBudget(1))
+    assert raised.value.text == "The beta quay has"
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, str)

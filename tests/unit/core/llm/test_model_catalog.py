@@ -1,10 +1,13 @@
 """What is known of models: by name, by the beginning of a name, and by the settings."""
 
+import json
+
 import pytest
 
-from core.infra.settings import ModelFacts
+from core.infra.settings import DEFAULT_CHAT_MODEL, DEFAULT_EMBEDDING_MODEL, ModelFacts
 from core.llm.model_catalog import UNKNOWN, ModelCatalogue
 from core.models import Usage
+from devkit.shared_data import ROOT
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 
@@ -17,6 +20,9 @@ MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
         ("gpt-4o-mini", 0.75),
         ("gpt-4o-mini-2024-07-18", 0.75),
         ("gpt-4.1-nano", 0.5),
+        ("gpt-5.1", 11.25),
+        ("gpt-5.1-2025-11-13", 11.25),
+        ("gpt-5.6-luna", 1.4),
         ("extractive", 0.0),
     ],
 )
@@ -36,3 +42,30 @@ def test_settings_override_the_shipped_facts() -> None:
     assert catalogue.facts("gpt-4o") == own
     assert catalogue.cost_usd("gpt-4o", MILLION) == 1.0
     assert catalogue.facts("gpt-4o-mini").context_window == 128_000
+
+
+@pytest.mark.parametrize(
+    ("name", "effort", "thinks"),
+    [
+        (DEFAULT_CHAT_MODEL, "none", False),
+        ("gpt-5.6-terra", "none", False),
+        ("gpt-5-mini-2025-08-07", "minimal", True),
+        ("gpt-5.1-chat-latest", None, False),
+        ("gpt-5-pro", None, True),
+        ("o4-mini", "low", True),
+        ("gpt-4.1", None, False),
+        ("my-deployment", None, False),
+    ],
+)
+def test_the_reasoning_of_a_model_is_known(name: str, effort: str | None, thinks: bool) -> None:
+    facts = ModelCatalogue().facts(name)
+    assert (facts.reasoning_effort, facts.reasoning_tokens > 0) == (effort, thinks)
+
+
+def test_the_default_models_are_the_same_everywhere() -> None:
+    templates = (ROOT / "infra" / "main.bicep").read_text()
+    assert f"param chatModel string = '{DEFAULT_CHAT_MODEL}'" in templates
+    assert f"param embeddingModel string = '{DEFAULT_EMBEDDING_MODEL}'" in templates
+    local = json.loads((ROOT / "local.settings.json.example").read_text())["Values"]
+    assert local.get("ORC_CHAT_MODEL", DEFAULT_CHAT_MODEL) == DEFAULT_CHAT_MODEL
+    assert ModelCatalogue().cost_usd(DEFAULT_CHAT_MODEL, MILLION) is not None

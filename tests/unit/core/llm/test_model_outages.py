@@ -1,7 +1,10 @@
 """Outages of a provider open its circuit; refused requests do not."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from email.utils import formatdate
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -15,11 +18,12 @@ from core.llm.errors import MODEL
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.openai_errors import translate
 from core.llm.provider import Provider, open_provider
+from core.llm.retries import seconds_to_wait
 from core.llm.tokens import TokenCounter
-from devkit.doubles.openai_double import Failure, OpenAIDouble
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.fakes import collect
 from devkit.fakes_documents import FakeClock
-from tests.unit.core.conftest import MakeSettings
+from tests.unit.core.conftest import MakeSettings, OpenFor
 
 ASKED = [HumanMessage("Hello?")]
 OUTAGES = [Failure(status=503), Failure(status=429), Failure(status=500)]
@@ -134,3 +138,54 @@ async def test_an_outage_of_embeddings_leaves_the_chat_open(
         await embedder.embed_query("text")
     assert len(double.requests) == FAILURES_IN_A_ROW
     assert await models.writer.complete(ASKED, budget=CallBudget(1)) == "You said: Hello?"
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+@pytest.mark.parametrize("header", [{"retry-after": "90"}, {"retry-after-ms": "90000"}])
+async def test_a_long_wait_is_reported_and_not_waited_for(
+    header: dict[str, str],
+    retries: int,
+    base_url: str,
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+) -> None:
+    settings = make_settings(openai_base_url=base_url, model_retries=retries)
+    model = build_chat_models(settings, counter, open_for(settings)).writer
+    double.script.failures.extend([Failure(status=429, headers=header)] * 3)
+    async with asyncio.timeout(2):
+        with pytest.raises(DependencyDown) as raised:
+            await model.complete(ASKED, budget=CallBudget(1))
+    assert (raised.value.code, raised.value.retry_after) == ("model_busy", 90)
+    assert len(double.requests) == 1
+
+
+async def test_a_silent_model_is_asked_once(
+    base_url: str, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter, double: OpenAIDouble
+) -> None:
+    settings = make_settings(openai_base_url=base_url, model_retries=2, model_timeout_seconds=0.1)
+    model = build_chat_models(settings, counter, open_for(settings)).writer
+    double.script.replies.append(Reply(text="Late.", delay_ms=1000))
+    with pytest.raises(DependencyDown) as raised:
+        await model.complete(ASKED, budget=CallBudget(1))
+    assert raised.value.code == "model_timeout"
+    assert len(double.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 0),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "soon"}, 0),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "nan"}, 0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after-ms": "1500", "retry-after": "60"}, 1.5),
+    ],
+)
+def test_a_wait_is_read_as_a_number_or_as_a_date(headers: dict[str, str], seconds: float) -> None:
+    assert seconds_to_wait(headers) == seconds
+    later = formatdate(time.time() + 100, usegmt=True)
+    assert seconds_to_wait({"retry-after": later}) == pytest.approx(100, abs=2)

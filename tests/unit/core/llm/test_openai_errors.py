@@ -116,16 +116,16 @@ def test_an_error_without_a_status_is_translated_by_its_code(code: str, expected
     assert ours.code == expected
 
 
-@pytest.mark.parametrize("exc", [KeyError("choices"), IndexError(), TypeError(), ValueError()])
+@pytest.mark.parametrize(
+    "exc", [KeyError("choices"), IndexError(), TypeError(), ValueError(), AttributeError()]
+)
 def test_an_unreadable_reply_is_an_outage(exc: Exception) -> None:
     ours = translate(exc)
     assert isinstance(ours, DependencyDown)
     assert ours.code == "model_reply_malformed"
 
 
-@pytest.mark.parametrize(
-    "exc", [AttributeError(), RuntimeError(), ZeroDivisionError(), NotImplementedError()]
-)
+@pytest.mark.parametrize("exc", [RuntimeError(), ZeroDivisionError(), NotImplementedError()])
 def test_other_exceptions_are_not_translated(exc: Exception) -> None:
     assert translate(exc) is None
 

@@ -145,7 +145,7 @@ def test_without_settings_there_is_no_provider(make_settings: MakeSettings, iden
 
 def test_azure_without_a_key_can_be_described(make_settings: MakeSettings) -> None:
     given = make_settings(azure_openai_endpoint="https://team.openai.azure.com")
-    assert describe(given) == "gpt-4o at team.openai.azure.com"
+    assert describe(given) == "gpt-5.1 at team.openai.azure.com"
     endpoint = endpoint_of(given)
     assert endpoint is not None
     assert (endpoint.url, endpoint.key) == ("https://team.openai.azure.com/openai/v1/", None)

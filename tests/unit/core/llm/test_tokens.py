@@ -9,7 +9,14 @@ import pytest
 import tiktoken
 
 from core.llm import tokens
-from core.llm.tokens import SPLIT_PATTERN, TiktokenCounter, load_encoding, read_ranks
+from core.llm.tokens import (
+    COUNTED_AT_ONCE,
+    SPLIT_PATTERN,
+    TiktokenCounter,
+    counted_parts,
+    load_encoding,
+    read_ranks,
+)
 
 RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -84,3 +91,17 @@ def test_all_counters_share_one_encoding(monkeypatch: pytest.MonkeyPatch) -> Non
     TiktokenCounter().warm()
     monkeypatch.setattr(tokens, "read_ranks", lambda: pytest.fail("the ranks are read twice"))
     assert TiktokenCounter().count("warmed by another counter") > 0
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_long_text_has_the_tokens_that_it_has_as_a_whole(name: str) -> None:
+    text = f"{SAMPLES[name][0]}\n'It’s the quay,' 界と言う。" * (COUNTED_AT_ONCE // 10)
+    assert len(list(counted_parts(text))) > 1
+    assert TiktokenCounter().count(text) == len(load_encoding().encode_ordinary(text))
+
+
+def test_a_run_without_end_is_cut_because_merging_it_takes_ever_longer() -> None:
+    text = "界" * (10 * COUNTED_AT_ONCE)
+    assert max(map(len, counted_parts(text))) == COUNTED_AT_ONCE
+    assert "".join(counted_parts(text)) == text
+    assert TiktokenCounter().count(text) == len(text)

@@ -88,6 +88,21 @@ def test_other_questions_get_the_introduction(question: str) -> None:
     assert recall(question, ["My name is Ada."]) is None
 
 
+@pytest.mark.parametrize(
+    "asked_before",
+    [
+        "Calculate the inventory turnover ratio of Nike for 2021.",
+        "From the balance sheet, what is the 2021 inventory turnover ratio for Nike",
+        "Please give the turnover ratio of Nike for 2021. Round to two decimals.",
+        'He wrote: "What is the turnover ratio of Nike for 2021?"',
+    ],
+)
+def test_what_was_asked_before_is_not_recalled_as_a_fact(asked_before: str) -> None:
+    question = "What is the receivables turnover ratio of Nike for 2021?"
+    assert recall(question, [asked_before]) is None
+    assert choose_calls(question, [asked_before], [], ALL) == [Call(SEARCH, {"query": question, "top_k": 8})]
+
+
 ALL = [LIST, SEARCH, ANALYZE]
 LISTING = Done(LIST, json.dumps({"documents": [{"document": "d1"}, {"document": "d2"}]}))
 
@@ -136,3 +151,8 @@ def test_an_overview_analyzes_every_listed_document() -> None:
 def test_a_tool_that_is_not_offered_is_not_called() -> None:
     assert choose_calls("How many days of leave are there?", [], [], [LIST]) == []
     assert choose_calls("Which documents do I have?", [], [], []) == []
+
+
+def test_a_tool_result_that_is_nested_too_deeply_is_repeated_as_it_is() -> None:
+    nested = "[" * 100_000
+    assert describe_tool_output(nested) == f"The tool returned: {nested}"

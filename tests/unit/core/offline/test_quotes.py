@@ -8,6 +8,7 @@ import pytest
 
 from core.grounding.citations import CitationWriter, marker
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import closest_label
 from core.grounding.sources import FencedSource, Source
 from core.offline.quotes import MAX_QUOTES, answer_from
 
@@ -68,6 +69,14 @@ def test_a_table_row_comes_with_its_header() -> None:
     answer = answer_from("What is the copay of the Plus plan?", SOURCES)
     assert "Plan Deductible Copay [S1]\n" in answer
     assert "Plus $1,500 $20 [S1]" in answer
+
+
+def test_a_row_of_a_markdown_table_comes_with_the_first_row_and_never_alone() -> None:
+    head = "## Hire\n\n| Hall | Half a day | Whole day |\n| --- | --- | --- |\n"
+    table = f"{head}| Large | 140 | 220 |\n| Small | 45 | 70 |"
+    answer = answer_from("What does the large hall cost for a whole day?", [source(1, f"{table}\n")])
+    assert "| Hall | Half a day | Whole day | [S1]\n| Large | 140 | 220 | [S1]" in answer
+    assert "---" not in answer
 
 
 def test_a_lead_in_comes_with_its_list() -> None:
@@ -184,7 +193,8 @@ def test_off_topic_questions_to_real_pages_are_refused(shared: Path) -> None:
     asked = [json.loads(line) for line in (folder / "unanswerable.jsonl").read_text().splitlines()]
     off_topic = [q["question"] for q in asked if q["certain"] and q["id"].startswith("azu-")]
     assert len(off_topic) == 21
-    assert {answer_from(question, pages) for question in off_topic} == {NOT_FOUND_ANSWER}
+    answers = [answer_from(question, pages) for question in off_topic]
+    assert all(answer == NOT_FOUND_ANSWER or answer.startswith(closest_label("en")) for answer in answers)
 
 
 def test_markers_can_be_read_by_the_citation_check() -> None:

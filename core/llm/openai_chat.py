@@ -1,0 +1,107 @@
+"""LangChain's model of OpenAI's APIs, as Orc uses it. Imports openai (0.8 s)."""
+
+import json
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_openai import ChatOpenAI
+from openai import AsyncOpenAI, AsyncStream, BaseModel
+
+from core.infra.settings import ModelFacts
+from core.llm.provider import Provider
+
+
+class _Parsed(NamedTuple):
+    """A reply as LangChain takes it from the library."""
+
+    reply: object
+
+    def parse(self) -> object:
+        return self.reply
+
+
+class PlainCompletions:
+    """The library's chat completions as LangChain calls them, with replies and their pieces as plain dicts.
+
+    The library would build objects of each, which LangChain takes apart again: half of the time of a call.
+    """
+
+    def __init__(self, client: AsyncOpenAI) -> None:
+        self._client = client
+
+    async def create(self, **payload: Any) -> Any:
+        """The reply, or with `stream` its pieces."""
+        url = "/chat/completions"
+        options: Any = {"security": {"bearer_auth": True}}
+        if payload.get("stream"):
+            pieces = AsyncStream[object]
+            return await self._client.post(
+                url, body=payload, options=options, cast_to=object, stream=True, stream_cls=pieces
+            )
+        reply = await self._client.post(url, body=payload, options=options, cast_to=object)
+        if isinstance(reply, str):
+            # Some servers send JSON as another type of content.
+            with suppress(json.JSONDecodeError):
+                reply = json.loads(reply)
+        return reply
+
+    @property
+    def with_raw_response(self) -> "_RawCompletions":
+        return _RawCompletions(self)
+
+
+class _RawCompletions(NamedTuple):
+    plain: PlainCompletions
+
+    async def create(self, **payload: Any) -> _Parsed:
+        return _Parsed(await self.plain.create(**payload))
+
+
+class OpenAIChat(ChatOpenAI):
+    """Keeps the refusal of a reply, which LangChain drops in chat completions that are plain dicts."""
+
+    def _create_chat_result(
+        self, response: dict[str, Any] | BaseModel, generation_info: dict[str, Any] | None = None
+    ) -> ChatResult:
+        result = super()._create_chat_result(response, generation_info)
+        if isinstance(response, dict) and result.generations:
+            refusal = response["choices"][0]["message"].get("refusal")
+            result.generations[0].message.additional_kwargs["refusal"] = refusal
+        return result
+
+    def _convert_chunk_to_generation_chunk(
+        self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
+    ) -> ChatGenerationChunk | None:
+        converted = super()._convert_chunk_to_generation_chunk(
+            chunk, default_chunk_class, base_generation_info
+        )
+        delta = choices[0].get("delta") if (choices := chunk.get("choices")) else None
+        if converted is not None and delta and (refusal := delta.get("refusal")):
+            converted.message.additional_kwargs["refusal"] = str(refusal)
+        return converted
+
+
+def build_openai_chat(provider: Provider, name: str, facts: ModelFacts, *, responses: bool) -> OpenAIChat:
+    """The provider's model of this name, by chat completions or by the responses API.
+
+    No temperature is sent, because reasoning models refuse one.
+    """
+    # LangChain would choose the API by the model's name. The responses API stores prompts and answers for
+    # 30 days unless it is asked not to.
+    api: dict[str, Any] = {"use_responses_api": responses, **({"store": False} if responses else {})}
+    if facts.reasoning_effort is not None:
+        api["reasoning_effort"] = facts.reasoning_effort
+    chat = OpenAIChat(
+        model=name,
+        base_url=provider.endpoint.url,
+        api_key=provider.key,
+        http_async_client=provider.http,
+        timeout=provider.http.timeout,
+        max_retries=provider.retries,
+        stream_usage=True,
+        stream_chunk_timeout=0,  # the read timeout bounds silence too, and costs nothing per token
+        **api,
+    )
+    chat.async_client = PlainCompletions(chat.root_async_client)
+    return chat

@@ -1,0 +1,74 @@
+"""Whether quotes answer a question, or only come close to it."""
+
+import re
+from collections.abc import Sequence
+
+from core.grounding.claims import PREDICATES
+from core.grounding.sources import FencedSource
+from core.search.bm25 import Candidate, TextRanking
+from core.text.answer_type import asking_words, counted_words, has_what_is_asked, must_be_worked_out
+from core.text.terms import detect_language, words
+
+COVERED = 0.5
+"""The share of the question, its rare terms counting more, that the best quote and its headings contain."""
+
+SOURCE_TERMS = 2 / 3
+"""The share of the question's terms that the source of the best quote contains."""
+
+_NAME = re.compile(r"(?<=[\w,;'’\"“(] )[A-ZÄÖÜÉ][\w-]{2,}")
+_NUMBER = re.compile(r"\d")
+
+
+def answers(
+    ranking: TextRanking,
+    candidates: Sequence[Candidate],
+    chosen: Sequence[int],
+    sources: Sequence[FencedSource],
+) -> bool:
+    """Whether the chosen candidates, the best one first, answer the question."""
+    question = ranking.question.text
+    if must_be_worked_out(question) or not _is_covered(ranking, candidates, chosen[0]):
+        return False
+    quoted = [sources[candidates[index].source] for index in chosen]
+    if not _is_about_the_same(question, quoted):
+        return False
+    shown = " ".join(candidates[index].text for index in chosen)
+    counted = ranking.question.terms_of(counted_words(question))
+    if counted and not any(ranking.scores[index].covered.intersection(counted) for index in chosen):
+        return False
+    return has_what_is_asked(question, shown)
+
+
+def _is_covered(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:
+    """Whether the best quote has enough of the question, by weight, and its source enough of the terms."""
+    own = ranking.scores[best]
+    stated = _permissions(ranking, candidates[best].text)
+    stated.update(ranking.question.terms_of(asking_words(ranking.question.text)))
+    nearby = stated | own.document_terms
+    for candidate, scored in zip(candidates, ranking.scores, strict=True):
+        if candidate.source == candidates[best].source:
+            nearby |= scored.covered
+    if len(nearby) < SOURCE_TERMS * len(ranking.question.terms):
+        return False
+    return ranking.coverage(own.covered | own.document_terms | stated) >= COVERED
+
+
+def _permissions(ranking: TextRanking, text: str) -> set[str]:
+    """The question's words such as `allowed`, if the text has one too: `forbidden` answers the question."""
+    if PREDICATES.isdisjoint(words(text)):
+        return set()
+    return {
+        term
+        for word in PREDICATES.intersection(words(ranking.question.text))
+        for term in ranking.question.terms_of(word)
+    }
+
+
+def _is_about_the_same(question: str, sources: Sequence[FencedSource]) -> bool:
+    """Whether the sources, those of the quotes, have the names and numbers of the question."""
+    known = {word for source in sources for word in words(f"{source.blob_name} {source.text}")}
+    asked = words(question)
+    numbers = [word for word in asked if _NUMBER.search(word)]
+    # German writes every noun with a capital.
+    names = [] if detect_language(asked) == "de" else words(" ".join(_NAME.findall(question)))
+    return all(name in known or name.removesuffix("s") in known for name in [*numbers, *names])
