@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 
 from bench.deployment import clean_surroundings
-from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation
 from core.models import DocumentStatus
 from devkit.system import System, running, upload
 from evals.corpus import Question, UnusableInput
+from orc.events import AnswerKind
 
 CONCURRENT_CONVERSATIONS = 3
 QUESTIONS_PER_CONVERSATION = 40
@@ -31,9 +31,15 @@ class Answered:
 
     question: Question
     answer: str
-    refused: bool
+    kind: AnswerKind
     citations: list[Citation]
     kept: bool
+
+    @property
+    def has_page(self) -> bool:
+        """Whether a citation is of a page that answers the question."""
+        gold = {(each.file, each.page) for each in self.question.gold}
+        return any((citation.blob_name, citation.page) in gold for citation in self.citations)
 
 
 @contextmanager
@@ -113,7 +119,7 @@ def _answered(question: Question, turn: Mapping[str, Any], kept: Mapping[str, ob
     return Answered(
         question=question,
         answer=turn["answer"],
-        refused=turn["answer"].strip() == NOT_FOUND_ANSWER,
+        kind=turn["answer_kind"],
         citations=[Citation.model_validate(citation) for citation in turn["citations"]],
         kept=kept.get(turn["turn_id"]) == turn["citations"],
     )

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,25 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from core.grounding.models import Citation
 from devkit.reports import Target, markdown_table, verdict, write_whole
 from evals.answering import Answered, ask_all, product
-from evals.corpus import Question, UnusableInput, console, find_documents, read_questions
+from evals.corpus import Half, Question, UnusableInput, console, find_documents, half_of, read_questions
 from evals.page_texts import PageTexts
 from evals.retrieval import UNUSABLE_INPUT
+from orc.events import AnswerKind
 
 TITLE = "Answers of the offline model"
 MOST_EXAMPLES = 20
+MISSED, NONE = Target(0.15), Target(0.7, ">=")
+HALVES: tuple[Half, ...] = ("tuning", "held out")
+KINDS: tuple[AnswerKind, ...] = ("answer", "closest_passages", "not_found")
+OUTCOMES = (
+    "answered, right page",
+    "answered, other page",
+    "closest passages with a right page",
+    "closest passages without one",
+    "refused",
+)
+"""The ends of questions that have an answer; each kind of answer with a right page, then without."""
+WITHOUT_ANSWER = ("unanswerable: answered", "unanswerable: closest passages", "unanswerable: refused")
 
 
 @dataclass(frozen=True)
@@ -64,14 +78,29 @@ class Results:
     unanswerable: Sequence[Answered]
     citations: Sequence[Checked]
 
+    def outcomes(self) -> dict[str, Counter[Half]]:
+        """How many questions ended in which way, in each half of the documents."""
+        counts: dict[str, Counter[Half]] = {name: Counter() for name in (*OUTCOMES, *WITHOUT_ANSWER)}
+        for answered in self.answerable:
+            end = min(2 * KINDS.index(answered.kind) + (not answered.has_page), len(OUTCOMES) - 1)
+            counts[OUTCOMES[end]][half_of(answered.question)] += 1
+        for answered in self.unanswerable:
+            counts[WITHOUT_ANSWER[KINDS.index(answered.kind)]][half_of(answered.question)] += 1
+        return counts
+
     def shares(self) -> list[Share]:
         """The figures of the report."""
         everything = [*self.answerable, *self.unanswerable]
         looked_at = [checked for checked in self.citations if checked.found is not None]
         of_answerable = [checked for checked in self.citations if checked.answered.question.gold]
         return [
-            _share("answerable, but refused", [a.refused for a in self.answerable], Target(0.1)),
-            _share("unanswerable, and refused", [a.refused for a in self.unanswerable], Target(0.8, ">=")),
+            _share(
+                "no quote and no passage of a right page", [not a.has_page for a in self.answerable], MISSED
+            ),
+            _share("answerable, not answered directly", [a.kind != "answer" for a in self.answerable]),
+            _share(
+                "unanswerable, not answered directly", [a.kind != "answer" for a in self.unanswerable], NONE
+            ),
             _share("citations verified", [c.citation.verified for c in self.citations], Target(1, ">=")),
             _share("quotes on the cited page", [bool(c.found) for c in looked_at], Target(0.995, ">=")),
             _share("cited page is a gold page", [c.is_gold for c in of_answerable]),
@@ -91,6 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shares = results.shares()
     write_whole(output / "answers.md", markdown(results, shares))
     write_whole(output / "answers.jsonl", "".join(_line(answered) for answered in _all(results)))
+    for name, *counts in _outcome_rows(results):
+        print(f"{name}: {', '.join(f'{half} {count}' for half, count in zip(HALVES, counts, strict=True))}")
     for share in shares:
         print(f"{share.name}: {share.count}/{share.total} = {share.value:.3f} {verdict(share.ok)}".rstrip())
     return 0
@@ -145,15 +176,22 @@ def markdown(results: Results, shares: Sequence[Share]) -> str:
             " A quote counts as found if another PDF library has its characters on the cited page; spaces,"
             " hyphens and the forms of ligatures are ignored.\n",
             markdown_table(("figure", "count", "share", "target", "met"), rows),
-            *_examples("Answerable, but refused", [_asked(a) for a in results.answerable if a.refused]),
+            "\nThe documents are divided by the hash of their names; answers were tuned on one half.\n",
+            markdown_table(("end of a question", *HALVES), _outcome_rows(results)),
+            *_examples("No right page", [_asked(a) for a in results.answerable if not a.has_page]),
             *_examples(
-                "Unanswerable, but answered", [_asked(a) for a in results.unanswerable if not a.refused]
+                "Unanswerable, but answered", [_asked(a) for a in results.unanswerable if a.kind == "answer"]
             ),
             *_examples("Not verified", [_cited(c) for c in results.citations if not c.citation.verified]),
             *_examples("Not found on the page", [_cited(c) for c in results.citations if c.found is False]),
             "",
         ]
     )
+
+
+def _outcome_rows(results: Results) -> list[tuple[str, str, str]]:
+    outcomes = results.outcomes()
+    return [(name, str(count["tuning"]), str(count["held out"])) for name, count in outcomes.items()]
 
 
 def _share(name: str, truths: Sequence[bool], target: Target | None = None) -> Share:
@@ -167,7 +205,8 @@ def _all(results: Results) -> list[Answered]:
 def _line(answered: Answered) -> str:
     content = {
         "id": answered.question.id,
-        "refused": answered.refused,
+        "kind": answered.kind,
+        "half": half_of(answered.question),
         "answer": answered.answer,
         "citations": [citation.model_dump(exclude={"rectangles"}) for citation in answered.citations],
     }

@@ -4,17 +4,23 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict
 
 from rich.progress import track
 
-from core.search.hybrid import HybridRetriever
+from core.documents.ports import Embedder, Retriever
+from core.infra.sqlite import Database
+from core.search.hybrid import HybridRetriever, PassageEmbedder
 from core.storage.sqlite.passages import SqlitePassageIndex
+from core.storage.sqlite.vectors import SCHEMA as VECTORS
+from core.storage.sqlite.vectors import SqliteVectorIndex
 from devkit.ranked_pages import rank_pages
 from devkit.reports import write_whole
+from evals.cached_vectors import CachedEmbedder
 from evals.corpus import Question, UnusableInput, console, find_documents, indexed, read_questions
+from evals.minilm import SentenceEmbedder, packaged_model
 
 DEPTH = 20
 FIRST_HITS_PER_PAGE = 4
@@ -34,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         questions = read_questions(options.questions)
         documents = find_documents(options.questions.parent, questions)
-        lines = asyncio.run(rank_questions(questions, documents, options.depth))
+        embedder = CachedEmbedder(SentenceEmbedder(packaged_model())) if options.hybrid else None
+        lines = asyncio.run(rank_questions(questions, documents, options.depth, embedder))
     except UnusableInput as exc:
         print(f"error: {exc}", file=sys.stderr)
         return UNUSABLE_INPUT
@@ -43,20 +50,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def rank_questions(
-    questions: Sequence[Question], documents: dict[str, Path], depth: int
+    questions: Sequence[Question], documents: dict[str, Path], depth: int, embedder: Embedder | None = None
 ) -> list[dict[str, object]]:
-    """One line of the ranking for each question; a file's name is its document id."""
+    """One line of the ranking for each question; a file's name is its document id.
+
+    By words; with an embedder, by words and vectors.
+    """
     async with indexed(documents) as database:
-        index = SqlitePassageIndex(database)
+        retriever = HybridRetriever(SqlitePassageIndex(database))
+        if embedder is not None:
+            vectors = await embed(database, embedder, documents)
+            retriever = HybridRetriever(SqlitePassageIndex(database), vectors, embedder)
         return [
-            {"id": question.id, "ranked": await rank(index, question, depth)}
+            {"id": question.id, "ranked": await rank(retriever, question, depth)}
             for question in track(questions, "Ranking pages", console=console)
         ]
 
 
-async def rank(index: SqlitePassageIndex, question: Question, depth: int) -> list[RankedPage]:
+async def embed(database: Database, embedder: Embedder, documents: Iterable[str]) -> SqliteVectorIndex:
+    """The vectors of the passages of indexed documents."""
+    index, vectors = SqlitePassageIndex(database), SqliteVectorIndex(database, embedder.name)
+    await database.migrate(VECTORS)
+    writer = PassageEmbedder(embedder, vectors)
+    for name in track(list(documents), "Embedding passages", console=console):
+        await writer.index(name, await index.get(name))
+    return vectors
+
+
+async def rank(retriever: Retriever, question: Question, depth: int) -> list[RankedPage]:
     """The best pages of a question's documents, best first."""
-    retriever = HybridRetriever(index)
     wanted = depth * FIRST_HITS_PER_PAGE
     hits = (await retriever.search(question.question, question.files, wanted)).hits
     while len(hits) == wanted and len(rank_pages(hits)) < depth:
@@ -70,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("questions", type=Path, help="JSON Lines with id, question and files")
     parser.add_argument("--output", type=Path, required=True, help="file for the ranking, JSON Lines")
     parser.add_argument("--depth", type=int, default=DEPTH, help="pages for each question (default: 20)")
+    parser.add_argument("--hybrid", action="store_true", help="by vectors too (see evals/minilm.py)")
     return parser
 
 

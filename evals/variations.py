@@ -8,6 +8,7 @@ year; `places` ask about a numbered table, figure or note; `misspelled` have one
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
 from pathlib import Path
 
 from core.infra.sqlite import Database
@@ -21,7 +22,17 @@ PLANS = {
     "Northwind_Standard_Benefits_Details.pdf": "Northwind Standard",
     "Northwind_Health_Plus_Benefits_Details.pdf": "Northwind Health Plus",
 }
+UNVARIED = frozenset({"multilingual", "plain", "plans", "one of several", "several"})
 LATEST_YEAR, EARLIER_REPORTS = 2023, 2
+MEASURES = {
+    "quick ratio": 56,
+    "gross margin": 54,
+    "research and development expense": 54,
+    "capital expenditure": 57,
+    "operating cash flow": 57,
+    "retained earnings at the end": 56,
+}
+"""Measures and the page of the annual report with the statement that shows them."""
 SHORTEST_MISSPELLED = 7
 INSTRUCTIONS = (
     "{} Please answer in one short sentence.",
@@ -48,10 +59,11 @@ def vary(
     sets: Mapping[str, Sequence[Question]], pages: Mapping[str, Sequence[Page]]
 ) -> dict[str, list[Question]]:
     """The variations of question sets over documents with these pages, by name; empty ones are left out."""
-    questions = [question for name, each in sets.items() if name != "multilingual" for question in each]
+    questions = [question for name, each in sets.items() if name not in UNVARIED for question in each]
     made = {
         "names": names(questions),
         "periods": periods(questions) if PRESS_RELEASE in pages else [],
+        "years": list(several_years()) if PRESS_RELEASE in pages else [],
         "places": list(places(pages)),
         "misspelled": misspelled(questions),
         "instructed": instructed(questions),
@@ -71,7 +83,7 @@ def earlier_reports(documents: Mapping[str, Path], folder: Path) -> dict[str, Pa
 
 
 def earlier_name(years: int) -> str:
-    """The file name of the annual report of so many years before the real one."""
+    """The file name of the annual report of so many years before the real one; 0 is the real one."""
     return REPORT.replace("FY23", f"FY{23 - years}")
 
 
@@ -111,7 +123,7 @@ def names(questions: Sequence[Question]) -> list[Question]:
 
 def periods(questions: Sequence[Question]) -> list[Question]:
     """Questions about one year, over the annual reports of three years."""
-    scope = [REPORT, PRESS_RELEASE, *(earlier_name(years) for years in range(1, EARLIER_REPORTS + 1))]
+    scope = _report_family()
     made = []
     for question in questions:
         if max(map(int, _YEAR.findall(question.question)), default=0) != LATEST_YEAR:
@@ -122,6 +134,30 @@ def periods(questions: Sequence[Question]) -> list[Question]:
             text = _shift(question.question, years)
             made.append(Question(id=f"{question.id}-{years}", question=text, files=scope, gold=gold))
     return made
+
+
+def several_years() -> Iterator[Question]:
+    """Questions that compare two years, over the annual reports of three years; a page of each is needed.
+
+    The report of the following year shows a year's figures too.
+    """
+    scope = _report_family()
+    for (measure, page), (one, other) in product(
+        MEASURES.items(), combinations(range(EARLIER_REPORTS + 1), 2)
+    ):
+        late, early = LATEST_YEAR - one, LATEST_YEAR - other
+        gold = [
+            Gold(file=earlier_name(shown), page=page, group=years)
+            for years in (one, other)
+            for shown in (years, years - 1)
+            if shown >= 0
+        ]
+        text = f"Compare the {measure} of fiscal {early} and fiscal {late}."
+        yield Question(id=f"{measure}-{early}-{late}", question=text, files=scope, gold=gold)
+
+
+def _report_family() -> list[str]:
+    return [REPORT, PRESS_RELEASE, *(earlier_name(years) for years in range(1, EARLIER_REPORTS + 1))]
 
 
 def places(documents: Mapping[str, Sequence[Page]]) -> Iterator[Question]:

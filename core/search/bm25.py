@@ -24,11 +24,16 @@ Scores = dict[int, float]
 def bm25(occurrences: Iterable[Counts], lengths: Sequence[int]) -> Scores:
     """BM25 of the units with these lengths, from how often each term occurs in each."""
     scores: Scores = defaultdict(float)
-    average = average_length(lengths)
-    for counts in occurrences:
-        weight = idf(len(counts), len(lengths))
-        for unit, count in counts.items():
-            scores[unit] += weight * saturation(count, lengths[unit] / average)
+    average, asked = average_length(lengths), list(occurrences)
+    known: dict[int, list[tuple[int, float]]] = {}  # a long question repeats its words
+    for counts in asked:
+        if id(counts) not in known:
+            weight = idf(len(counts), len(lengths))
+            known[id(counts)] = [
+                (unit, weight * saturation(count, lengths[unit] / average)) for unit, count in counts.items()
+            ]
+        for unit, score in known[id(counts)]:
+            scores[unit] += score
     return scores
 
 
@@ -181,6 +186,8 @@ class TextRanking:
         relative_length = len(body) / self._average
         score = 0.0
         for term, weight in self._idf.items():
+            if term not in counts and term not in heading and term not in name:
+                continue
             own = saturation(counts[term], relative_length, LENGTH_B)
             around = HEADING_WEIGHT * (term in heading) + DOCUMENT_WEIGHT * (term in name)
             score += weight * max(own, own / 2 + around)

@@ -48,8 +48,14 @@ def score_periods(asked: Sequence[Period], reported: Sequence[Sequence[Period]])
 
 
 def reported_periods(name: str, cover: Period | None) -> list[Period]:
-    """The periods in a file's name; if there are none, the one that its first page names."""
-    return find_periods(_EXTENSION.sub("", name)) or ([] if cover is None else [cover])
+    """The periods in a file's name, and the one that its first page names if the name has no other year.
+
+    A name with the quarter in which a year ends does not say whether the year or the quarter is reported.
+    """
+    named = find_periods(_EXTENSION.sub("", name))
+    if cover is None or (named and cover.year not in {period.year for period in named}):
+        return named
+    return list(dict.fromkeys([*named, cover]))
 
 
 def name_parts(name: str) -> list[str]:

@@ -7,11 +7,15 @@ SHORTEST_REPAIRED = 6
 LONG_WORD = 8
 SHORTEST_PREFIX = 4
 LEAST_SIMILAR = 0.6
+LONGEST_COMPARED = 64
+"""Letters; longer words are compared as a whole only: the time grows with the square of the length."""
 
 
 def edits(one: str, other: str, most: int) -> int:
     """The number of letters to change, add, drop or swap; `most + 1` if there are more than `most`."""
-    if abs(len(one) - len(other)) > most:
+    if one == other:
+        return 0
+    if abs(len(one) - len(other)) > most or len(one) > LONGEST_COMPARED:
         return most + 1
     before: list[int] = []
     row = list(range(len(other) + 1))
@@ -74,6 +78,8 @@ def _distance(word: str, letters: Counter[str], term: str, most: int) -> int:
 
 
 def _shared_pairs(one: str, other: str) -> float:
+    if max(len(one), len(other)) > LONGEST_COMPARED:
+        return 0.0
     if 2 * (min(len(one), len(other)) - 1) < LEAST_SIMILAR * (len(one) + len(other) - 2):
         return 0.0  # the shorter one has too few pairs
     first, second = ([word[i : i + 2] for i in range(len(word) - 1)] for word in (one, other))

@@ -1,9 +1,12 @@
 """Hybrid retrieval: by words and by vectors, with fallbacks if that finds little.
 
-With an embedder the steps are: hybrid at a high threshold, hybrid at a lower one, vectors alone. Without
-one, or if it is unavailable: lexical at a high threshold, lexical at a lower one, and words that only
-resemble those of the query. A threshold decides whether to go on to the next step; hits below it remain,
-further down.
+With an embedder the steps are: hybrid at a high threshold, hybrid at a lower one, vectors alone. Vectors
+count less if words suffice (see `vector_weight`). The first threshold that enough hits reach serves these
+hits and no others. If none does, what reached the lower one leads, hits with the words of the question and
+the nearest vectors follow.
+
+Without an embedder, or if it is unavailable: lexical at a high threshold, lexical at a lower one, and words
+that only resemble those of the query. These thresholds only decide whether to go on: lexical hits remain.
 
 Documents without an index are scanned in full.
 """
@@ -13,14 +16,16 @@ import logging
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 from core.documents.passages import split_pages
 from core.documents.ports import Embedder, Neighbour, PageStore, PassageIndex, Retriever, VectorIndex
 from core.errors import DependencyDown, InvalidInput
-from core.models import Hit, Passage, Progress, Retrieval, RetrievalStep
+from core.infra.text_processes import InThread, TextWork, allowance
+from core.models import Hit, Page, Passage, Progress, Retrieval, RetrievalStep
 from core.search.postings import index_passages
 from core.search.query import parse_question
 from core.search.ranking import rank_passages
@@ -65,13 +70,24 @@ def text_to_embed(passage: Passage) -> str:
 RRF_K = 60
 CANDIDATES = 50
 """Passages of each ranking that are fused."""
-HYBRID_THRESHOLDS = (0.95, 0.55)
-"""Shares of the best possible fused score: near the top of both rankings; in both rankings."""
+LEADING_WORDS, LITTLE_WEIGHT = 0.7, 0.1
+"""The share of the question's words from which words lead, and the weight that vectors have then.
+
+Measured with a sentence embedder over all question sets (docs/hybrid.md): with equal weights, the ranking
+was worse than that by words alone on every set but one.
+"""
+HYBRID_THRESHOLDS = (0.98, 0.55)
+"""Shares of the best possible fused score: near the top of both rankings; in both, or high in the one that
+leads."""
 LEXICAL_THRESHOLDS = (0.75, 0.5)
 """Shares of the question's words that a page has."""
+ENOUGH = 0.4
+"""The share of the requested passages, or of those that there are, that suffices to serve a threshold,
+rounded down: three if eight are requested."""
 EXAMINED = 8
 """Lexical hits compared with the thresholds: the best page is nearly always among them."""
 QUERY_SECONDS = 5.0
+REMEMBERED_PAGES = 128
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -82,11 +98,17 @@ class HybridRetriever:
     """Implements the Retriever port over a passage index and, if configured, vectors."""
 
     def __init__(
-        self, index: PassageIndex, vectors: VectorIndex | None = None, embedder: Embedder | None = None
+        self,
+        index: PassageIndex,
+        vectors: VectorIndex | None = None,
+        embedder: Embedder | None = None,
+        *,
+        thresholds: Sequence[float] = HYBRID_THRESHOLDS,
     ) -> None:
         self._index = index
         self._vectors = vectors
         self._embedder = embedder
+        self._thresholds = thresholds
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         """The best passages of exactly these documents, best first, and the steps taken to find them.
@@ -104,8 +126,13 @@ class HybridRetriever:
             self._search_vectors(self._vectors, self._embedder, query, document_ids, depth),
         )
         if near:
-            return _finish_hybrid(lexical, near, top_k)
-        failed = RetrievalStep(method="hybrid", threshold=HYBRID_THRESHOLDS[0], hits=0, note=note)
+            # Vectors first: if the rankings have nothing in common, their best hits alternate in this order.
+            fused = fuse_hits(near, lexical, weights=(vector_weight(query, lexical), 1.0))
+            rungs = serve("hybrid", self._thresholds, fused, [hit.score for hit in fused], top_k)
+            return (
+                rungs.retrieval(top_k) if rungs.enough else with_vectors(query, rungs, lexical, near, top_k)
+            )
+        failed = RetrievalStep(method="hybrid", threshold=self._thresholds[0], hits=0, note=note)
         return await self._finish_lexical(query, document_ids, top_k, lexical[:top_k], failed)
 
     async def _search_vectors(
@@ -122,7 +149,11 @@ class HybridRetriever:
         except InvalidInput as exc:
             log.warning("embedder refused a question error=%s", exc.code)
             return [], f"the embedder refuses the question ({exc.code}); lexical only"
-        neighbours = await vectors.nearest(vector, document_ids, depth)
+        try:
+            neighbours = await vectors.nearest(vector, document_ids, depth)
+        except DependencyDown as exc:
+            log.warning("vector index unavailable error=%s", exc.code)
+            return [], f"the vector index does not answer ({exc.code}); lexical only"
         if not neighbours:
             return [], f"these documents have no vectors of {embedder.name}; lexical only"
         return await self._load(neighbours), ""
@@ -144,70 +175,151 @@ class HybridRetriever:
     async def _finish_lexical(
         self, query: str, document_ids: Sequence[str], top_k: int, found: list[Hit], *before: RetrievalStep
     ) -> Retrieval:
-        steps = [*before, *_descend("lexical", LEXICAL_THRESHOLDS, cover(query, found[:EXAMINED]))]
-        if steps[-1].hits:
-            return Retrieval(hits=found, steps=steps)
+        lexical = Retrieval(hits=found, steps=[*before, *_lexical_steps(query, found)])
+        if lexical.steps[-1].hits:
+            return lexical
         widened = await self._index.search(query, document_ids, top_k, widened=True)
-        known, again = ({hit.passage for hit in hits} for hits in (found, widened))
-        steps.append(RetrievalStep(method="widened_lexical", hits=len(again - known)))
-        # The scores of the two searches are not comparable, so those below are capped.
-        least = widened[-1].score if widened else math.inf
-        rest = (hit for hit in found if hit.passage not in again)
-        below = [hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest]
-        return Retrieval(hits=[*widened, *below][:top_k], steps=steps)
+        return _with_widened(lexical, widened, top_k)
 
 
-def fuse(rankings: Iterable[Sequence[Key]]) -> dict[Key, float]:
-    """Reciprocal rank fusion, best first: 1 for a key that is first everywhere; ties keep their order."""
+def _lexical_steps(query: str, found: list[Hit]) -> list[RetrievalStep]:
+    return _descend(LEXICAL_THRESHOLDS, cover(query, found[:EXAMINED]))
+
+
+def _with_widened(lexical: Retrieval, widened: list[Hit], top_k: int) -> Retrieval:
+    """The hits of the widened search, then those that only the first search found."""
+    known, again = ({hit.passage for hit in hits} for hits in (lexical.hits, widened))
+    step = RetrievalStep(method="widened_lexical", hits=len(again - known), served=True)
+    return Retrieval(hits=followed_by(widened, lexical.hits)[:top_k], steps=[*lexical.steps, step])
+
+
+def fuse(rankings: Iterable[Sequence[Key]], weights: Sequence[float] = ()) -> dict[Key, float]:
+    """Reciprocal rank fusion, best first: 1 for a key that is first everywhere; ties keep their order.
+
+    Without weights, all rankings count alike.
+    """
     lists = list(rankings)
+    shares = weights or [1.0] * len(lists)
     scores: dict[Key, float] = defaultdict(float)
-    for ranking in lists:
+    for ranking, share in zip(lists, shares, strict=True):
         for rank, key in enumerate(dict.fromkeys(ranking), 1):
-            scores[key] += (RRF_K + 1) / (RRF_K + rank) / len(lists)
+            scores[key] += share / sum(shares) * (RRF_K + 1) / (RRF_K + rank)
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
-def fuse_hits(*rankings: Sequence[Hit]) -> list[Hit]:
+def fuse_hits(*rankings: Sequence[Hit], weights: Sequence[float] = ()) -> list[Hit]:
     """Fuse rankings by the ranks of passages and by those of their pages."""
-    pages = fuse([[_page(hit.passage) for hit in ranking] for ranking in rankings])
-    passages = fuse([[hit.passage for hit in ranking] for ranking in rankings])
+    pages = fuse([[_page(hit.passage) for hit in ranking] for ranking in rankings], weights)
+    passages = fuse([[hit.passage for hit in ranking] for ranking in rankings], weights)
     hits = [Hit(passage=p, score=(score + pages[_page(p)]) / 2) for p, score in passages.items()]
     return sorted(hits, key=lambda hit: -hit.score)
+
+
+def vector_weight(query: str, lexical: Sequence[Hit]) -> float:
+    """The weight of vectors, that of words being 1: little if words say what is sought.
+
+    They do if a page has most of the question's words, or if the question names a numbered place or uses
+    the vocabulary of a domain, which the ranking by words knows and an embedder does not.
+    """
+    question = parse_question(query, shipped_vocabularies())
+    if question.expansions or question.places or question.pages:
+        return LITTLE_WEIGHT
+    found = cover(" ".join(question.words), lexical[:EXAMINED])
+    return LITTLE_WEIGHT if max(found, default=0.0) >= LEADING_WORDS else 1.0
 
 
 def cover(query: str, hits: Sequence[Hit]) -> list[float]:
     """For each hit: the share of the question's words on its page, as far as the hits contain the page."""
     pages: dict[tuple[str, int], list[str]] = defaultdict(list)
     for hit in hits:
-        pages[_page(hit.passage)] += words(f"{hit.passage.heading}\n{hit.passage.text}")
+        pages[_page(hit.passage)].append(f"{hit.passage.heading}\n{hit.passage.text}")
     asked = question_words(query)
     shares: dict[tuple[str, int], float] = {}
-    for page, found in pages.items():
-        language = detect_language(found)
+    for page, texts in pages.items():
+        language, found = _stems_of(*texts)
         wanted = set(stems(asked, language)) - {""}
-        shares[page] = len(wanted & set(stems(found, language))) / max(1, len(wanted))
+        shares[page] = len(wanted & found) / max(1, len(wanted))
     return [shares[_page(hit.passage)] for hit in hits]
 
 
-def _finish_hybrid(lexical: list[Hit], near: list[Hit], top_k: int) -> Retrieval:
-    # Vectors first: if the rankings have nothing in common, their best hits alternate in this order.
-    fused = fuse_hits(near, lexical)
-    steps = _descend("hybrid", HYBRID_THRESHOLDS, [hit.score for hit in fused])
-    if not steps[-1].hits:
-        disagree = "words and vectors agree on nothing; vectors first"
-        note = disagree if lexical else "no word of the question is found"
-        steps.append(RetrievalStep(method="vector", hits=len(near), note=note))
-    return Retrieval(hits=fused[:top_k], steps=steps)
+@lru_cache(REMEMBERED_PAGES)
+def _stems_of(*texts: str) -> tuple[str, frozenset[str]]:
+    """The language of a page and the stems of its words. Questions about one document find the same pages."""
+    found = [word for text in texts for word in words(text)]
+    language = detect_language(found)
+    return language, frozenset(stems(list(set(found)), language))
 
 
-def _descend(
-    method: Literal["hybrid", "lexical"], thresholds: Sequence[float], scores: Sequence[float]
-) -> list[RetrievalStep]:
-    """The steps down to the first threshold that a score meets, or all of them."""
+@dataclass(frozen=True)
+class Rungs:
+    """The steps down a ladder of thresholds, and the hits of the last one; `enough`: they are all results."""
+
+    hits: list[Hit]
+    steps: list[RetrievalStep]
+    enough: bool
+
+    def retrieval(self, top_k: int, *more: RetrievalStep, hits: Sequence[Hit] | None = None) -> Retrieval:
+        """The results: these hits, or `hits` that more steps have found."""
+        return Retrieval(hits=list(self.hits if hits is None else hits)[:top_k], steps=[*self.steps, *more])
+
+
+def serve(
+    method: Literal["semantic", "hybrid"],
+    thresholds: Sequence[float],
+    hits: Sequence[Hit],
+    scores: Sequence[float],
+    top_k: int,
+    note: str = "",
+) -> Rungs:
+    """The hits, best first, that reach the first threshold which enough of them reach.
+
+    If too few reach the lowest one, these are the hits, and a further search has to follow.
+    """
+    enough = max(1, int(ENOUGH * min(top_k, len(hits))))
+    reached, steps = list[Hit](), list[RetrievalStep]()
+    for threshold in thresholds:
+        reached = [hit for hit, score in zip(hits, scores, strict=True) if score >= threshold]
+        is_served = len(reached) >= enough or (threshold == thresholds[-1] and bool(reached))
+        steps.append(
+            RetrievalStep(method=method, threshold=threshold, hits=len(reached), served=is_served, note=note)
+        )
+        note = ""
+        if len(reached) >= enough:
+            break
+    return Rungs(reached, steps, len(reached) >= enough)
+
+
+def with_vectors(
+    query: str, rungs: Rungs, lexical: Sequence[Hit], near: Sequence[Hit], top_k: int
+) -> Retrieval:
+    """The last step: what reached a threshold leads, then come the nearest vectors.
+
+    Hits with most words of the question, such as an exact number, alternate with the vectors.
+    """
+    least = LEXICAL_THRESHOLDS[0]
+    examined = lexical[:EXAMINED]
+    worded = [hit for hit, share in zip(examined, cover(query, examined), strict=True) if share >= least]
+    steps = [RetrievalStep(method="vector", hits=len(near), served=True)]
+    if worded:
+        steps.insert(0, RetrievalStep(method="lexical", threshold=least, hits=len(worded), served=True))
+    last = fuse_hits(near, worded) if worded else near
+    return rungs.retrieval(top_k, *steps, hits=followed_by(rungs.hits, last))
+
+
+def followed_by(leading: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
+    """The hits of both. The scores of two searches are not comparable, so those of the others are capped."""
+    least = leading[-1].score if leading else math.inf
+    known = {hit.passage for hit in leading}
+    rest = (hit for hit in others if hit.passage not in known)
+    return [*leading, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest)]
+
+
+def _descend(thresholds: Sequence[float], scores: Sequence[float]) -> list[RetrievalStep]:
+    """The lexical steps down to the first threshold that a score meets, or all of them."""
     steps: list[RetrievalStep] = []
     for threshold in thresholds:
         reached = sum(score >= threshold for score in scores)
-        steps.append(RetrievalStep(method=method, threshold=threshold, hits=reached))
+        steps.append(RetrievalStep(method="lexical", threshold=threshold, hits=reached, served=bool(reached)))
         if reached:
             break
     return steps
@@ -224,13 +336,13 @@ DOWN_NOTE = "The search does not answer ({}); the text of the documents was read
 class WholeScopeRetriever:
     """A Retriever that covers every document whose pages are stored, even if the index is unavailable."""
 
-    def __init__(self, retriever: Retriever, index: PassageIndex, pages: PageStore) -> None:
+    def __init__(
+        self, retriever: Retriever, index: PassageIndex, pages: PageStore, text: TextWork | None = None
+    ) -> None:
         self._retriever = retriever
         self._index = index
         self._pages = pages
-        # One scan at a time, in its own thread: a long text takes seconds and much memory.
-        self._one_at_a_time = asyncio.Semaphore(1)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="full-scan")
+        self._text = text or InThread()
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         """The best passages of exactly these documents, indexed or not.
@@ -251,23 +363,35 @@ class WholeScopeRetriever:
         if not unindexed:
             return found
         read = await self._scan(query, unindexed, top_k)
-        step = RetrievalStep(method="lexical", hits=len(read), note=note)
-        hits = fuse_hits(found.hits, read) if found.hits else read
-        return Retrieval(hits=hits[:top_k], steps=[*found.steps, step])
+        steps = [step.model_copy(update={"note": note}) for step in read.steps]
+        hits = fuse_hits(found.hits, read.hits) if found.hits else read.hits
+        return Retrieval(hits=hits[:top_k], steps=[*found.steps, *steps])
 
-    async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> list[Hit]:
-        async with self._one_at_a_time:
-            pages = {document_id: await self._pages.get(document_id) for document_id in document_ids}
-            loop = asyncio.get_running_loop()
-
-            def search() -> list[Hit]:
-                return search_in_memory(query, [split_pages(key, pages[key]) for key in sorted(pages)], top_k)
-
-            return await loop.run_in_executor(self._thread, search)
+    async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        pages = {document_id: await self._pages.get(document_id) for document_id in document_ids}
+        characters = sum(len(page.text) for found in pages.values() for page in found)
+        return await self._text.run(search_pages, query, pages, top_k, seconds=allowance(characters))
 
 
-def search_in_memory(query: str, documents: Sequence[Sequence[Passage]], top_k: int) -> list[Hit]:
-    """The best of the passages of some documents without a stored index; blocks while it builds one."""
+def search_pages(query: str, pages: Mapping[str, Sequence[Page]], top_k: int) -> Retrieval:
+    """The best passages of the pages of some documents by id, split and indexed for this search only."""
+    return search_in_memory(query, [split_pages(key, pages[key]) for key in sorted(pages)], top_k)
+
+
+def search_in_memory(query: str, documents: Sequence[Sequence[Passage]], top_k: int) -> Retrieval:
+    """The best of the passages of some documents without a stored index; blocks while it builds one.
+
+    They are judged like those of an index, so that a document does not answer differently once it has one.
+    """
     question = parse_question(query, shipped_vocabularies())
-    matches = rank_passages(question, [index_passages("", passages) for passages in documents], top_k)
-    return [Hit(passage=documents[found.document][found.passage], score=found.score) for found in matches]
+    indexes = [index_passages("", passages) for passages in documents]
+
+    def ranked(*, widened: bool = False) -> list[Hit]:
+        matches = rank_passages(question, indexes, top_k, widened=widened)
+        return [Hit(passage=documents[each.document][each.passage], score=each.score) for each in matches]
+
+    found = ranked()
+    lexical = Retrieval(hits=found, steps=_lexical_steps(query, found))
+    if lexical.steps[-1].hits:
+        return lexical
+    return _with_widened(lexical, ranked(widened=True), top_k)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import accumulate, filterfalse, takewhile
 from typing import NamedTuple
 
 from core.models import Passage
@@ -74,24 +74,50 @@ class InMemoryIndex(DocumentIndex):
         terms = list(self.postings)
         return takewhile(lambda term: term.startswith(prefix), terms[bisect_left(terms, prefix) :])
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as a few arrays: one for each term takes longer to send than to make."""
+        found = self.postings.values()
+        lengths = integers(len(numbers) for postings in found for numbers in postings)
+        together = b"".join(numbers for postings in found for numbers in postings)
+        return _unpickled, (
+            (self.name, self.language, self.period, self.layout),
+            list(self.postings),
+            lengths,
+            together,
+        )
+
+
+def _unpickled(
+    facts: tuple[str, str, Period | None, Layout], terms: list[str], lengths: "array[int]", together: bytes
+) -> InMemoryIndex:
+    numbers, ends = integers(together), list(accumulate(lengths))
+    parts = [numbers[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    postings = map(TermPostings, parts[::2], parts[1::2])
+    return InMemoryIndex(*facts, dict(zip(terms, postings, strict=True)))
+
 
 def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
     """Build the index of a document; its terms are stems in the document's language."""
     spelled = [words(passage.text) for passage in passages]
     language = detect_language(word for found in spelled for word in found)
     starts, digits = integers([0]), integers()
-    postings: dict[str, TermPostings] = defaultdict(lambda: TermPostings(integers(), integers()))
+    positions: dict[str, list[int]] = defaultdict(list)
+    headings: dict[str, list[int]] = defaultdict(list)
     for ordinal, (passage, found) in enumerate(zip(passages, spelled, strict=True)):
         terms = [*content_stems(found, language), *find_dates(passage.text)]
         for position, term in enumerate(terms, starts[-1]):
-            postings[term].positions.append(position)
+            positions[term].append(position)
         for term in set(content_stems(words(passage.heading), language)):
-            postings[term].headings.append(ordinal)
+            headings[term].append(ordinal)
         starts.append(starts[-1] + len(terms) + 1)
-        digits.append(sum(map(has_digit, terms)))
+        digits.append(sum(map(has_digit, filterfalse(str.isalpha, terms))))
     layout = Layout(integers(passage.page for passage in passages), starts, digits)
     cover = "\n".join(passage.text for passage in passages if passage.page == passages[0].page)
-    return InMemoryIndex(name, language, cover_period(cover), layout, dict(sorted(postings.items())))
+    postings = {
+        term: TermPostings(integers(positions.get(term, ())), integers(headings.get(term, ())))
+        for term in sorted({*positions, *headings})
+    }
+    return InMemoryIndex(name, language, cover_period(cover), layout, postings)
 
 
 def integers(numbers: bytes | Iterable[int] = ()) -> "array[int]":

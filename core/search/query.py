@@ -175,13 +175,14 @@ def parse_question(
     language = detect_language(spelled)
     expansions = [vocabulary.expand(spelled, language) for vocabulary in vocabularies]
     years = [str(period.year) for period in periods]
+    known = set(significant)
     places = [tuple(_SHORT_FORMS.get(w, w) for w in words(match[0])) for match in _PLACE.finditer(text)]
     return Question(
         text=text,
-        words=[*significant, *(word for word in [*dict.fromkeys(years), *dates] if word not in significant)],
+        words=[*significant, *(word for word in [*dict.fromkeys(years), *dates] if word not in known)],
         is_numeric=_ASKS_FOR_NUMBER.search(text) is not None,
         periods=periods,
         pages=frozenset(int(number) for match in _PAGE.finditer(text) for number in match.groups() if number),
-        places=[*places, *((date,) for date in dates)],
+        places=list(dict.fromkeys([*places, *((date,) for date in dates)])),
         expansions=[expansion for expansion in expansions if expansion],
     )

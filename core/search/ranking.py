@@ -4,25 +4,30 @@ import heapq
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from core.search.bm25 import Counts, Scores, bm25, normalized
 from core.search.document_match import reported_periods, score_names, score_periods
 from core.search.expansion import MIN_FIT, figure_share, score_expansions
+from core.search.mentions import by_document, documents_meant, naming_words, only_names
 from core.search.postings import DocumentIndex, collect_terms, with_repaired_spelling, with_similar_words
 from core.search.query import Question
 from core.search.statistics import ScopeStatistics
 from core.text.terms import has_digit
 
 FULL_PAGE_TERMS = 30
+NAME_SHARE = 0.3
+"""Weight of words that only say which document is meant: its first page is found too, but after others."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """The weight of each ingredient of a page's score, the question's own words being 1; 0 leaves it out.
 
-    `instructions` removes instructions on how to answer from the question, `spelling` repairs its words.
+    `instructions` removes instructions on how to answer from the question, `spelling` repairs its words;
+    `named` is that of words which only say what document is meant; `several` ranks documents that a question
+    compares as if each were alone.
     """
 
     pairs: float = 0.4
@@ -36,6 +41,8 @@ class Weights:
     kinds: float = 0.6
     measures: float = 0.6
     places: float = 0.8
+    named: float = 0.6
+    several: bool = True
     instructions: bool = True
     spelling: bool = True
 
@@ -68,7 +75,14 @@ def rank_passages(
         terms = with_similar_words(question, terms)
     elif weights.spelling:
         terms = with_repaired_spelling(question, terms)
-    return _Ranking(question, ScopeStatistics(terms), weights).best(top_k)
+    return rank_scope(question, ScopeStatistics(terms), top_k, weights)
+
+
+def rank_scope(
+    question: Question, scope: ScopeStatistics, top_k: int, weights: Weights = DEFAULT_WEIGHTS
+) -> list[Match]:
+    """As `rank_passages`, over documents in which the question's words were looked up."""
+    return _Ranking(question, scope, weights).best(top_k)
 
 
 class _Ranking:
@@ -81,14 +95,21 @@ class _Ranking:
         self._expanded = score_expansions(question, scope)
         if not weights.measures:
             self._expanded = self._expanded._replace(measures=frozenset())
+        years = {str(period.year) for period in question.periods}  # these have a separate score
+        named = [word for word in question.words if word not in years] if weights.named else []
+        self._naming = naming_words(named, scope) if len(scope.scope) > 1 else {}
+        names = only_names(question.words, self._naming, scope)
+        about_pages = [word for word in question.words if word not in names]
+        self._words = about_pages if scope.count_words(about_pages) else question.words
+        self._by_name = scope.count_words(sorted(names)) if self._words is about_pages else []
         # The words that have to be looked for as they are.
-        self._literal = [word for word in question.words if word not in self._expanded.measures]
+        self._literal = [word for word in self._words if word not in self._expanded.measures]
         self._by_word = scope.count_words(self._literal)
         self._places = self._score_places()
 
     def best(self, top_k: int) -> list[Match]:
         """The best passages; of equals, the first in the scope."""
-        pages = self._score_pages()
+        pages = self._lift(self._score_pages())
         own = self._score_passages()
         pointed_at = self._places.keys() | {p for p, fit in self._expanded.kinds.items() if fit >= MIN_FIT}
         on_these = (passage for passage, page in enumerate(self._scope.page_of) if page in pointed_at)
@@ -99,13 +120,26 @@ class _Ranking:
         best = heapq.nsmallest(top_k, scores, key=lambda passage: (-scores[passage], passage))
         return [Match(*self._scope.locate(passage), scores[passage]) for passage in best]
 
+    def _lift(self, pages: Scores) -> Scores:
+        """The scores, with those of documents that the question compares raised to the same best one."""
+        mentions = by_document(self._naming, len(self._scope.scope))
+        meant = documents_meant(self._question.text, mentions) if self._weights.several else frozenset()
+        best: dict[int, float] = {}
+        for page, score in pages.items():
+            document = self._scope.document_of(page)
+            best[document] = max(score, best.get(document, score))
+        top = max((best[document] for document in meant if document in best), default=0.0)
+        raised = {document: top - best[document] for document in meant if document in best}
+        return {page: score + raised.get(self._scope.document_of(page), 0.0) for page, score in pages.items()}
+
     def _score_pages(self) -> Scores:
         """A score for every page that matches the question."""
         weights, expanded, scope = self._weights, self._expanded, self._scope
-        headings = scope.count_headings(self._question.words)
+        headings = scope.count_headings(self._words)
         parts = (
             (1.0, self._score_text()),
             (weights.headings, normalized(bm25(headings, [1] * len(scope.page_lengths)))),
+            (NAME_SHARE, normalized(self._by_page(self._by_name))),
             (weights.concepts, expanded.concept_pages(scope)),
             (weights.places, self._places),
             (weights.kinds + (weights.measures if expanded.measures else 0.0), expanded.kinds),
@@ -126,14 +160,15 @@ class _Ranking:
         scores: Scores = defaultdict(float, normalized(bm25(self._by_word, lengths)))
         for passage, score in normalized(bm25(self._expanded.concepts, lengths)).items():
             scores[passage] += self._weights.concepts * score
-        return normalized(scores)
+        found = normalized(scores)
+        return {**dict.fromkeys(chain(*self._by_name), 0.0), **found}
 
     def _score_text(self) -> Scores:
         """Pages by the question's words and by neighbouring pairs of them.
 
         Words that an expansion replaces are left out; the others count as much as they would with them.
         """
-        words = self._question.words
+        words = self._words
         scores = self._weigh(self._literal, self._by_word)
         if self._literal == words:
             return normalized(scores)
@@ -169,8 +204,12 @@ class _Ranking:
         names = score_names(self._question.text, [document.name for document in documents])
         reported = [reported_periods(document.name, document.period) for document in documents]
         periods = score_periods(self._question.periods, reported)
+        named = normalized(bm25([dict.fromkeys(of, 1) for of in self._naming.values()], [1] * len(documents)))
         weights = self._weights
         return [
-            weights.covers * covers.get(index, 0.0) + weights.names * name + weights.periods * period
+            weights.covers * covers.get(index, 0.0)
+            + weights.named * named.get(index, 0.0)
+            + weights.names * name
+            + weights.periods * period
             for index, (name, period) in enumerate(zip(names, periods, strict=True))
         ]

@@ -26,6 +26,7 @@ class ScopeStatistics:
         self.passage_lengths: list[int] = []
         self.page_lengths: list[int] = []
         self.page_digits: list[int] = []
+        self._known: dict[tuple[tuple[Phrase, ...], frozenset[int] | None], Counts] = {}
         for terms in scope:
             self._add(terms.document.layout)
 
@@ -70,22 +71,14 @@ class ScopeStatistics:
         self, concepts: Iterable[Sequence[Phrase]], documents: Collection[int] | None = None
     ) -> list[Counts]:
         """For each thing with several names: how often each passage (of these documents) has any of them."""
-        counted: list[Counts] = []
-        among = self._among(documents)
-        for phrases in concepts:
-            counts: Counter[int] = Counter()
-            for first, terms in among:
-                starts = terms.document.layout.starts
-                for phrase in phrases:
-                    end = 0
-                    for place in terms.find_phrase(phrase):
-                        if place >= end:
-                            passage = bisect_right(starts, place) - 1
-                            end = starts[passage + 1]
-                        counts[first + passage] += 1
-            if counts:
-                counted.append(counts)
-        return counted
+        within = None if documents is None else frozenset(documents)
+        among = self._among(within)
+        # A long question repeats its words, and several parts of a score count the same ones.
+        asked = [(tuple(phrases), within) for phrases in concepts]
+        for key in asked:
+            if key not in self._known:
+                self._known[key] = _count(key[0], among)
+        return [self._known[key] for key in asked if self._known[key]]
 
     def documents_with(self, phrases: Sequence[Phrase], least: int) -> frozenset[int]:
         """The documents that have at least so many of these phrases."""
@@ -112,15 +105,41 @@ class ScopeStatistics:
         ]
         return [{document: 1 for document, at in enumerate(each) if at < OPENING_TERMS} for each in first]
 
+    def titled(self, word: str, least_share: float) -> frozenset[int]:
+        """The documents with a word on their first page, if that share of all its uses is theirs."""
+        uses = [terms.positions.get(word, ()) for terms in self.scope]
+        found = [
+            document
+            for document, at in enumerate(uses)
+            if at and self.page_of[self._passage_at(document, at[0])] == self._first_pages[document]
+        ]
+        own = sum(len(uses[document]) for document in found)
+        return frozenset(found) if own and own >= least_share * sum(map(len, uses)) else frozenset()
+
+    def only_on_first_pages(self, word: str) -> bool:
+        """Whether no document has a word on a later page than its first one."""
+        uses = [terms.positions.get(word, ()) for terms in self.scope]
+        return all(
+            self.page_of[self._passage_at(document, at[-1])] == self._first_pages[document]
+            for document, at in enumerate(uses)
+            if at
+        )
+
+    def _passage_at(self, document: int, position: int) -> int:
+        starts = self.scope[document].document.layout.starts
+        return self._first_passages[document] + bisect_right(starts, position) - 1
+
     def by_page(self, counts_by_passage: Iterable[Counts]) -> list[Counts]:
         """Counts by passage, added up by page."""
-        added: list[Counts] = []
-        for counts in counts_by_passage:
-            pages: dict[int, int] = defaultdict(int)
-            for passage, count in counts.items():
-                pages[self.page_of[passage]] += count
-            added.append(pages)
-        return added
+        asked = list(counts_by_passage)
+        added: dict[int, Counts] = {}
+        for counts in asked:
+            if id(counts) not in added:
+                pages: dict[int, int] = defaultdict(int)
+                for passage, count in counts.items():
+                    pages[self.page_of[passage]] += count
+                added[id(counts)] = pages
+        return [added[id(counts)] for counts in asked]
 
     def first_offsets(self, phrase: Phrase, documents: Collection[int]) -> dict[int, int]:
         """The pages that have a phrase, and how many terms of the page come before it."""
@@ -146,3 +165,18 @@ class ScopeStatistics:
         """The first passage and the terms of each of these documents (None: all)."""
         every = zip(self._first_passages, self.scope, strict=True)
         return [pair for document, pair in enumerate(every) if documents is None or document in documents]
+
+
+def _count(phrases: Sequence[Phrase], among: Iterable[tuple[int, DocumentTerms]]) -> Counts:
+    """How often each passage has any of these phrases."""
+    counts: Counter[int] = Counter()
+    for first, terms in among:
+        starts = terms.document.layout.starts
+        for phrase in phrases:
+            end = 0
+            for place in terms.find_phrase(phrase):
+                if place >= end:
+                    passage = bisect_right(starts, place) - 1
+                    end = starts[passage + 1]
+                counts[first + passage] += 1
+    return counts

@@ -11,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from core.search.bm25 import content_stems
 from core.text.terms import stems, words
 
+SUFFIX = ".toml"
+"""Of data files; the rest of the name is that of the domain."""
 MIN_KNOWN_PHRASES = 3
 """Phrases of `known_by` that a document of the domain has."""
 
@@ -67,13 +69,14 @@ class _File(BaseModel):
 
 
 class QueryExpansion(NamedTuple):
-    """What a domain adds to a question: concepts to find, each by any of its phrases, and kinds of pages.
+    """What a `domain` adds to a question: concepts to find, each by any of its phrases, and kinds of pages.
 
     It applies to documents that have some of the phrases in `known_by`. `asides` are the kinds of pages
     that only lead to others, unless the question asks for them. `measures` are the question's words for
     what is computed from the concepts, and for statements themselves.
     """
 
+    domain: str
     known_by: tuple[Phrase, ...]
     concepts: tuple[tuple[Phrase, ...], ...]
     kinds: tuple[PageKind, ...]
@@ -92,9 +95,10 @@ class QueryExpansion(NamedTuple):
 class Vocabulary:
     """The terms of one domain; found in questions by the stems of the question's language, longest first."""
 
-    def __init__(self, toml: str) -> None:
+    def __init__(self, toml: str, domain: str = "") -> None:
         content = _File.model_validate(tomllib.loads(toml))
-        self._known_by = content.known_by
+        self.domain = domain
+        self.known_by = content.known_by
         self._terms = {term.says[0]: term for term in content.term}
         self._concepts = {name: _phrases([*term.says, *term.finds]) for name, term in self._terms.items()}
         self._kinds = {page.name: page for page in content.page}
@@ -118,7 +122,8 @@ class Vocabulary:
         if not concepts and not kinds:
             return None
         return QueryExpansion(
-            known_by=self._known_by,
+            domain=self.domain,
+            known_by=self.known_by,
             concepts=tuple(self._concepts[name] for name in concepts),
             kinds=tuple(self._kinds[name] for name in kinds),
             asides=tuple(kind for name, kind in self._kinds.items() if kind.aside and name not in kinds),
@@ -163,5 +168,5 @@ class Vocabulary:
 def shipped_vocabularies() -> tuple[Vocabulary, ...]:
     """The vocabularies that are part of the product, loaded once."""
     folder = files("core.search") / "domains"
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda f: f.name)
-    return tuple(Vocabulary(file.read_text(encoding="utf-8")) for file in found)
+    found = sorted((file for file in folder.iterdir() if file.name.endswith(SUFFIX)), key=lambda f: f.name)
+    return tuple(Vocabulary(file.read_text(encoding="utf-8"), file.name[: -len(SUFFIX)]) for file in found)

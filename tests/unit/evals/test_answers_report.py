@@ -9,8 +9,9 @@ from core.grounding.models import Citation
 from devkit.shared_data import HANDBOOK
 from evals.answering import Answered
 from evals.answers import Checked, Results, main, markdown, read_certain
-from evals.corpus import Gold, Question
+from evals.corpus import Gold, Question, half_of
 from evals.page_texts import PageTexts
+from orc.events import AnswerKind
 
 QUESTION = Question(id="q1", question="How long?", files=["a.pdf"], gold=[Gold(file="a.pdf", page=3)])
 
@@ -28,28 +29,55 @@ def citation(page: int, *, verified: bool = True) -> Citation:
     )
 
 
-def answered(*citations: Citation, refused: bool = False, kept: bool = True) -> Answered:
-    return Answered(QUESTION, "Ten days.", refused, list(citations), kept)
+def answered(*citations: Citation, kind: AnswerKind = "answer", kept: bool = True) -> Answered:
+    return Answered(QUESTION, "Ten days.", kind, list(citations), kept)
 
 
 def results_of(*found: bool | None) -> Results:
     """Three questions with an answer and two without; the first answer cites pages 3 and 4."""
     first = answered(citation(3), citation(4, verified=False))
     checked = [Checked(first, c, f) for c, f in zip(first.citations, found, strict=True)]
-    without = [answered(refused=True), answered(kept=False)]
-    return Results([first, answered(refused=True), answered()], without, checked)
+    without = [answered(kind="not_found"), answered(kept=False)]
+    return Results([first, answered(kind="not_found"), answered()], without, checked)
 
 
 def test_shares_count_answers_and_citations() -> None:
     shares = {share.name: (share.count, share.total, share.ok) for share in results_of(True, False).shares()}
     assert shares == {
-        "answerable, but refused": (1, 3, False),
-        "unanswerable, and refused": (1, 2, False),
+        "no quote and no passage of a right page": (2, 3, False),
+        "answerable, not answered directly": (1, 3, None),
+        "unanswerable, not answered directly": (1, 2, False),
         "citations verified": (1, 2, False),
         "quotes on the cited page": (1, 2, False),
         "cited page is a gold page": (1, 2, None),
         "citations kept after reload": (4, 5, False),
     }
+
+
+def test_each_question_ends_in_one_way_in_the_half_of_its_document() -> None:
+    closest = [answered(citation(page), kind="closest_passages") for page in (3, 9)]
+    given = [answered(citation(3)), answered(citation(9)), *closest, answered(kind="not_found")]
+    outcomes = Results(given, [answered(), *closest], []).outcomes()
+    assert half_of(QUESTION) == "tuning"
+    assert {name: (count["tuning"], count["held out"]) for name, count in outcomes.items()} == {
+        "answered, right page": (1, 0),
+        "answered, other page": (1, 0),
+        "closest passages with a right page": (1, 0),
+        "closest passages without one": (1, 0),
+        "refused": (1, 0),
+        "unanswerable: answered": (1, 0),
+        "unanswerable: closest passages": (2, 0),
+        "unanswerable: refused": (0, 0),
+    }
+
+
+def test_a_question_belongs_to_the_half_of_its_document() -> None:
+    halves = {
+        half_of(QUESTION.model_copy(update={"gold": [Gold(file=f"{n}.pdf", page=1)]})) for n in range(9)
+    }
+    assert halves == {"tuning", "held out"}
+    without = [Question(id=f"q{n}", question="?", files=["a.pdf", "b.pdf"]) for n in range(9)]
+    assert {half_of(question) for question in without} == halves
 
 
 def test_a_quote_that_cannot_be_looked_up_does_not_count() -> None:
@@ -60,7 +88,7 @@ def test_a_quote_that_cannot_be_looked_up_does_not_count() -> None:
 def test_the_report_lists_failures() -> None:
     results = results_of(True, False)
     text = markdown(results, results.shares())
-    assert "| answerable, but refused | 1 of 3 | 33.3 % | <= 10 % | not ok |" in text
+    assert "| no quote and no passage of a right page | 2 of 3 | 66.7 % | <= 15 % | not ok |" in text
     assert "## Not found on the page\n\n- `q1` a.pdf, page 4: `Ten days.`" in text
 
 

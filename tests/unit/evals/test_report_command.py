@@ -26,6 +26,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     (tmp_path / "questions.jsonl").write_text(json.dumps({**question, "gold": gold}), encoding="utf-8")
     monkeypatch.setattr(report, "SETS", {"small": tmp_path / "questions.jsonl"})
     monkeypatch.setattr(report, "FOLDERS", (tmp_path / "docs",))
+    monkeypatch.setattr(report, "MADE", dict)
     return report.SETS
 
 
@@ -55,7 +56,7 @@ def test_the_documented_tables_have_the_rows_of_the_command() -> None:
     names = [variant.name for variant in (*additions(), *removals())]
     listed = [match[1] for row in rows if (match := re.fullmatch(rf"\| (.+?) \|(?: {CELL} \|)+", row))]
     assert listed == [*names, *(variant.name for variant in removals())]
-    assert rows[0] == report.table(list(report.SETS), {}).splitlines()[0]
+    assert rows[0] == report.table([*report.SETS, *report.MADE()], {}).splitlines()[0]
 
 
 def test_the_last_addition_is_the_ranking_of_the_product() -> None:

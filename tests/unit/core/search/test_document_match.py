@@ -57,6 +57,13 @@ def test_the_newest_year_asked_counts_most_and_its_quarter_before_the_others() -
     assert second == 1.0 > first > 0
 
 
+def test_the_cover_says_whether_a_name_with_a_quarter_means_the_year() -> None:
+    annual = reported_periods("MSFT_FY23Q4_10K.docx", Period(2023))
+    release = reported_periods("PressReleaseFY23Q4.docx", Period(2023, 4))
+    assert score_periods([Period(2023)], [annual, release]) == [1.0, 0.5]
+    assert score_periods([Period(2023, 4)], [annual, release]) == [1.0, 1.0]
+
+
 def test_the_cover_gives_the_period_if_the_name_has_no_year() -> None:
     documents = [reported_periods(name, Period(2022)) for name in ("report.pdf", "report-2023.pdf")]
     assert score_periods([Period(2022)], documents) == [1.0, 0.3]

@@ -86,7 +86,7 @@ async def test_all_documents_are_scanned_while_the_search_is_down(
     double.down = True
     found = await retriever.search("What is the deductible?", ["plan", "other"], 5)
     assert places(found) == {("plan", 1), ("other", 1)}
-    assert found.steps == [RetrievalStep(method="lexical", hits=2, note=DOWN)]
+    assert found.steps == [RetrievalStep(method="lexical", threshold=0.75, hits=2, served=True, note=DOWN)]
 
 
 @pytest.mark.slow

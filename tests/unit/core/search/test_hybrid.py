@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -9,13 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.ports import VectorIndex
+from core.documents.ports import Neighbour, VectorIndex
 from core.errors import DependencyDown, OrcError
 from core.infra.sqlite import Database
 from core.llm.errors import ContentFiltered, ModelMisconfigured
 from core.models import Hit, Passage, Retrieval
 from core.search import hybrid as retrieval
-from core.search.hybrid import HYBRID_THRESHOLDS, LEXICAL_THRESHOLDS, HybridRetriever, cover, fuse, fuse_hits
+from core.search.hybrid import (
+    HYBRID_THRESHOLDS,
+    LEXICAL_THRESHOLDS,
+    LITTLE_WEIGHT,
+    HybridRetriever,
+    cover,
+    fuse,
+    fuse_hits,
+    vector_weight,
+)
 from core.storage.sqlite.vectors import SCHEMA, SqliteVectorIndex
 
 HIGH, LOW = HYBRID_THRESHOLDS
@@ -127,7 +137,7 @@ async def test_hits_of_both_rankings_come_first_at_the_high_threshold(
     await keep(index, vectors, "d1", LUNCH, "The harbour gate is in the orchard.", HARBOUR)
     found = await HybridRetriever(index, vectors, TopicEmbedder()).search("Is the harbour closed?", ["d1"], 5)
     assert texts(found)[0] == HARBOUR
-    assert steps(found) == [("hybrid", HIGH, 3)]
+    assert steps(found) == [("hybrid", HIGH, 2)]
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
     assert 0 < scores[-1] < scores[0] <= 1
@@ -137,8 +147,59 @@ async def test_a_passage_without_the_words_is_found_by_its_vector(
     index: WordIndex, vectors: VectorIndex
 ) -> None:
     await keep(index, vectors, "d1", LUNCH, HARBOUR, ANCHOR)
-    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour rules", ["d1"], 2)
-    assert texts(found) == [HARBOUR, ANCHOR]
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("anchored port", ["d1"], 2)
+    assert ANCHOR not in [hit.passage.text for hit in await index.search("anchored port", ["d1"], 2)]
+    assert ANCHOR in texts(found)
+
+
+LADDER = [HARBOUR, f"{HARBOUR} Lunch.", f"{LUNCH} The harbour.", ANCHOR, LUNCH]
+RUNGS = {
+    "all": ((0.0, 0.0), [("hybrid", 0.0, True)], 5),
+    "high": ((0.97, 0.55), [("hybrid", 0.97, True)], 2),
+    "lower": ((1.01, 0.55), [("hybrid", 1.01, False), ("hybrid", 0.55, True)], 3),
+    "vectors alone": (
+        (1.01, 1.01),
+        [("hybrid", 1.01, False), ("hybrid", 1.01, False), ("vector", None, True)],
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+async def test_each_rung_returns_what_it_says(index: WordIndex, vectors: VectorIndex, rung: str) -> None:
+    thresholds, expected, hits = RUNGS[rung]
+    await keep(index, vectors, "d1", *LADDER)
+    retriever = HybridRetriever(index, vectors, TopicEmbedder(), thresholds=thresholds)
+    found = await retriever.search("harbour yesterday again never", ["d1"], 5)
+    assert [(step.method, step.threshold, step.served) for step in found.steps] == expected
+    assert len(found.hits) == hits
+    if rung == "vectors alone":
+        near = await vectors.nearest((await TopicEmbedder().embed_passages(["harbour"]))[0], ["d1"], 5)
+        assert texts(found) == [LADDER[neighbour.ordinal] for neighbour in near]
+    else:
+        assert all(hit.score >= found.steps[-1].threshold for hit in found.hits)  # type: ignore[operator]
+
+
+async def test_what_reached_the_lower_threshold_leads_and_vectors_follow(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    await keep(index, vectors, "d1", *[ANCHOR, LUNCH] * 4, HARBOUR)
+    retriever = HybridRetriever(index, vectors, TopicEmbedder())
+    found = await retriever.search("harbour yesterday again never", ["d1"], 8)
+    assert texts(found)[0] == HARBOUR
+    assert [(step.hits, step.served) for step in found.steps] == [(0, False), (1, True), (9, True)]
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_an_exact_number_is_found_although_no_vector_is_near(
+    index: WordIndex, vectors: VectorIndex
+) -> None:
+    index.add("d1", "Invoice 2291.")
+    await keep(index, vectors, "d2", *[f"{ANCHOR} {n}" for n in range(60)])
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("invoice 2291", ["d1", "d2"], 4)
+    assert texts(found)[0] == "Invoice 2291."
+    assert steps(found) == [("hybrid", HIGH, 0), ("hybrid", LOW, 1)]
 
 
 async def test_low_hits_of_both_rankings_count_at_the_lower_threshold(
@@ -164,12 +225,29 @@ async def test_vectors_alone_find_a_question_without_known_words(
     assert not any(widened for *_, widened in index.searches)
 
 
-async def test_disjoint_rankings_alternate_vectors_first(index: WordIndex, vectors: VectorIndex) -> None:
-    index.add("d1", "Winter rules.", "Winter coats.")
+@pytest.mark.parametrize(
+    ("query", "order"), [("port winter", "11"), ("port winter again never tomorrow", "22")]
+)
+async def test_words_lead_if_they_are_those_of_the_question_and_vectors_if_few_are(
+    index: WordIndex, vectors: VectorIndex, query: str, order: str
+) -> None:
+    index.add("d1", "Winter in port rules.", "Winter in port coats.")
     await keep(index, vectors, "d2", ANCHOR, ANCHOR + " ")
-    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("port winter", ["d1", "d2"], 4)
-    assert [hit.passage.document_id for hit in found.hits] == ["d2", "d1", "d2", "d1"]
-    assert steps(found)[-1] == ("vector", None, 2)
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search(query, ["d1", "d2"], 4)
+    assert [hit.passage.document_id[1] for hit in found.hits] == list(order)
+
+
+@pytest.mark.parametrize("query", ["What is the quick ratio?", "What does table 3 say?", "Summarise page 7"])
+def test_words_lead_if_the_ranking_by_words_knows_more_than_an_embedder(query: str) -> None:
+    assert vector_weight(query, []) == LITTLE_WEIGHT
+
+
+def test_vectors_count_as_much_as_words_if_no_page_has_most_words_of_the_question() -> None:
+    asked = "Who drives me to the doctor without a car?"
+    assert (
+        vector_weight(asked, [hit("Transport to medical appointments for members."), hit("A car.", 2)]) == 1
+    )
+    assert vector_weight(asked, [hit("A car drives members to a doctor.", 2)]) == LITTLE_WEIGHT
 
 
 async def test_a_question_is_embedded_once(index: WordIndex, vectors: VectorIndex) -> None:
@@ -202,7 +280,7 @@ async def test_documents_out_of_scope_are_never_found(index: WordIndex, vectors:
 async def test_vectors_of_deleted_passages_give_no_hits(index: WordIndex, vectors: VectorIndex) -> None:
     await keep(index, vectors, "d1", LUNCH, HARBOUR, ANCHOR)
     index.add("d1", LUNCH, HARBOUR)
-    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour", ["d1"], 5)
+    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("port", ["d1"], 5)
     assert sorted(texts(found)) == [LUNCH, HARBOUR]
 
 
@@ -254,6 +332,20 @@ async def test_documents_without_vectors_of_this_embedder_are_searched_by_words(
     found = await HybridRetriever(index, vectors, TopicEmbedder()).search("harbour closed", ["d1"], 2)
     assert texts(found) == [HARBOUR]
     assert found.steps[0].note == "these documents have no vectors of topics; lexical only"
+
+
+async def test_while_the_vector_index_is_down_search_uses_words_and_says_so(index: WordIndex) -> None:
+    class DownIndex(SqliteVectorIndex):
+        async def nearest(
+            self, vector: Sequence[float], document_ids: Sequence[str], top_k: int
+        ) -> list[Neighbour]:
+            raise DependencyDown("Down.", dependency="vectors")
+
+    index.add("d1", LUNCH, HARBOUR)
+    down = DownIndex(Database(Path("unused")))
+    found = await HybridRetriever(index, down, TopicEmbedder()).search("harbour closed", ["d1"], 2)
+    assert texts(found) == [HARBOUR]
+    assert found.steps[0].note == "the vector index does not answer (dependency_down); lexical only"
 
 
 async def test_a_failing_index_is_an_error(vectors: VectorIndex) -> None:
@@ -316,6 +408,16 @@ def hit(text: str, page: int = 1, score: float = 1.0, document_id: str = "d1", h
     return Hit(passage=passage, score=score)
 
 
+def test_pages_that_another_question_found_are_not_read_again() -> None:
+    hits = [hit(" ".join(f"ship{number}" for number in range(50_000)))]
+    seconds = []
+    for question in ("Which ship7 sails?", "Which ship8 sails?"):
+        begun = time.process_time()
+        assert cover(question, hits) == [0.5]
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < seconds[0] / 4
+
+
 def test_coverage_counts_a_whole_page_and_its_headings() -> None:
     hits = [hit("The harbour is wide."), hit("Ships come."), hit("Fees.", 2, heading="Harbour")]
     assert cover("Which ships use the harbours?", hits) == pytest.approx([2 / 3, 2 / 3, 1 / 3])
@@ -363,6 +465,11 @@ def test_fusion_is_the_published_formula() -> None:
     assert fused == pytest.approx(
         {"a": (1 / 61 + 1 / 62) / best, "c": (1 / 63 + 1 / 61) / best, "b": (1 / 62) / best}
     )
+
+
+def test_the_ranking_with_more_weight_decides() -> None:
+    assert list(fuse([["a", "b"], ["b", "a"]], (0.1, 1.0))) == ["b", "a"]
+    assert fuse([["a"], ["a"]], (0.1, 1.0)) == pytest.approx({"a": 1.0})
 
 
 def test_passages_of_a_page_in_both_rankings_support_each_other() -> None:
