@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from core.analysis.allowance import DailyTokens
 from core.analysis.models import AnalysisStore
 from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
@@ -15,7 +16,10 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import TextExtraction
 from core.documents.worker import LOCAL, REMOTE, Worker
 from core.extraction.sandbox import Extractor
+from core.infra.data_directory import in_use
 from core.infra.settings import CoreSettings
+from core.infra.temporary_folders import remove_left_over
+from core.infra.text_processes import TextProcesses
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
 from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
@@ -32,6 +36,11 @@ from core.storage.factory import (
     build_search,
     open_clients,
 )
+
+MORE_PROCESSES = 2
+"""Processes for text beyond the jobs of a worker, so that each organization finds a free one."""
+
+PRELOAD = ("core.grounding.checks", "core.documents.passages", "core.search.postings")
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,7 @@ class Documents:
     tokens: ScopeTokens
     counter: TokenCounter
     clients: StorageClients
+    text: TextProcesses
 
 
 @asynccontextmanager
@@ -60,8 +70,10 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
     `analyser`: whether the jobs of this process also analyse pages, if the settings ask for that.
     """
     async with AsyncExitStack() as stack:
+        await asyncio.to_thread(remove_left_over)
         clients = open_clients(settings, stack)
         if clients.database is not None:
+            stack.enter_context(in_use(settings.data_dir))
             await clients.database.migrate(*SCHEMAS)
         counter = TiktokenCounter()
         # The first count would delay the first turn.
@@ -78,6 +90,8 @@ def _build(
     *,
     analyser: bool,
 ) -> Documents:
+    text = TextProcesses(settings.worker_concurrency + MORE_PROCESSES, preload=PRELOAD)
+    stack.push_async_callback(text.close)
     extractor = Extractor()
     stack.push_async_callback(extractor.close)
     if (ocr := build_ocr(settings, clients.credentials)) is not None:
@@ -88,7 +102,7 @@ def _build(
     catalog, analyses = build_records(clients)
     blobs, pages, queue = build_contents(settings, clients)
     files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs)
-    index, vectors, retriever = build_search(settings, clients, pages, embedder)
+    index, vectors, retriever = build_search(settings, clients, pages, embedder, text)
     stores = Stores(
         blobs=blobs,
         catalog=catalog,
@@ -104,23 +118,18 @@ def _build(
         stores,
         extraction,
         embedder=PassageEmbedder(embedder, vectors) if embedder else None,
-        analyser=_build_analyser(settings, analyses, counter, provider) if analyser else None,
+        analyser=_build_analyser(settings, analyses, counter, provider, text) if analyser else None,
+        text=text,
         lease_seconds=settings.ingestion_lease_seconds,
         max_bytes=settings.max_upload_bytes,
     )
     return Documents(
-        library=DocumentService(stores, extraction, ingestion),
+        library=DocumentService(stores, extraction, ingestion, most_bytes=settings.bytes_per_organization),
         stores=stores,
         retriever=retriever,
         files=files,
         analyses=analyses,
-        worker=Worker(
-            stores,
-            ingestion,
-            lease_seconds=settings.ingestion_lease_seconds,
-            at_once=settings.worker_concurrency,
-            pace=REMOTE if clients.storage else LOCAL,
-        ),
+        worker=_build_worker(settings, clients, stores, ingestion),
         extractor=extractor,
         ocr=ocr,
         provider=provider,
@@ -128,18 +137,36 @@ def _build(
         tokens=ScopeTokens(_scope_key(settings)),
         counter=counter,
         clients=clients,
+        text=text,
+    )
+
+
+def _build_worker(
+    settings: CoreSettings, clients: StorageClients, stores: Stores, ingestion: Ingestion
+) -> Worker:
+    return Worker(
+        stores,
+        ingestion,
+        lease_seconds=settings.ingestion_lease_seconds,
+        at_once=settings.worker_concurrency,
+        pace=REMOTE if clients.storage else LOCAL,
+        upkeep=clients.database.empty_log if clients.database else None,
     )
 
 
 def _build_analyser(
-    settings: CoreSettings, analyses: AnalysisStore, counter: TokenCounter, provider: Provider | None
+    settings: CoreSettings,
+    analyses: AnalysisStore,
+    counter: TokenCounter,
+    provider: Provider | None,
+    text: TextProcesses,
 ) -> Analyser | None:
     """Analyses pages with the model if one is configured, else with rules; None if switched off."""
     if settings.page_analysis == "off":
         return None
     uses_model = provider is not None and settings.page_analysis == "auto"
     model = build_chat_model(settings, "analyst", counter, provider) if uses_model else None
-    return Analyser(analyses, model)
+    return Analyser(analyses, model, text=text, tokens=DailyTokens(settings.analysis_tokens_per_day))
 
 
 def _scope_key(settings: CoreSettings) -> str:

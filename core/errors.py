@@ -9,10 +9,14 @@ INTERNAL = "internal"
 
 
 class OrcError(Exception):
-    """Base of the tree. `retryable` says whether the same request may work later."""
+    """Base of the tree. `retryable` says whether the same request may work later.
+
+    `retry_after` are the seconds until then, if a service named them.
+    """
 
     code = "error"
     retryable = False
+    retry_after: int | None = None
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -61,11 +65,40 @@ class NotFound(OrcError):
     code = "not_found"
 
 
+class Conflict(OrcError):
+    """The state of what the request is about does not allow it; `code` says why."""
+
+    code = "conflict"
+
+
+class ChangedMeanwhile(Conflict):
+    """Another request has changed the same thing since it was read."""
+
+    code = "changed_meanwhile"
+    retryable = True
+
+
 class TurnInFlight(OrcError):
-    """The request with this idempotency key is still being answered."""
+    """The request with this idempotency key is still being answered, in the turn with these ids."""
 
     code = "turn_in_flight"
     retryable = True
+    conversation_id: str | None = None
+    turn_id: str | None = None
+
+
+class TooMany(OrcError):
+    """The caller has as much under way as one user may."""
+
+    code = "too_many_requests"
+    retryable = True
+
+
+class StorageFull(OrcError):
+    """The organization stores as many bytes as it may; deleting documents helps."""
+
+    code = "storage_full"
+    retry_after = 3600
 
 
 class DocumentRejected(OrcError):
@@ -105,6 +138,12 @@ class LeaseLost(OrcError):
     retryable = True
 
 
+class Overdue(OrcError):
+    """The work on a text was stopped at its deadline; it would take as long again."""
+
+    code = "took_too_long"
+
+
 class BudgetExceeded(OrcError):
     """The turn has used all the model calls it may make."""
 
@@ -119,13 +158,32 @@ class Unavailable(OrcError):
 
 
 class DependencyDown(Unavailable):
-    """No answer from `model`, `mcp_server`, `store`, `blobs`, `ocr`, `identity` or `web_search`."""
+    """No answer from the service that `dependency` names, such as `model`, `store` or `vectors`."""
 
     code = "dependency_down"
 
     def __init__(self, message: str, *, dependency: str, code: str | None = None) -> None:
         super().__init__(message, code=code)
         self.dependency = dependency
+
+
+class DiskFull(DependencyDown):
+    """A disk has no space left. `dependency` is what it is used for: also `temporary_files` or `disk`."""
+
+    code = "disk_full"
+
+
+class TooManyOpenFiles(DependencyDown):
+    """The process or the system has no file descriptor left; `dependency` is `open_files`."""
+
+    code = "too_many_open_files"
+
+
+class DataNotUsable(DependencyDown):
+    """Data of a version that this program cannot read. Nothing of it has been changed."""
+
+    code = "data_not_usable"
+    retryable = False
 
 
 class DeadlineExceeded(Unavailable):
@@ -141,7 +199,12 @@ class ToolFailed(OrcError):
 
 
 def error_named(
-    code: str, message: str, *, dependency: str | None = None, retryable: bool | None = None
+    code: str,
+    message: str,
+    *,
+    dependency: str | None = None,
+    retryable: bool | None = None,
+    retry_after: int | None = None,
 ) -> OrcError:
     """The error for the code and message that another process sent."""
     error: OrcError
@@ -151,6 +214,7 @@ def error_named(
         error = kind_named(code, ToolFailed)(message, code=code)
     if retryable is not None:
         error.retryable = retryable
+    error.retry_after = retry_after
     return error
 
 

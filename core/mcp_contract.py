@@ -23,10 +23,17 @@ MODEL_META_KEY = "orc/model"
 """In the `_meta` of a tool call: the model for the answer, if it is not the usual one of the tools server."""
 CAP_META_KEY = "orc/max_output_tokens"
 """In the `_meta` of a tool call: the maximum length of the answer in tokens."""
+WISHES_META_KEY = "orc/wishes"
+"""In the `_meta` of a tool call: sentences of the user about how to answer, at most `MAX_WISHES`."""
+MAX_WISHES = 4
+MAX_WISH_CHARACTERS = 300
+
+WHOLE_META_KEY = "orc/whole_documents"
+"""In the `_meta` of a tool call: if more documents than this are named, they are searched, not read whole."""
 
 
 class FileStatus(Record):
-    """The outcome for one document of a call. `reused`: the file id of the call is still valid."""
+    """The outcome for one document. `created`: its file id was created in this call; `reused`: earlier."""
 
     blob_name: str
     status: Literal["reused", "created", "failed"]
@@ -94,6 +101,7 @@ class ToolFailure(BaseModel):
     message: str
     retryable: bool
     dependency: str | None = None
+    retry_after: int | None = Field(default=None, description="seconds until a retry may help, if known")
 
 
 class TextDelta(Record):
@@ -104,10 +112,12 @@ class TextDelta(Record):
 
 
 class StatusLine(Record):
-    """The current work of the tool, for people."""
+    """The current work of the tool, for people; `total` is 0 while it is unknown."""
 
     kind: Literal["status"] = "status"
     message: str
+    done: int = 0
+    total: int = 0
 
 
 ToolProgress = Annotated[TextDelta | StatusLine, Field(discriminator="kind")]

@@ -167,6 +167,7 @@ class RetrievalStep(Record):
     method: Literal["semantic", "hybrid", "vector", "lexical", "widened_lexical"]
     threshold: float | None = Field(default=None, description="the lowest score that counted as a hit")
     hits: int = Field(ge=0)
+    served: bool = Field(default=False, description="the results have the hits of this step")
     note: str = ""
 
 
@@ -197,12 +198,28 @@ class StoredFile(FileRef):
     expires_at: datetime
 
 
+class UnwantedFile(Record):
+    """A file that is still to be deleted at its provider. It says nothing about whose it was."""
+
+    file_id: str
+    provider: str
+    expires_at: datetime
+
+    @classmethod
+    def of(cls, file: StoredFile) -> "UnwantedFile":
+        return cls(file_id=file.file_id, provider=file.provider, expires_at=file.expires_at)
+
+
 class Usage(Record):
-    """Tokens that the models read and wrote. `estimated`: counted here, not reported by the provider."""
+    """Tokens that the models read and wrote. `estimated`: counted here, not reported by the provider.
+
+    `reasoning_tokens` are those of the output in which a model thought before it answered.
+    """
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    reasoning_tokens: int = 0
     estimated: bool = False
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -210,5 +227,6 @@ class Usage(Record):
             model_calls=self.model_calls + other.model_calls,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             estimated=self.estimated or other.estimated,
         )

@@ -8,6 +8,9 @@ from urllib.parse import unquote
 from core.errors import NotFound, UnsafeName
 
 MAX_SEGMENT_BYTES = 255
+RESERVED_PREFIX = "~"
+CONTEXTS_USER = RESERVED_PREFIX + "contexts"
+"""In place of a user's id in the owner of a context's documents."""
 _DOCUMENT_NAMESPACE = uuid.UUID("6f0d6a4e-5d3c-4c39-9a52-0d0f4f2a7c11")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
@@ -15,7 +18,7 @@ _JOINERS = "\u200c\u200d"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of documents: one conversation of one user of one organization."""
+    """The owner of documents: one conversation of one user of one organization, or one context of it."""
 
     organization_id: str
     user_id: str
@@ -35,6 +38,16 @@ class Owner:
         """The start of the blob names of the conversation's documents."""
         return f"{self.organization_id}/{self.user_id}/{self.conversation_id}/"
 
+    @classmethod
+    def of_context(cls, organization_id: str, context_id: str) -> "Owner":
+        """The owner of a context's documents."""
+        return cls(organization_id, CONTEXTS_USER, context_id)
+
+    @property
+    def context_id(self) -> str | None:
+        """The context whose documents these are; None for those of a conversation."""
+        return self.conversation_id if self.user_id == CONTEXTS_USER else None
+
 
 @dataclass(frozen=True, slots=True)
 class BlobPath:
@@ -53,6 +66,11 @@ class BlobPath:
     def document_id(self) -> str:
         """Derived from the name, so every process computes the same id."""
         return str(uuid.uuid5(_DOCUMENT_NAMESPACE, str(self)))
+
+
+def is_reserved(user_id: str) -> bool:
+    """Whether no user can have this id, because it names an owner that is no user."""
+    return user_id.startswith(RESERVED_PREFIX)
 
 
 def resolve_blob_name(name: str, owner: Owner) -> BlobPath:

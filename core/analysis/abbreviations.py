@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 LONGEST_LONG_FORM = 100
 LONGEST_TERM_WORDS = 5
+LONGEST_NAME = 400
+"""Characters before a defined term that can contain the name that it replaces."""
 PARTIES = frozenset(
     "company corporation group bank buyer seller purchaser vendor lender borrower landlord tenant lessor "
     "lessee employer employee contractor client customer supplier provider licensor licensee issuer trustee "
@@ -66,7 +68,7 @@ def find_terms(sentence: str) -> Iterator[Definition]:
     for match in _QUOTED_TERM.finditer(sentence):
         short = match[1].strip(" ,")
         if len(short.split()) <= LONGEST_TERM_WORDS and not short.endswith((".", "?", "!", ":")):
-            name = _name_before(sentence[: match.start()])
+            name = _name_before(sentence[max(0, match.start() - LONGEST_NAME) : match.start()])
             # It can mean the name before it if they share a word, or if it is the party of a contract.
             words, of_name = ({word.casefold() for word in _WORD.findall(text)} for text in (short, name))
             yield Definition(match.start(), "" if words.isdisjoint(PARTIES | of_name) else name, short)

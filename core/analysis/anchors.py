@@ -13,6 +13,8 @@ LEAST_CONTENTS = 8
 """A page with at least so many titles is a table of contents."""
 CONTENTS_RANK = 4
 LISTED_RANK = 2
+LONGEST_LEAD = 20
+"""Characters before a page number that can show that it is a reference."""
 
 _WORDS: tuple[tuple[AnchorKind, str], ...] = (
     ("table", r"tables?|tab\.|tabellen?|tablas?|tableaux?|tabell[ae]|tabelas?"),
@@ -40,7 +42,7 @@ _TITLE_FOLLOWS = re.compile(r"\s+[^\W\d_]")
 _NUMBERED = re.compile(
     r"^[ \t#*]*(\d{1,2}(?:\.\d{1,3}){0,4}|[A-Z](?:\.\d{1,3}){0,3})\.?\s+([^\W\d_].{2,85})$", re.M
 )
-_LISTED = re.compile(r"(?:\.{2,}|…|\s)\s*\d{1,4}\s*$")
+_LISTED = re.compile(r"(?:\.\.|…|\s)\d{1,4}\s*$")
 """How a line of a table of contents ends."""
 
 _SECTION_WORDS = ("sect", "sec.", "absc", "secc", "sezi", "seçã", "ziff")
@@ -77,7 +79,9 @@ def find_references(text: str) -> Iterator[Reference]:
     for match in _REFERENCE.finditer(text) if _NUMBERING.search(text) else ():
         word, number = match[0][: match.start("number") - match.start()].strip(), match["number"]
         kind = _kind(match)
-        leads_somewhere = kind != "page" or _LEADS_TO_PAGE.search(text, 0, match.start())
+        leads_somewhere = kind != "page" or _LEADS_TO_PAGE.search(
+            text, max(0, match.start() - LONGEST_LEAD), match.start()
+        )
         if leads_somewhere and (number[0].isdigit() or word[0].isupper()):
             yield _reference(match, kind, Target(_family(kind, word), number.rstrip(".")))
     if not text.isascii():

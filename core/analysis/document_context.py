@@ -13,7 +13,7 @@ from core.text.terms import detect_language
 
 SAMPLE_WORDS = 2000
 
-_AFTER_LOWER_CASE = re.compile(r"\b[a-zß-öø-ÿ][\w'’-]*,?\s([^\W\d_][\w&-]*)")
+_AFTER_LOWER_CASE = re.compile(r"\b[a-zß-öø-ÿ][\w'’-]{0,60}+,?\s([^\W\d_][\w&-]*)")
 
 
 @dataclass(frozen=True)

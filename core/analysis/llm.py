@@ -196,7 +196,7 @@ def _entities(noted: Iterable[NotedEntity], quotes: QuoteFinder) -> list[Entity]
     found: dict[str, Entity] = {}
     for each in noted:
         name, kind = _plain(unescape(each.name)), each.type.strip().lower()
-        if name not in found and len(name) <= LONGEST_NAME and quotes.find_all(name):
+        if name not in found and len(name) <= LONGEST_NAME and quotes.find(name):
             found[name] = Entity(name=name, type=kind if kind in ENTITY_TYPES else "other")
     return list(found.values())[:MOST_ENTITIES]
 
@@ -204,10 +204,10 @@ def _entities(noted: Iterable[NotedEntity], quotes: QuoteFinder) -> list[Entity]
 def _checked(noted: NotedRelation, page: Page, quotes: QuoteFinder) -> Relation | None:
     """The relation with its evidence in the page's own spelling; None if the page does not contain it."""
     names = [_plain(unescape(name)) for name in (noted.source, noted.target)]
-    spans = quotes.find_all(unescape(noted.evidence))
-    if not spans or not all(len(name) <= LONGEST_NAME and quotes.find_all(name) for name in names):
+    span = quotes.find(unescape(noted.evidence))
+    if not span or not all(len(name) <= LONGEST_NAME and quotes.find(name) for name in names):
         return None
-    evidence = _plain(page.text[spans[0].start : spans[0].end])
+    evidence = _plain(page.text[span.start : span.end])
     kind = _plain(noted.type).lower()[:LONGEST_NAME]
     return Relation(source=names[0], type=kind, target=names[1], evidence=evidence) if kind else None
 

@@ -80,6 +80,7 @@ class DocumentAnalysis(Record):
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    reasoning_tokens: int = 0
     estimated: bool = Field(default=False, description="tokens were counted by us, not by the models")
 
     @property
@@ -93,7 +94,7 @@ class DocumentAnalysis(Record):
 
     def taken_over_by(self, document: Document) -> "DocumentAnalysis":
         """This analysis for another document with the same bytes, at no cost."""
-        cost = {"model_calls": 0, "input_tokens": 0, "output_tokens": 0}
+        cost = {"model_calls": 0, "input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0}
         return self.model_copy(update={"document_id": document.document_id, "etag": document.etag, **cost})
 
     def failed(self, reason: str) -> "DocumentAnalysis":

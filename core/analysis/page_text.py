@@ -153,7 +153,7 @@ class PageText:
 
     def holds(self, quote: str) -> bool:
         """Whether the page contains the quote, regardless of line breaks."""
-        return quote in self._collapsed or bool(self._located.find_all(quote))
+        return quote in self._collapsed or self._located.find(quote) is not None
 
     def _join(self, match: re.Match[str]) -> str:
         """A word broken at a line's end; the hyphen is kept unless the document has the word without it."""
@@ -224,7 +224,7 @@ def _with_dates(pieces: Iterable[Piece]) -> Iterator[Piece]:
     before: Piece | None = None
     for piece in pieces:
         goes_on = piece.kind == "sentence" and _MONTH.match(piece.text)
-        if before and goes_on and _ENDS_IN_DAY.search(before.text):
+        if before and goes_on and _ENDS_IN_DAY.search(before.text, max(0, len(before.text) - 4)):
             before = Piece(f"{before.text} {piece.text}", before.kind, before.heading)
             continue
         if before:

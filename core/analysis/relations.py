@@ -39,8 +39,8 @@ def key(name: str) -> str:
     """The form in which names are compared: without case, article, possessive and legal form."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     found = _WORD.findall(_POSSESSIVE.sub("", folded).replace("&", " and "))
-    while len(found) > 1 and found[0] in _OPENINGS:
-        del found[0]
+    first = next((at for at, word in enumerate(found) if word not in _OPENINGS), len(found) - 1)
+    found = found[max(first, 0) :]
     while len(found) > 1 and found[-1].replace(".", "") in LEGAL_FORMS:
         del found[-1]
         if len(found) > 1 and found[-1] == "and":

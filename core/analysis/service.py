@@ -3,16 +3,19 @@
 import asyncio
 import contextlib
 import logging
+import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from core.analysis.allowance import DailyTokens
 from core.analysis.document_context import DocumentContext
 from core.analysis.extractive import analyse_page
 from core.analysis.llm import PageReader, Summariser, batches, load_prompts
 from core.analysis.models import EXTRACTIVE, AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
 from core.analysis.summaries import Overview, overview
 from core.errors import BudgetExceeded, OrcError, Unavailable
+from core.infra.text_processes import Arguments, InThread, Result, TextWork, allowance
 from core.llm.chat_model import CallBudget, ChatModel
 from core.models import Document, Page, Progress, Usage
 
@@ -39,6 +42,7 @@ class _Run:
     budget: CallBudget
     progress: Progress | None
     earlier: Usage
+    counted_calls: int = 0
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -60,13 +64,24 @@ class _Run:
 class Analyser:
     """Makes and stores analyses: by the model, or extractive if there is none.
 
-    `max_calls` limits the model calls of one attempt; the next attempt continues from there.
+    `max_calls` limits the model calls of one attempt; the next attempt continues from there. Once an
+    organization has used its `tokens` of a day, the rest of its pages is extractive until the next.
     """
 
-    def __init__(self, store: AnalysisStore, model: ChatModel | None, *, max_calls: int = MAX_CALLS) -> None:
+    def __init__(
+        self,
+        store: AnalysisStore,
+        model: ChatModel | None,
+        *,
+        text: TextWork | None = None,
+        max_calls: int = MAX_CALLS,
+        tokens: DailyTokens | None = None,
+    ) -> None:
         self._store = store
         self._model = model
+        self._text = text or InThread()
         self._max_calls = max_calls
+        self._tokens = tokens or DailyTokens(sys.maxsize)
 
     @property
     def method(self) -> str:
@@ -85,20 +100,26 @@ class Analyser:
         if run.analysis.status is AnalysisStatus.DONE:
             return run.analysis
         try:
-            context = await asyncio.to_thread(DocumentContext.of, pages)
+            context = await self._read(run, DocumentContext.of, pages)
             if self._model is None:
                 await self._extract(run, run.missing, context)
                 analysed = await self._summarised_pages(run)
-                return await self._finish(run, await asyncio.to_thread(overview, analysed, context))
+                return await self._finish(run, await self._read(run, overview, analysed, context))
             prompts = await asyncio.to_thread(load_prompts)
             await self._ask(run, context, PageReader(self._model, prompts.pages, run.budget))
             analysed = await self._summarised_pages(run)
-            summariser = Summariser(self._model, prompts, run.budget, context)
-            found, is_complete = await summariser.summarise(analysed)
-            return await self._finish(run, found, _note(pages, analysed, is_complete))
+            used_up = self._are_tokens_used_up(run)
+            if used_up:
+                found, is_complete = await self._read(run, overview, analysed, context), False
+            else:
+                summariser = Summariser(self._model, prompts, run.budget, context)
+                found, is_complete = await summariser.summarise(analysed)
+            return await self._finish(run, found, _note(pages, analysed, is_complete, used_up=used_up))
         except Exception as exc:
             await self._record_failure(run, exc)
             raise
+        finally:
+            self._are_tokens_used_up(run)
 
     async def _begin(self, document: Document, pages: Sequence[Page], progress: Progress | None) -> _Run:
         document_id = document.document_id
@@ -122,7 +143,7 @@ class Analyser:
     async def _extract(self, run: _Run, pages: Sequence[Page], context: DocumentContext) -> None:
         for start in range(0, len(pages), PAGES_PER_SAVE):
             chunk = pages[start : start + PAGES_PER_SAVE]
-            await self._save(run, await asyncio.to_thread(_analyse_all, chunk, context))
+            await self._save(run, await self._read(run, _analyse_all, chunk, context))
 
     async def _ask(self, run: _Run, context: DocumentContext, reader: PageReader) -> None:
         """Several calls at once; if one fails, the results of those under way are still stored."""
@@ -130,10 +151,10 @@ class Analyser:
         waiting = deque(batches(run.missing))
 
         async def work() -> None:
-            while waiting:
+            while waiting and not self._are_tokens_used_up(run):
                 batch = waiting.popleft()
                 try:
-                    drafts = await asyncio.to_thread(_analyse_all, batch, context)
+                    drafts = await self._read(run, _analyse_all, batch, context)
                     outcome = await reader.read(batch, {draft.page: draft for draft in drafts})
                     if outcome.analyses:
                         await self._save(run, outcome.analyses)
@@ -146,6 +167,23 @@ class Analyser:
         for each in ended:
             if isinstance(each, BaseException):
                 raise each
+        await self._extract(run, run.missing, context)
+
+    def _are_tokens_used_up(self, run: _Run) -> bool:
+        """Whether the organization may use no more tokens today, those of this run included."""
+        organization_id = run.document.organization_id
+        for call in run.budget.calls[run.counted_calls :]:
+            self._tokens.add(organization_id, call.usage)
+        run.counted_calls = len(run.budget.calls)
+        return self._tokens.are_used_up(organization_id)
+
+    async def _read(
+        self, run: _Run, function: Callable[[*Arguments], Result], *arguments: *Arguments
+    ) -> Result:
+        """Run a function over the text of the document, with a deadline for the whole of it."""
+        seconds = allowance(sum(len(page.text) for page in run.pages))
+        whose = run.document.owner.organization_id
+        return await self._text.run(function, *arguments, seconds=seconds, whose=whose)
 
     async def _summarised_pages(self, run: _Run) -> list[PageAnalysis]:
         run.report("Summarising the document")
@@ -223,11 +261,15 @@ def _analyse_all(pages: Sequence[Page], context: DocumentContext) -> list[PageAn
     return [analyse_page(page, context) for page in pages]
 
 
-def _note(pages: Sequence[Page], analysed: Sequence[PageAnalysis], is_summary_by_model: bool) -> str:
+def _note(
+    pages: Sequence[Page], analysed: Sequence[PageAnalysis], is_summary_by_model: bool, *, used_up: bool
+) -> str:
     """A note for people on the parts that were made without the model."""
     texts = {page.number for page in pages if page.text.strip()}
     left = [page.page for page in analysed if page.method == EXTRACTIVE and page.page in texts]
     named = ", ".join(map(str, left[:MOST_PAGES_NAMED])) + ", …" * (len(left) > MOST_PAGES_NAMED)
     unread = f"The model could not read {len(left)} of {len(pages)} pages ({named}): analysed without it."
     extracted = "A part of the summary was extracted from the pages without the model."
-    return " ".join([unread] * bool(left) + [extracted] * (not is_summary_by_model))
+    spent = "The organization had used its tokens for the analysis of that day."
+    parts = [unread] * bool(left) + [extracted] * (not is_summary_by_model) + [spent] * used_up
+    return " ".join(parts)

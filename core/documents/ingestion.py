@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
@@ -14,7 +15,8 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import UNREAD, ExtractedText, TextExtraction, failure
 from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
 from core.infra.resilience import held
-from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, Passage, Progress
+from core.infra.text_processes import InThread, TextWork, allowance
+from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, JobProgress, Passage, Progress
 from core.names import BlobPath, missing_document
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ LEASE_SECONDS = 6.0
 SHORTEST_WAIT, LONGEST_WAIT = 0.1, 1.0
 """Seconds between polls for another process's progress: on Azure each poll takes seven requests."""
 ATTEMPTS = 3
+READING_WAIT_SECONDS = 60.0
+"""How long a question waits for a text that another process reads: half of what its tool call may take."""
 
 log = logging.getLogger(__name__)
 
@@ -42,15 +46,19 @@ class Ingestion:
         *,
         embedder: "PassageEmbedder | None" = None,
         analyser: DocumentAnalyser | None = None,
+        text: TextWork | None = None,
         lease_seconds: float = LEASE_SECONDS,
         max_bytes: int | None = None,
+        reading_wait_seconds: float = READING_WAIT_SECONDS,
     ) -> None:
         self._stores = stores
         self._reader = reader
         self._embedder = embedder
         self._analyser = analyser
+        self._text = text or InThread()
         self._lease_seconds = lease_seconds
         self._max_bytes = max_bytes
+        self._reading_wait_seconds = reading_wait_seconds
 
     async def run(self, job: Job, progress: Progress) -> None:
         """Run a leased job.
@@ -108,7 +116,7 @@ class Ingestion:
         """The record as soon as the text of its pages is stored, or once it is `failed`.
 
         Extracts the text here, or waits if another process is doing so. Raises NotFound if the document is
-        gone, and Unavailable if its bytes keep changing.
+        gone, and Unavailable if its bytes keep changing, or if reading takes the other process too long.
         """
         for _ in range(ATTEMPTS):
             with suppress(LeaseLost):
@@ -136,7 +144,7 @@ class Ingestion:
         return stored
 
     async def _until_readable(self, path: BlobPath, progress: Progress) -> Document:
-        wait = SHORTEST_WAIT
+        wait, end = SHORTEST_WAIT, time.monotonic() + self._reading_wait_seconds
         while True:
             document = await self._stores.get(path)
             if document is None:
@@ -153,6 +161,8 @@ class Ingestion:
             reported = (await self._stores.queue.progress(path.document_id)).get(JobKind.INGEST)
             if reported is not None:
                 progress(reported.done, reported.total, reported.what)
+            if time.monotonic() > end:
+                raise Unavailable(_still_being_read(document, reported or JobProgress()))
             await asyncio.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
 
@@ -198,7 +208,13 @@ class Ingestion:
         if duplicate is not None and await self._copy(duplicate, document):
             return
         progress(0, len(pages), "Making the text searchable")
-        passages = await asyncio.to_thread(split_pages, document_id, pages)
+        passages = await self._text.run(
+            split_pages,
+            document_id,
+            pages,
+            seconds=allowance(sum(len(page.text) for page in pages)),
+            whose=document.owner.organization_id,
+        )
         await self._embed_or_defer(document, passages, progress)
         async with stores.write_lock(document_id):
             await stores.index.save(document_id, document.blob_name, passages)
@@ -270,3 +286,8 @@ class Ingestion:
     async def _restart(self, path: BlobPath) -> None:
         await self._stores.restart(path)
         raise LeaseLost(f"{path.file} was replaced or deleted while it was processed.")
+
+
+def _still_being_read(document: Document, reported: JobProgress) -> str:
+    so_far = f": {reported.done:,} of {reported.total:,} pages so far" if reported.total else ""
+    return f'"{document.blob_name}" is still being read{so_far}. Ask again in a moment.'

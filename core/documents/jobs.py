@@ -56,8 +56,8 @@ class JobRecord(Record):
 
     @property
     def bytes_name(self) -> str:
-        """The name of the blob that records which job works on these bytes in this organization."""
-        whose = f"{self.path.owner.organization_id}/{self.sha256}"
+        """The name of the blob that records which job works on these bytes of this user."""
+        whose = "/".join((*self.path.owner.key[:2], self.sha256))
         return f"bytes/{hashlib.sha256(whose.encode()).hexdigest()}"
 
     @property

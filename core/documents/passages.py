@@ -12,8 +12,11 @@ LONGEST_HEADER = 160
 LEAST_FIGURES = 0.15
 MOST_ROWS_BACK = 80
 MOST_LINES_BACK = 4
+MOST_READ = 2000
+"""Characters of a line that decide whether it is a row: some files have all of their text in one line."""
 
-_FIGURE = re.compile(r"(?<![\w.])[$€£(+-]*\d[\d.,]*[%)]*(?![\w.])")
+# A run of signs is entered at its first character only: the time would grow with the cube of its length.
+_FIGURE = re.compile(r"(?<![\w.])(?:(?<![$€£(+-])[$€£(+-]++)?\d[\d.,]*[%)]*(?![\w.])")
 _COLUMN_NAME = re.compile(
     r"\bQ[1-4](?:\s(?:FY)?\d{2,4})?\b|\bFY\s?\d{2,4}\b|\b[1-4]Q\d\d\b|\b(?:19|20)\d\d\b|%"
 )
@@ -22,6 +25,7 @@ _CELLS = re.compile(r"\s+\|\s+|\t+|\s{3,}")
 
 def is_row(line: str) -> bool:
     """Whether a line looks like a row of a table: a name and several figures, or several cells."""
+    line = line[:MOST_READ]
     figures = len(_FIGURE.findall(line))
     cells = len(_CELLS.split(line.strip()))
     return (figures >= 2 and figures >= LEAST_FIGURES * len(line.split())) or (figures >= 1 and cells >= 2)

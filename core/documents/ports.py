@@ -1,7 +1,7 @@
 """Ports of the document side. core.storage has the adapters: SQLite and folders, or Azure services."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -10,6 +10,7 @@ from core.errors import OrcError
 from core.models import (
     BlobProperties,
     Document,
+    DocumentStatus,
     FileRef,
     Hit,
     Job,
@@ -21,6 +22,7 @@ from core.models import (
     Progress,
     Retrieval,
     StoredFile,
+    UnwantedFile,
 )
 from core.names import BlobPath, Owner
 
@@ -68,20 +70,34 @@ class Catalog(Protocol):
     async def list_in(self, owner: Owner) -> list[Document]:
         """All records of a conversation, oldest first."""
 
+    async def page(
+        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
+    ) -> list[Document]:
+        """Records by id, from the first behind the id `after`; at most `limit`.
+
+        Only those whose name contains `name`, in lower or upper case, and which have this status.
+        """
+
     async def save(self, document: Document) -> None:
         """Insert or replace a record."""
 
     async def advance(self, document: Document) -> bool:
         """Replace the record if ETag and generation are unchanged; returns whether it was replaced."""
 
-    async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
-        """All readable documents of the organization with these bytes, of any owner."""
+    async def duplicates(self, owner: Owner, sha256: str) -> list[Document]:
+        """All readable documents of the user with these bytes, of any conversation."""
+
+    async def stored_bytes(self, organization_id: str) -> int:
+        """The sizes of all documents of the organization together, in bytes."""
 
     async def unfinished(self) -> list[Document]:
         """Records of all owners that are neither completed nor failed, oldest first.
 
         An item that this version cannot parse is logged and left out, so that it does not block the others.
         """
+
+    async def completed(self) -> list[Document]:
+        """Completed records of all owners, oldest first, without those that this version cannot parse."""
 
     async def delete(self, path: BlobPath) -> None:
         """Remove the record and its file references; a missing record is no error."""
@@ -97,6 +113,15 @@ class Catalog(Protocol):
 
     async def drop_files(self, files: Sequence[StoredFile]) -> None:
         """Remove these references unless they have been replaced."""
+
+    async def add_unwanted(self, files: Sequence[UnwantedFile]) -> None:
+        """Note that these files are to be deleted at their provider."""
+
+    async def unwanted(self) -> list[UnwantedFile]:
+        """Files of any owner that are still to be deleted, at most a hundred."""
+
+    async def drop_unwanted(self, files: Sequence[UnwantedFile]) -> None:
+        """Remove the notes about these files; a missing one is no error."""
 
     async def ping(self) -> None:
         """Raise DependencyDown if the catalog cannot be used now."""
@@ -194,7 +219,10 @@ class VectorIndex(Protocol):
     async def nearest(
         self, vector: Sequence[float], document_ids: Sequence[str], top_k: int
     ) -> list[Neighbour]:
-        """The passages of these documents with the highest cosine similarity, best first."""
+        """The passages of these documents with the highest cosine similarity, best first.
+
+        Raises DependencyDown if they cannot be compared; search then uses words only.
+        """
 
     async def delete(self, document_id: str) -> None:
         """Remove a document's vectors."""
@@ -229,8 +257,11 @@ class JobQueue(Protocol):
     async def enqueue(self, document: Document, kind: JobKind) -> None:
         """Queue a job. An existing job is kept, unless it is for other bytes: then it is replaced."""
 
-    async def lease(self, seconds: float) -> Job | None:
-        """Lease the next free job, ingestion first; None if there is none."""
+    async def lease(self, seconds: float, besides: Collection[str] = ()) -> Job | None:
+        """Lease the next free job, ingestion first; None if there is none.
+
+        Jobs of the organizations `besides` are passed over.
+        """
 
     async def claim(self, document: Document, kind: JobKind, seconds: float) -> Job | None:
         """Lease this job, queued or not; None while another worker holds it."""
@@ -264,7 +295,7 @@ class Attachment(NamedTuple):
     """How a document whose full text is used is sent to the model, and its file reference.
 
     `content` is the file itself if it is part of the request. `reason` tells people why a PDF is sent as
-    text although files are configured.
+    text although files are configured. `is_new`: the reference was created now.
     """
 
     document: Document
@@ -272,13 +303,14 @@ class Attachment(NamedTuple):
     sent_as: Literal["file", "base64", "text"] = "text"
     content: bytes = b""
     reason: str = ""
+    is_new: bool = False
 
 
 class ProviderFiles(Protocol):
     """Attaches documents to model requests and remembers their file ids."""
 
-    async def ensure(self, document: Document) -> FileRef:
-        """A valid reference to the document's current bytes; a new one only if there is none."""
+    async def ensure(self, document: Document) -> Attachment:
+        """The document as text, with a reference to its current bytes; a new one only if none is valid."""
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
         """How each of these documents is sent in one request. Uploads files that the provider lacks."""
@@ -287,10 +319,10 @@ class ProviderFiles(Protocol):
         """What to retry with after a refusal: files uploaded again, or text; None if nothing would help."""
 
     async def forget(self, path: BlobPath) -> None:
-        """Delete a document's files at the provider. If it does not answer, `sweep` deletes them later."""
+        """Delete a document's files at the provider. Those that it does not confirm are noted for `sweep`."""
 
     async def sweep(self) -> int:
-        """Delete expired files at the provider; returns how many.
+        """Delete noted and expired files at the provider; returns how many.
 
         Never raises. Limits its own rate, so it may be called at any time."""
 

@@ -1,17 +1,21 @@
 """The signed scope token: the documents that one turn may access, decided by the server."""
 
+import base64
 import contextlib
 import hashlib
 import hmac
+import json
 import os
 import secrets
 import tempfile
 import time
+import zlib
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import jwt
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import InvalidInput, NotAuthenticated, UnsafeName
 from core.models import Document, Record
@@ -22,6 +26,8 @@ AUDIENCE = "mcp"
 ISSUER = "orc"
 KEY_BYTES = 48
 MIN_KEY_CHARACTERS = 32
+PLAIN_DOCUMENTS = 20
+"""Scopes of more documents are compressed: the token is a header, which proxies limit to some 60 KB."""
 
 
 class ScopedDocument(Record):
@@ -44,7 +50,14 @@ class Scope(Record):
     user_id: str
     conversation_id: str
     documents: tuple[ScopedDocument, ...] = ()
-    role: str = "viewer"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_an_earlier_version(cls, values: Any) -> Any:
+        """Tokens of earlier versions have a role, which was always the same and restricted nothing."""
+        if isinstance(values, dict) and values.get("role") == "viewer":
+            return {name: value for name, value in values.items() if name != "role"}
+        return values
 
     @property
     def owner(self) -> Owner:
@@ -85,10 +98,13 @@ class ScopeTokens:
         """A token for `scope`, valid for `seconds` from now."""
         now = int(time.time())
         claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds}
-        return jwt.encode({**claims, "scope": scope.model_dump()}, self._key, ALGORITHM)
+        content: object = scope.model_dump()
+        if len(scope.documents) > PLAIN_DOCUMENTS:
+            content = base64.b64encode(zlib.compress(scope.model_dump_json().encode())).decode()
+        return jwt.encode({**claims, "scope": content}, self._key, ALGORITHM)
 
     def verify(self, token: str) -> tuple[Scope, int]:
-        """The scope and its expiry (epoch seconds). Raises NotAuthenticated for an invalid token."""
+        """The scope and its expiry (epoch seconds). Raises NotAuthenticated, which says what is wrong."""
         try:
             claims = jwt.decode(
                 token,
@@ -98,11 +114,20 @@ class ScopeTokens:
                 issuer=ISSUER,
                 options={"require": ["exp", "iat", "aud", "iss"]},
             )
-            parsed = _Claims(scope=claims.get("scope"), expires_at=claims["exp"])
+            parsed = _Claims(scope=_unpacked(claims.get("scope")), expires_at=claims["exp"])
             _ = parsed.scope.owner
-        except (jwt.InvalidTokenError, ValidationError, UnsafeName) as exc:
-            raise NotAuthenticated("The scope token is missing, expired or invalid.") from exc
+        except jwt.ExpiredSignatureError as exc:
+            raise NotAuthenticated("The scope token has expired.") from exc
+        except (jwt.InvalidTokenError, ValidationError, UnsafeName, ValueError, zlib.error) as exc:
+            raise NotAuthenticated(
+                "The scope token is not valid here: it is damaged, or signed with another key."
+            ) from exc
         return parsed.scope, parsed.expires_at
+
+
+def _unpacked(scope: object) -> object:
+    """The content of a scope, as it is or compressed. It is ours: the signature was checked before."""
+    return json.loads(zlib.decompress(base64.b64decode(scope))) if isinstance(scope, str) else scope
 
 
 def load_or_create_key(path: Path) -> str:

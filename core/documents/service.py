@@ -2,16 +2,18 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from core.documents.ingestion import Ingestion
+from core.documents.quota import StorageQuota
 from core.documents.stores import Stores
 from core.documents.text_extraction import ExtractedText, TextExtraction
-from core.errors import NotFound
-from core.extraction.sniffing import named_format
+from core.errors import Conflict, NotFound, OrcError
 from core.models import (
     BlobProperties,
     Document,
@@ -38,8 +40,12 @@ class DocumentService:
     listing of the conversation removes it.
     """
 
-    def __init__(self, stores: Stores, reader: TextExtraction, ingestion: Ingestion) -> None:
+    def __init__(
+        self, stores: Stores, reader: TextExtraction, ingestion: Ingestion, *, most_bytes: int = sys.maxsize
+    ) -> None:
+        """`most_bytes`: how many an organization may store."""
         self._stores = stores
+        self._quota = StorageQuota(stores.catalog, most_bytes)
         self._reader = reader
         self._ingestion = ingestion
 
@@ -67,25 +73,39 @@ class DocumentService:
         raise _no_such_document()
 
     async def upload(
-        self, owner: Owner, file_name: str, source: Path, progress: Progress | None = None
+        self,
+        owner: Owner,
+        file_name: str,
+        source: Path,
+        progress: Progress | None = None,
+        *,
+        seconds: float | None = None,
+        replaces: bool = True,
     ) -> Document:
         """Extract and store a local file under a bare `file_name`, replacing an existing document.
 
-        Its text can be read at once, and searched after the worker has indexed it. A rejected file leaves
-        nothing behind. A file without text is stored; it is `failed` if no OCR is set up.
-        """
-        path = BlobPath(owner, file_name)
-        extracted = await self._reader.read(path, source, progress)
-        return await _run_to_completion(self._store_upload(path, source, extracted))
+        Without `replaces` an existing document is kept, and Conflict is raised.
 
-    async def presign_upload(self, owner: Owner, file_name: str, seconds: int) -> PresignedUpload | None:
+        Its text can be read at once, and searched after the worker has indexed it. A file that has not been
+        read after `seconds` is stored as `processing`, and the worker reads it. A rejected file leaves
+        nothing behind, one that is too much for the organization raises StorageFull. A file without text is
+        stored; it is `failed` if no OCR is set up.
+        """
+        path, size = BlobPath(owner, file_name), (await asyncio.to_thread(source.stat)).st_size
+        async with self._quota.hold(owner.organization_id, size):
+            extracted = await self._read_within(seconds, path, source, progress)
+            return await _run_to_completion(self._store_upload(path, source, extracted, replaces=replaces))
+
+    async def presign_upload(
+        self, owner: Owner, file_name: str, size: int, seconds: int
+    ) -> PresignedUpload | None:
         """Create a presigned URL for uploading a file directly to the store; None if it offers none.
 
-        The next listing or question after the upload catalogues and queues the document. Raises
-        UnsupportedDocument for a name of an unsupported format.
+        The next listing or question after the upload catalogues and queues the document, whatever its format.
+        Raises StorageFull for a file that is too much for the organization.
         """
-        named_format(file_name)
-        return await self._stores.blobs.presign_upload(BlobPath(owner, file_name), seconds)
+        async with self._quota.hold(owner.organization_id, size):
+            return await self._stores.blobs.presign_upload(BlobPath(owner, file_name), seconds)
 
     async def list_documents(self, owner: Owner) -> list[Document]:
         """The conversation's documents, oldest first."""
@@ -96,9 +116,18 @@ class DocumentService:
         documents = [document for document in found if document is not None]
         return sorted(documents, key=lambda document: (document.created_at, document.blob_name))
 
+    async def page(
+        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
+    ) -> list[Document]:
+        """Records by id, from the first behind the id `after`. Blobs without a record are not looked for."""
+        return await self._stores.catalog.page(owner, after=after, limit=limit, name=name, status=status)
+
     async def delete(self, owner: Owner, document_id: str) -> None:
         """Remove a document and all its data. Raises NotFound for an id of another conversation."""
-        for path in await self._all_paths(owner):
+        records = await self._stores.catalog.get(owner, [document_id])
+        # What a crash left behind may have no record.
+        paths = [record.path for record in records] or await self._all_paths(owner)
+        for path in paths:
             if path.document_id == document_id:
                 return await self._remove(path)
         raise _no_such_document()
@@ -116,6 +145,10 @@ class DocumentService:
         if document.readable or document.status is DocumentStatus.FAILED:
             return document
         return await self._ingestion.readable(document, progress or (lambda *_: None))
+
+    def local_copy(self, document: Document) -> AbstractAsyncContextManager[Path]:
+        """A local file with the document's bytes while the context is open. Raises NotFound without them."""
+        return self._stores.blobs.local_copy(document.path)
 
     async def text(self, document: Document, numbers: Sequence[int] | None = None) -> list[Page]:
         """The pages with these numbers (None: all), in order."""
@@ -139,11 +172,32 @@ class DocumentService:
         jobs = await self._stores.queue.progress(document.document_id)
         return jobs.get(JobKind.INGEST) or jobs.get(JobKind.ANALYSE)
 
-    async def _store_upload(self, path: BlobPath, source: Path, extracted: ExtractedText) -> Document:
+    async def _read_within(
+        self, seconds: float | None, path: BlobPath, source: Path, progress: Progress | None
+    ) -> ExtractedText | None:
+        """The text of the file; None if it has not been read in time."""
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await self._reader.read(path, source, progress)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        log.info("upload is left to the worker document_id=%s", path.document_id)
+        return None
+
+    async def _store_upload(
+        self, path: BlobPath, source: Path, extracted: ExtractedText | None, *, replaces: bool
+    ) -> Document:
         async with self._stores.write_lock(path.document_id):
             replaced = await self._stores.blobs.head(path)
+            if replaced is not None and not replaces:
+                message = f'There is a document "{path.file}" already. Rename the file, or replace it.'
+                raise Conflict(message, code="name_taken")
             blob = await self._stores.blobs.put(path, source)
             try:
+                if extracted is None:
+                    return await self._stores.begin(blob, DocumentStatus.PROCESSING)
                 if stored := await self._ingestion.store(blob, extracted, replaced):
                     return stored
             except BaseException:
@@ -198,5 +252,8 @@ async def _run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if error := task.exception():
-            log.warning("upload failed after its caller was cancelled", exc_info=error)
+            known = isinstance(error, OrcError)
+            reason = error.code if isinstance(error, OrcError) else type(error).__name__
+            what = "upload failed after its caller was cancelled: %s"
+            log.warning(what, reason, exc_info=None if known else error)
         raise

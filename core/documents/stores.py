@@ -14,7 +14,7 @@ from core.documents.ports import (
     ProviderFiles,
     VectorIndex,
 )
-from core.models import BlobProperties, Document, JobKind
+from core.models import BlobProperties, Document, DocumentStatus, JobKind
 from core.names import BlobPath
 
 
@@ -48,9 +48,9 @@ class Stores:
         blob = await self.blobs.head(document.path)
         return blob is not None and blob.etag == document.etag and await self.get(document.path) == document
 
-    async def begin(self, blob: BlobProperties) -> Document:
+    async def begin(self, blob: BlobProperties, status: DocumentStatus = DocumentStatus.UPLOADED) -> Document:
         """Store and queue a record for a blob that has not been processed yet."""
-        document = Document.first_seen(blob)
+        document = Document.first_seen(blob).model_copy(update={"status": status})
         await self.make_unsearchable(document.document_id)
         await self.catalog.save(document)
         await self.queue.enqueue(document, JobKind.INGEST)

@@ -43,7 +43,7 @@ class ExtractedText:
 
 
 class TextExtraction:
-    """Extracts and stores the text of files; identical files of an organization are extracted once."""
+    """Extracts and stores the text of files; identical files of a user are extracted once."""
 
     def __init__(
         self, stores: Stores, extractor: TextExtractor, counter: "TokenCounter", ocr: Ocr | None = None
@@ -92,12 +92,14 @@ class TextExtraction:
         return counted == (document.pages, document.tokens)
 
     async def duplicates(self, path: BlobPath, sha256: str) -> list[Document]:
-        """The organization's readable documents with these bytes and the same file extension.
+        """The user's readable documents with these bytes and the same file extension.
+
+        Only the user's: the time of an upload must not show what others have uploaded.
 
         The document at `path` comes first if it is among them.
         """
         kind = _kind(path.file)
-        found = await self._stores.catalog.duplicates(path.owner.organization_id, sha256)
+        found = await self._stores.catalog.duplicates(path.owner, sha256)
         same = [document for document in found if _kind(document.blob_name) == kind]
         return sorted(same, key=lambda document: document.document_id != path.document_id)
 

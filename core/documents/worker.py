@@ -3,14 +3,17 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from opentelemetry.trace import SpanKind
 
 from core.documents.ingestion import Ingestion
 from core.documents.stores import Stores
-from core.errors import LeaseLost, NotFound, OrcError, Unavailable
+from core.errors import LeaseLost, NotFound, OrcError, Overdue, Unavailable
+from core.infra.exhaustion import exhausted
 from core.infra.telemetry.spans import span
 from core.models import Job, JobKind, JobProgress
 from core.names import BlobPath
@@ -21,6 +24,9 @@ REPAIR_SECONDS = 300.0
 MAX_LEASES = 25
 """Limit for a document whose processing kills its worker each time."""
 FAILED_REPEATEDLY = "Processing this file failed repeatedly. Save it in another format and upload that."
+TOO_SLOW = "Processing this file took too long. Save it in another format, or split it, and upload that."
+FOR_OTHERS = 1
+"""Jobs of other organizations that run in addition to those of one that has all that it may have."""
 SECONDS_BETWEEN_REPORTS = 0.25
 
 log = logging.getLogger(__name__)
@@ -41,7 +47,10 @@ REMOTE = Pace(0.1, 2.0, 60.0)
 
 
 class Worker:
-    """Runs queued jobs, up to `at_once` at the same time. Any number of workers may run."""
+    """Runs queued jobs, up to `at_once` of one organization at the same time, and one more of another.
+
+    Any number of workers may run.
+    """
 
     def __init__(
         self,
@@ -51,18 +60,23 @@ class Worker:
         lease_seconds: float,
         at_once: int = 1,
         pace: Pace = LOCAL,
+        upkeep: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
+        """`upkeep`: a further part of each sweep."""
         self._stores = stores
         self._ingestion = ingestion
         self._lease_seconds = lease_seconds
         self._at_once = at_once
         self._pace = pace
+        self._upkeep = upkeep
+        self._running: Counter[str] = Counter()
+        self._looking = asyncio.Lock()
 
     async def run(self) -> None:
         """Work until cancelled; unfinished jobs are then released to the queue."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sweep_for_ever())
-            for _ in range(self._at_once):
+            for _ in range(self._at_once + FOR_OTHERS):
                 tasks.create_task(self._work_for_ever())
 
     async def drain(self) -> None:
@@ -80,13 +94,14 @@ class Worker:
         await _attempt("jobs without a message", self._stores.queue.sweep)
         if self._stores.files is not None:
             await _attempt("files of providers", self._stores.files.sweep)
+        if self._upkeep is not None:
+            await _attempt("the upkeep of the database", self._upkeep)
 
     async def work_once(self) -> bool:
         """Run the next job; returns whether there was one."""
-        job = await self._stores.queue.lease(self._lease_seconds)
-        if job is not None:
-            await self._handle(job)
-        return job is not None
+        async with self._looking:
+            job = await self._lease()
+        return await self._finish(job)
 
     async def work_on(self, path: BlobPath, kind: JobKind) -> bool:
         """Run this job; returns False if it is not queued or another worker holds it."""
@@ -103,6 +118,23 @@ class Worker:
             await self._handle(job)
         return job is not None
 
+    async def _lease(self) -> Job | None:
+        """The next job of an organization that may have one more; `_finish` must follow."""
+        full = [whose for whose, jobs in self._running.items() if jobs >= self._at_once]
+        job = await self._stores.queue.lease(self._lease_seconds, full)
+        if job is not None:
+            self._running[job.path.owner.organization_id] += 1
+        return job
+
+    async def _finish(self, job: Job | None) -> bool:
+        if job is None:
+            return False
+        try:
+            await self._handle(job)
+        finally:
+            self._running[job.path.owner.organization_id] -= 1
+        return True
+
     async def _queue_unfinished(self) -> None:
         for document in await self._stores.catalog.unfinished():
             await self._stores.queue.enqueue(document, JobKind.INGEST)
@@ -114,7 +146,9 @@ class Worker:
         try:
             await self._do(job)
         except asyncio.CancelledError:
-            await self._stores.queue.release(job)
+            # If the queue does not answer, the lease expires instead. The worker ends in any case.
+            with suppress(Exception):
+                await self._stores.queue.release(job)
             raise
         except LeaseLost:
             log.info("job lost kind=%s document_id=%s", job.kind, job.path.document_id)
@@ -126,6 +160,8 @@ class Worker:
         except Unavailable as exc:
             log.warning("job waits kind=%s document_id=%s: %s", job.kind, job.path.document_id, exc.code)
             await self._stores.queue.release(job, RETRY_SECONDS if exc.retryable else REPAIR_SECONDS)
+        except Overdue:
+            await self._give_up(job, TOO_SLOW)
         except OrcError as exc:
             await self._give_up(job, exc.message)
 
@@ -145,18 +181,25 @@ class Worker:
         await self._stores.queue.finish(job)
 
     async def _work_for_ever(self) -> None:
-        wait = self._pace.shortest_wait
         while True:
             try:
-                if await self.work_once():
-                    wait = self._pace.shortest_wait
-                else:
-                    await asyncio.sleep(wait)
-                    wait = min(2 * wait, self._pace.longest_wait)
-            except Exception:
+                await self._finish(await self._next())
+            except Exception as exc:
                 # The outermost edge of a job: its lease expires, and it is retried.
-                log.exception("a job failed unexpectedly")
+                if (known := _known(exc)) is not None:
+                    log.warning("a job is retried later: %s", known.code)
+                else:
+                    log.exception("a job failed unexpectedly")
                 await asyncio.sleep(RETRY_SECONDS)
+
+    async def _next(self) -> Job:
+        """The next job, as soon as there is one. One task at a time asks the queue."""
+        wait = self._pace.shortest_wait
+        async with self._looking:
+            while (job := await self._lease()) is None:
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, self._pace.longest_wait)
+            return job
 
     async def _sweep_for_ever(self) -> None:
         while True:
@@ -164,14 +207,20 @@ class Worker:
             await asyncio.sleep(self._pace.between_sweeps)
 
 
+def _known(exc: Exception) -> OrcError | None:
+    """The error of ours that an exception is or means; None for an unforeseen one."""
+    return exc if isinstance(exc, Unavailable) else exhausted(exc)
+
+
 async def _attempt(what: str, part: Callable[[], Awaitable[object]]) -> None:
     try:
         await part()
-    except Unavailable as exc:
-        log.warning("the sweep left out %s: %s", what, exc.code)
-    except Exception:
+    except Exception as exc:
         # The outermost edge of a part of the sweep.
-        log.exception("the sweep left out %s", what)
+        if (known := _known(exc)) is not None:
+            log.warning("the sweep left out %s: %s", what, known.code)
+        else:
+            log.exception("the sweep left out %s", what)
 
 
 class _Reports:

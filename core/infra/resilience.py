@@ -168,7 +168,21 @@ _NAMES = {
     "queue": "The job queue",
     "search": "The search",
     "web_search": "The web search",
+    "vectors": "The vector index",
 }
+
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
+
+
+async def pauses(seconds: float) -> AsyncIterator[None]:
+    """Turns of a wait for a write to be seen, further and further apart, for at most this long."""
+    loop = asyncio.get_running_loop()
+    end, pause = loop.time() + seconds, FIRST_PAUSE_SECONDS
+    while loop.time() < end:
+        yield
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 logger = logging.getLogger(__name__)

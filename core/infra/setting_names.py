@@ -26,18 +26,31 @@ RENAMED = {
 """Old variable, and the one that replaces it."""
 
 _ADVANCED = """
-    admin_role analysis_model context_window critic_model critic_seconds history_tokens
-    history_turns ingestion_lease_seconds max_model_calls memory_tokens model_retries
+    admin_role analysis_model analysis_tokens_per_day bytes_per_organization context_window
+    context_creators
+    critic_model critic_seconds history_tokens
+    history_turns ingestion_lease_seconds lazy_retrieval max_model_calls memory_tokens model_retries
     model_timeout_seconds planner_model planner_seconds planner_tokens retrieval_tokens
-    summary_model summary_threshold_tokens tool_timeout_seconds turn_lease_seconds
+    streams_per_user summary_model summary_threshold_tokens tool_timeout_seconds trust_principal_header
+    turn_deadline_seconds turn_lease_seconds turns_per_user upload_bytes_per_day
+    uploads_per_user worker_concurrency
 """
 ADVANCED = {key: PREFIX + key.upper() for key in _ADVANCED.split()} | {
+    "azure_search_semantic": "AZURE_SEARCH_SEMANTIC",
     "max_tool_rounds": "ORC_TOOL_ROUNDS",
     "unindexed_text_tokens": "ORC_INLINE_LIMIT_TOKENS",
 }
 """Key of the JSON object in ORC_ADVANCED, and the variable that it used to have."""
 
-INTERNAL = frozenset({"azure_instance_id", "brave_search_url", "google_search_url", "mcp_until_stdin_ends"})
+INTERNAL = frozenset(
+    {
+        "azure_auth_enabled",
+        "azure_instance_id",
+        "brave_search_url",
+        "google_search_url",
+        "mcp_until_stdin_ends",
+    }
+)
 """Fields that Azure, `orc serve` or a test sets, and no operator."""
 
 WITHOUT_EFFECT = frozenset(

@@ -10,13 +10,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import (
     AliasChoices,
-    AliasGenerator,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -40,6 +38,7 @@ from core.infra.setting_names import (
     advanced_values,
     deprecation_warnings,
 )
+from core.infra.setting_section import Section
 from core.models import Record
 
 MIB = 1024 * 1024
@@ -49,30 +48,25 @@ log = logging.getLogger(__name__)
 
 
 class ModelFacts(Record):
-    """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown."""
+    """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown.
+
+    `reasoning_effort` is sent with each request; None: not sent. A model may think in `reasoning_tokens`
+    before it answers. `structured_outputs`: it can be held to a JSON schema.
+    """
 
     context_window: int = Field(128_000, ge=1000, description="tokens of prompt and answer together")
     input_usd: float | None = Field(None, ge=0)
     output_usd: float | None = Field(None, ge=0)
-    encoding: Literal["o200k_base", "other"] = "o200k_base"
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    reasoning_tokens: int = Field(0, ge=0)
+    structured_outputs: bool = True
 
 
-VENDORS = ("applicationinsights_", "azure_", "openai_")
-
-
-def _vendor_name(field: str) -> AliasChoices | None:
-    return AliasChoices(field.upper()) if field.startswith(VENDORS) else None
-
-
-class Section(BaseModel):
-    """Base of the sections. Variables of vendors have their usual names, without our prefix."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        populate_by_name=True,
-        # The generator may return None, although its annotation does not say so.
-        alias_generator=AliasGenerator(validation_alias=_vendor_name),  # type: ignore[arg-type]
-    )
+DEFAULT_CHAT_MODEL = "gpt-5.1"
+DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
+"""What is used with a key of OpenAI and no other setting. Facts about models are in core/llm/models.toml."""
+OPENAI_HOST = "api.openai.com"
+OFF = "off"
 
 
 class StorageSettings(Section):
@@ -130,6 +124,14 @@ class StorageSettings(Section):
         "orc-passages", pattern=r"^[a-z0-9](-?[a-z0-9])*$", description="name of the index in Azure AI Search"
     )
     azure_search_semantic: bool = Field(True, description="use the semantic ranker of Azure AI Search")
+    upstash_vector_rest_url: str | None = Field(
+        None,
+        description="address of an index in Upstash Vector for the vectors of passages; default: SQLite; not"
+        " together with Azure AI Search",
+    )
+    upstash_vector_rest_token: SecretStr | None = Field(
+        None, description="token of the index in Upstash Vector, which allows writing"
+    )
 
     @field_validator("scope_signing_key", mode="after")
     @classmethod
@@ -143,6 +145,16 @@ class StorageSettings(Section):
     def azure_storage_derived(self) -> str:
         """Name of the container for what is derived from documents."""
         return f"{self.azure_storage_container}-derived"
+
+    @property
+    def azure_services(self) -> list[str]:
+        """The services that keep a part of the data, by name."""
+        services = {
+            "Cosmos DB": self.azure_cosmos_endpoint,
+            "Blob Storage": self.azure_storage_account_url,
+            "AI Search": self.azure_search_endpoint,
+        }
+        return [name for name, address in services.items() if address]
 
     @property
     def database_path(self) -> Path:
@@ -181,14 +193,15 @@ class ModelSettings(WindowSettings):
     azure_openai_api_key: SecretStr | None = Field(
         None, description="key of the Azure OpenAI resource; default: the identity of the process"
     )
-    chat_model: str = Field("gpt-4o", description="model, or deployment, that writes the answers")
+    chat_model: str = Field(DEFAULT_CHAT_MODEL, description="model, or deployment, that writes the answers")
     models: Annotated[list[str], NoDecode] = Field(
         [], description="further models that a request or an intent may choose, separated by commas"
     )
     model_catalog: dict[str, ModelFacts] = Field(
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
-        " and output_usd per million tokens; default: the facts that ship with Orc",
+        " and output_usd per million tokens, reasoning_effort, reasoning_tokens added to a length limit,"
+        " structured_outputs; default: the facts that ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
     critic_model: str | None = Field(None, description="model that judges answers; default: the chat model")
@@ -197,7 +210,9 @@ class ModelSettings(WindowSettings):
     )
     analysis_model: str | None = Field(None, description="model that analyses pages; default: the chat model")
     embedding_model: str | None = Field(
-        None, description="embedding model, or deployment; without one search is lexical only"
+        None,
+        description="embedding model, or deployment; off: search uses words only; default:"
+        f" {DEFAULT_EMBEDDING_MODEL} if the provider is OpenAI itself, else off",
     )
     model_timeout_seconds: float = Field(
         60.0, gt=0, description="longest silence of a model before its request fails"
@@ -221,6 +236,19 @@ class ModelSettings(WindowSettings):
         return split_commas(value)
 
     @property
+    def is_openai(self) -> bool:
+        """Whether the provider is OpenAI itself, whose models are known."""
+        host = urlsplit(self.openai_base_url).hostname if self.openai_base_url else OPENAI_HOST
+        return bool(self.openai_api_key) and not self.azure_openai_endpoint and host == OPENAI_HOST
+
+    @property
+    def embedder_name(self) -> str | None:
+        """The embedding model in use; None if search uses words only."""
+        if self.embedding_model:
+            return None if self.embedding_model == OFF else self.embedding_model
+        return DEFAULT_EMBEDDING_MODEL if self.is_openai and self.embedding_model is None else None
+
+    @property
     def has_model(self) -> bool:
         """Whether a model provider is configured; without one the offline model answers."""
         return bool(self.openai_api_key or self.openai_base_url or self.azure_openai_endpoint)
@@ -230,6 +258,15 @@ class IngestionSettings(Section):
     """Uploads, the worker and OCR."""
 
     max_upload_bytes: int = Field(100 * MIB, description="largest size of an uploaded file, in bytes")
+    analysis_tokens_per_day: int = Field(
+        20_000_000,
+        ge=0,
+        description="tokens that one worker process uses a day to analyse an organization's pages by a model;"
+        " beyond them pages are analysed without it",
+    )
+    bytes_per_organization: int = Field(
+        100 * 1024 * MIB, ge=1, description="bytes of all documents that an organization may store"
+    )
     workers: int = Field(
         1, ge=0, description="worker processes that `orc serve` starts to index and analyse documents"
     )

@@ -12,9 +12,16 @@ from core.errors import OrcError
 from core.infra.settings import DAY_SECONDS, MIB, CoreSettings
 from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
 from core.llm.provider import Endpoint, Provider
-from core.models import Document, FileRef, StoredFile
+from core.models import Document, StoredFile
 from core.names import BlobPath
-from core.storage.provider_files import Locks, OpenAIFiles, read_pdf, stored_file
+from core.storage.provider_files import (
+    Locks,
+    OpenAIFiles,
+    note_unwanted,
+    read_pdf,
+    stored_file,
+    with_reference,
+)
 
 
 class LocalProviderFiles:
@@ -38,20 +45,21 @@ class LocalProviderFiles:
         self._locks = Locks() if locks is None else locks
         self._replacing = replacing
 
-    async def ensure(self, document: Document) -> FileRef:
+    async def ensure(self, document: Document) -> Attachment:
         async with self._locks.setdefault(document.document_id, asyncio.Lock()):
             live = await self._catalog.live_files([document])
             stored = live[0] if live else await self._make(document)
-        return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
+        return with_reference(document, stored, is_new=not live)
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
-        return [Attachment(document, await self.ensure(document)) for document in documents]
+        return [await self.ensure(document) for document in documents]
 
     async def reattach(self, attachments: Sequence[Attachment], refusal: OrcError) -> None:
         """Text has no other form."""
 
     async def forget(self, path: BlobPath) -> None:
-        """Nothing is stored elsewhere."""
+        """Note files that were sent while a provider was configured: nothing here can delete them."""
+        await note_unwanted(self._catalog, await self._catalog.files_of(path))
 
     async def sweep(self) -> int:
         return 0
@@ -134,7 +142,7 @@ class Attachments:
         self._local = local
         self._blobs = blobs
 
-    async def ensure(self, document: Document) -> FileRef:
+    async def ensure(self, document: Document) -> Attachment:
         return await self._local.ensure(document)
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
@@ -178,9 +186,10 @@ class Attachments:
             return await self._as_text(document, self._why or "The files are too large to be sent together.")
         try:
             if way == "file":
-                return Attachment(document, await self._stored.ensure(document), way)
+                return (await self._stored.ensure(document))._replace(sent_as=way)
             content = await read_pdf(self._blobs, document)
-            return Attachment(document, await self._local.ensure(document), way, content, self._why)
+            attached = await self._local.ensure(document)
+            return attached._replace(sent_as=way, content=content, reason=self._why)
         except FilesNotStored:
             return None
         except OrcError as exc:
@@ -188,7 +197,7 @@ class Attachments:
             return await self._as_text(document, exc.message)
 
     async def _as_text(self, document: Document, reason: str = "") -> Attachment:
-        return Attachment(document, await self._local.ensure(document), reason=reason)
+        return (await self._local.ensure(document))._replace(reason=reason)
 
     def _give_up(self, instead: SentAs, because: OrcError) -> None:
         log.warning("documents go to the model as %s from now on: %s", instead, because.code)

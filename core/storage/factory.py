@@ -1,18 +1,21 @@
 """Opens the clients that the settings name, chooses each port's adapter, and provisions Azure's services."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from core.analysis.models import AnalysisStore
 from core.documents import ports
-from core.errors import InvalidInput
+from core.errors import DependencyDown, InvalidInput
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
+from core.infra.text_processes import TextWork
 from core.llm.embeddings import build_embedder
 from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from core.storage.ai_search.client import Search
     from core.storage.blob.account import Storage
     from core.storage.cosmos.client import Cosmos
+    from core.storage.upstash.client import UpstashVector
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class StorageClients:
     cosmos: "Cosmos | None"
     storage: "Storage | None"
     search: "Search | None"
+    upstash: "UpstashVector | None"
 
     @property
     def file(self) -> Database:
@@ -78,10 +83,26 @@ def open_clients(settings: CoreSettings, stack: AsyncExitStack) -> StorageClient
         key = credential_for(settings.azure_search_key, credentials)
         search = open_search(settings.azure_search_endpoint, key, settings.azure_search_index)
         stack.push_async_callback(search.close)
+    upstash = _open_upstash(settings, stack)
     database = None if cosmos and storage and search else Database(settings.database_path)
     if database is not None:
         stack.push_async_callback(database.close)
-    return StorageClients(credentials, database, cosmos, storage, search)
+    return StorageClients(credentials, database, cosmos, storage, search, upstash)
+
+
+def _open_upstash(settings: CoreSettings, stack: AsyncExitStack) -> "UpstashVector | None":
+    url, token = settings.upstash_vector_rest_url, settings.upstash_vector_rest_token
+    if not url:
+        return None
+    if settings.azure_search_endpoint:
+        raise InvalidInput("Set UPSTASH_VECTOR_REST_URL or AZURE_SEARCH_ENDPOINT, not both.")
+    if token is None:
+        raise InvalidInput("UPSTASH_VECTOR_REST_URL needs UPSTASH_VECTOR_REST_TOKEN.")
+    from core.storage.upstash.client import open_upstash
+
+    upstash, connections = open_upstash(url, token.get_secret_value())
+    stack.push_async_callback(connections.aclose)
+    return upstash
 
 
 def credential_for(key: SecretStr | None, credentials: Credentials) -> "str | AsyncTokenCredential":
@@ -130,42 +151,57 @@ def build_contents(
 
 
 def build_search(
-    settings: CoreSettings, clients: StorageClients, pages: ports.PageStore, embedder: ports.Embedder | None
+    settings: CoreSettings,
+    clients: StorageClients,
+    pages: ports.PageStore,
+    embedder: ports.Embedder | None,
+    text: TextWork,
 ) -> tuple[ports.PassageIndex, ports.VectorIndex, ports.Retriever]:
     """The two indexes, and the search over both."""
     # The vectors' index also without an embedder: what an earlier one has left goes with its document.
     name = embedder.name if embedder else ""
     if clients.search is None:
-        index = sqlite_passages.SqlitePassageIndex(clients.file)
-        vectors = sqlite_vectors.SqliteVectorIndex(clients.file, name)
+        index = sqlite_passages.SqlitePassageIndex(clients.file, text=text)
+        vectors = _build_vectors(clients, name)
         retriever = HybridRetriever(index, vectors if embedder else None, embedder)
-        return index, vectors, WholeScopeRetriever(retriever, index, pages)
+        return index, vectors, WholeScopeRetriever(retriever, index, pages, text)
     from core.storage.ai_search.passages import AzurePassageIndex
     from core.storage.ai_search.retriever import AzureSearchRetriever
     from core.storage.ai_search.vectors import AzureVectorIndex
 
-    passages = AzurePassageIndex(clients.search)
+    passages = AzurePassageIndex(clients.search, text)
     search = AzureSearchRetriever(clients.search, embedder, semantic=settings.azure_search_semantic)
-    return passages, AzureVectorIndex(clients.search, name), WholeScopeRetriever(search, passages, pages)
+    whole = WholeScopeRetriever(search, passages, pages, text)
+    return passages, AzureVectorIndex(clients.search, name), whole
+
+
+def _build_vectors(clients: StorageClients, embedder: str) -> ports.VectorIndex:
+    if clients.upstash is None:
+        return sqlite_vectors.SqliteVectorIndex(clients.file, embedder)
+    from core.storage.upstash.vectors import UpstashVectorIndex
+
+    return UpstashVectorIndex(clients.upstash, embedder)
 
 
 Tell = Callable[[str], object]
+Sleep = Callable[[float], Awaitable[None]]
+ROLE_ATTEMPTS = 20
+ROLE_PAUSE_SECONDS = 15.0
+"""Five minutes together."""
+ROLE_IS_MISSING = frozenset({"dependency_misconfigured", "model_auth"})
 
 
-async def provision(settings: CoreSettings, tell: Tell) -> None:
-    """Make containers, queues and the search index where they are missing; `tell` hears of each service."""
+async def provision(settings: CoreSettings, tell: Tell, *, sleep: Sleep = asyncio.sleep) -> None:
+    """Make containers, queues and the search index if they are missing; `tell` is called for each service."""
     async with AsyncExitStack() as stack:
         clients = open_clients(settings, stack)
         if clients.cosmos is not None:
             await _provision_cosmos(settings, tell)
         if clients.storage is not None:
-            from core.storage.queue import queue_names
-
-            containers = (settings.azure_storage_container, settings.azure_storage_derived)
-            await clients.storage.create_missing(containers, queue_names().values())
-            tell(f"Storage: {', '.join(containers)} and the job queues are there.")
+            await _provision_storage(settings, clients.storage, tell)
         if clients.search is not None:
-            await _provision_search(settings, clients.credentials, tell)
+            make = partial(_provision_search, settings, clients.credentials, tell)
+            await (make() if settings.azure_search_key else with_new_roles(make, tell, sleep))
         if not (clients.cosmos or clients.storage or clients.search):
             tell("The settings name no service of Azure: there is nothing to make.")
 
@@ -183,12 +219,37 @@ async def _provision_cosmos(settings: CoreSettings, tell: Tell) -> None:
     tell(f"Cosmos DB: the containers of {settings.azure_cosmos_database} are there.")
 
 
+async def _provision_storage(settings: CoreSettings, storage: "Storage", tell: Tell) -> None:
+    if settings.azure_storage_key is None:
+        # The account that deploys has no role for data, and needs none: the templates make all of these.
+        tell("Storage: its containers and queues come with the templates.")
+        return
+    from core.storage.queue import queue_names
+
+    containers = (settings.azure_storage_container, settings.azure_storage_derived)
+    await storage.create_missing(containers, queue_names().values())
+    tell(f"Storage: {', '.join(containers)} and the job queues are there.")
+
+
+async def with_new_roles(work: Callable[[], Awaitable[None]], tell: Tell, sleep: Sleep) -> None:
+    """Repeat work that is refused for a role: a new role assignment takes minutes to apply."""
+    for _ in range(ROLE_ATTEMPTS - 1):
+        try:
+            return await work()
+        except DependencyDown as exc:
+            if exc.code not in ROLE_IS_MISSING:
+                raise
+            tell(f"{exc.message} A new role takes minutes to apply; trying again.")
+        await sleep(ROLE_PAUSE_SECONDS)
+    return await work()
+
+
 async def _provision_search(settings: CoreSettings, credentials: Credentials, tell: Tell) -> None:
     from core.storage.ai_search.index import Embedding, create_index
 
     assert settings.azure_search_endpoint
     embeddings = []
-    provider = open_provider(settings, credentials) if settings.embedding_model else None
+    provider = open_provider(settings, credentials) if settings.embedder_name else None
     if (embedder := build_embedder(settings, TiktokenCounter(), provider)) and provider:
         try:
             # How many numbers a vector has is the model's to say.

@@ -7,20 +7,23 @@ import shutil
 import stat
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
 from core.errors import DependencyDown, UnsafeName
+from core.infra.exhaustion import exhausted
 from core.models import BlobProperties
 from core.names import BlobPath, Owner, missing_document
+from core.storage.file_names import new_name, original_name, stored_names
 
 INCOMING = ".incoming"
 ABANDONED_SECONDS = 24 * 3600
 _MOVE_ATTEMPTS = 20
 
 
+Look = Callable[[Path], os.stat_result | None]
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -33,6 +36,8 @@ def _in_thread(work: Callable[Parameters, Result]) -> Callable[Parameters, Corou
         try:
             return await asyncio.to_thread(work, *args, **kwargs)
         except OSError as exc:
+            if (full := exhausted(exc, "the documents", "blobs")) is not None:
+                raise full from exc
             raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc
 
     return call
@@ -41,18 +46,23 @@ def _in_thread(work: Callable[Parameters, Result]) -> Callable[Parameters, Corou
 class FolderBlobStore:
     """Files at root/organization/user/conversation/file; a symbolic link below the root counts as absent.
 
-    Files that others put there are blobs too. Everything blocking runs in threads.
+    Files that others put there are blobs too. file_names.py says how parts that some system cannot store,
+    or that differ by case alone, are named on disk. Everything blocking runs in threads. `look` is `lstat`
+    that returns None for a missing file; tests replace it by one of a disk that ignores case.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, look: Look | None = None) -> None:
         self._root = root
         self._incoming = root / INCOMING
+        self._look = look or _status
+        self._minds_case: bool | None = None
 
     @asynccontextmanager
     async def local_copy(self, path: BlobPath) -> AsyncIterator[Path]:
-        if await self.head(path) is None:
+        found = await self._file(path)
+        if found is None:
             raise missing_document(path.file)
-        yield self._root / str(path)
+        yield found
 
     async def presign_upload(self, path: BlobPath, seconds: int) -> None:  # noqa: ARG002
         return None
@@ -74,7 +84,7 @@ class FolderBlobStore:
     @_in_thread
     def head(self, path: BlobPath) -> BlobProperties | None:
         folder = self._folder(path.owner)
-        return None if folder is None else _look_at(path, folder)
+        return None if folder is None else self._look_at(path, folder)
 
     @_in_thread
     def list_in(self, owner: Owner) -> list[BlobProperties]:
@@ -82,17 +92,19 @@ class FolderBlobStore:
             return []
         found = []
         with suppress(FileNotFoundError):
-            for name in sorted(entry.name for entry in folder.iterdir()):
+            names = {original_name(entry.name) for entry in folder.iterdir()}
+            for name in sorted(filter(None, names)):
                 with suppress(UnsafeName):
-                    found.append(_look_at(BlobPath(owner, name), folder))
+                    found.append(self._look_at(BlobPath(owner, name), folder))
         return [blob for blob in found if blob is not None]
 
     @_in_thread
     def delete(self, path: BlobPath) -> None:
         folder = self._folder(path.owner)
-        if folder is None or _look_at(path, folder) is None:
+        if folder is None or not (files := self._files(folder, path.file)):
             return
-        (folder / path.file).unlink(missing_ok=True)
+        for file in files:
+            file.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             _sync(folder)
         with suppress(OSError):
@@ -100,17 +112,32 @@ class FolderBlobStore:
                 folder.rmdir()
                 folder = folder.parent
 
+    def files(self) -> Iterator[tuple[BlobPath, Path]]:
+        """All blobs and their files, in order. Blocks; raises OSError."""
+        for file in sorted(self._root.glob("*/*/*/*")):
+            parts = file.relative_to(self._root).parts
+            status = self._look(file)
+            if parts[0] != INCOMING and status is not None and stat.S_ISREG(status.st_mode):
+                with suppress(UnsafeName):
+                    yield blob_path(parts), file
+
     @_in_thread
     def ping(self) -> None:
         self._make(self._incoming)
         if not os.access(self._incoming, os.W_OK | os.X_OK):
             raise PermissionError(f"{self._incoming} is not writable")
 
+    @_in_thread
+    def _file(self, path: BlobPath) -> Path | None:
+        folder = self._folder(path.owner)
+        return None if folder is None else next(iter(self._files(folder, path.file)), None)
+
     def _move_in(self, staged: Path, path: BlobPath) -> None:
         for attempt in range(1, _MOVE_ATTEMPTS + 1):
             try:
-                folder = self._make_folder(path.owner)
-                staged.replace(folder / path.file)
+                with _locked(self._incoming):
+                    folder = self._make_folder(path.owner)
+                    staged.replace(self._place(folder, path.file))
                 break
             except FileNotFoundError:
                 # A delete took the emptied folder away in between.
@@ -122,7 +149,7 @@ class FolderBlobStore:
     def _make_folder(self, owner: Owner) -> Path:
         folder = self._root
         for segment in owner.key:
-            folder /= segment
+            folder = self._place(folder, segment)
             self._make(folder)
             if not stat.S_ISDIR(folder.lstat().st_mode):
                 raise NotADirectoryError(f"{folder} is not a plain directory")
@@ -147,11 +174,47 @@ class FolderBlobStore:
     def _folder(self, owner: Owner) -> Path | None:
         folder = self._root
         for segment in owner.key:
-            folder /= segment
-            status = _status(folder)
-            if status is None or not stat.S_ISDIR(status.st_mode):
+            present = [
+                entry for entry, status in self._entries(folder, segment) if stat.S_ISDIR(status.st_mode)
+            ]
+            if not present:
                 return None
+            folder = present[0]
         return folder
+
+    def _place(self, folder: Path, name: str) -> Path:
+        """Where `name` is in a folder, or is to be stored."""
+        for entry, _ in self._entries(folder, name):
+            return entry
+        if (free := new_name(name, _names_in(folder))) is None:
+            raise UnsafeName(
+                "The document name is too long to be stored next to one that differs by case alone.",
+                field="blob_names",
+            )
+        return folder / free
+
+    def _look_at(self, path: BlobPath, folder: Path) -> BlobProperties | None:
+        for file in self._files(folder, path.file):
+            if (status := self._look(file)) is not None:
+                return _properties(path, status)
+        return None
+
+    def _files(self, folder: Path, name: str) -> list[Path]:
+        return [entry for entry, status in self._entries(folder, name) if stat.S_ISREG(status.st_mode)]
+
+    def _entries(self, folder: Path, name: str) -> Iterator[tuple[Path, os.stat_result]]:
+        """What is stored under `name`: one entry, unless another process has put a second one there."""
+        for form in stored_names(name):
+            entry = folder / form
+            status = self._look(entry)
+            if status is not None and entry != self._incoming and self._is_exact(entry):
+                yield entry, status
+
+    def _is_exact(self, entry: Path) -> bool:
+        """Whether an entry that was found has this name, and not one that differs by case."""
+        if self._minds_case is None and self._look(self._incoming) is not None:
+            self._minds_case = self._look(self._root / INCOMING.upper()) is None
+        return self._minds_case or entry.name in _names_in(entry.parent)
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -161,14 +224,42 @@ def _status(path: Path) -> os.stat_result | None:
         return None
 
 
-def _look_at(path: BlobPath, folder: Path) -> BlobProperties | None:
-    status = _status(folder / path.file)
-    return _properties(path, status) if status is not None and stat.S_ISREG(status.st_mode) else None
+def _names_in(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One holder at a time, of all threads and processes, if the file system has locks."""
+    # Not at the top: on Windows this module must load, so that the refusal of Windows can be shown.
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        # Some network file systems offer no lock of a folder.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def blob_path(parts: Sequence[str]) -> BlobPath:
+    """The path of the blob that is stored under these parts below the root.
+
+    Raises ValueError if no blob is stored so, and UnsafeName if no document may be called so.
+    """
+    organization, user, conversation, file = (original_name(part) or "" for part in parts)
+    return BlobPath(Owner(organization, user, conversation), file)
+
+
+def etag_of(status: os.stat_result) -> str:
+    """The ETag of a file: when it was written, its size and its inode."""
+    return f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"
 
 
 def _properties(path: BlobPath, status: os.stat_result) -> BlobProperties:
-    etag = f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"
-    return BlobProperties(path=path, etag=etag, size=status.st_size)
+    return BlobProperties(path=path, etag=etag_of(status), size=status.st_size)
 
 
 def _fill(file: BinaryIO, source: Path) -> None:

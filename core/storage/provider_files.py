@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
-from core.documents.ports import PDF, BlobStore, Catalog, plain_name
+from core.documents.ports import PDF, Attachment, BlobStore, Catalog, plain_name
 from core.errors import NotFound, OrcError
 from core.llm.provider import Provider
-from core.models import Document, FileRef, StoredFile
+from core.models import Document, FileRef, StoredFile, UnwantedFile
 from core.names import BlobPath, missing_document
 
 if TYPE_CHECKING:
@@ -38,6 +38,20 @@ def stored_file(document: Document, file_id: str, expires_at: datetime, provider
     """A reference that is bound to the document and its present bytes."""
     bound = document.model_dump(include=set(StoredFile.model_fields))
     return StoredFile(**bound, file_id=file_id, expires_at=expires_at, provider=provider)
+
+
+async def note_unwanted(catalog: Catalog, files: Sequence[StoredFile]) -> list[UnwantedFile]:
+    """Note which of these files are to be deleted at a provider. First, so that a crash loses none."""
+    unwanted = [UnwantedFile.of(file) for file in files if file.provider]
+    if unwanted:
+        await catalog.add_unwanted(unwanted)
+    return unwanted
+
+
+def with_reference(document: Document, stored: StoredFile, *, is_new: bool) -> Attachment:
+    """The document as text, with this reference."""
+    ref = FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
+    return Attachment(document, ref, is_new=is_new)
 
 
 class OpenAIFiles:
@@ -75,11 +89,12 @@ class OpenAIFiles:
         self._mark = f"orc-{hashlib.sha256(deployment.encode()).hexdigest()[:8]}-"
         self._locks = Locks() if locks is None else locks
 
-    async def ensure(self, document: Document) -> FileRef:
+    async def ensure(self, document: Document) -> Attachment:
         """As in the port. Raises NotFound if the document's present bytes are no longer stored."""
         async with self._locks.setdefault(document.document_id, asyncio.Lock()):
-            stored = await self._live(document) or await self._send(document)
-        return FileRef(file_id=stored.file_id, blob_name=stored.blob_name)
+            live = await self._live(document)
+            stored = live or await self._send(document)
+        return with_reference(document, stored, is_new=live is None)
 
     async def drop_lost(self, documents: Sequence[Document]) -> None:
         """Forget the ids of these documents under which the provider has nothing any more."""
@@ -90,13 +105,24 @@ class OpenAIFiles:
         await self._catalog.drop_files(lost)
 
     async def forget(self, path: BlobPath) -> None:
-        """Delete a document's files at the provider, if it can be reached."""
+        """Delete a document's files at the provider. Those that it does not confirm are noted for `sweep`."""
         files = await self._catalog.files_of(path)
-        await self._delete(files)
+        await self._dispose(files)
         await self._catalog.drop_files(files)
 
     async def sweep(self) -> int:
-        """Delete files of ours that have outlived every reference; how many. At most once an hour."""
+        """Delete noted files, and at most once an hour those that have outlived every reference.
+
+        Returns how many it deleted.
+        """
+        try:
+            noted = await self._delete(await self._catalog.unwanted())
+        except OrcError as exc:
+            log.warning("noted files were not deleted: %s", exc.code)
+            return 0
+        return noted + await self._delete_forgotten()
+
+    async def _delete_forgotten(self) -> int:
         if time.monotonic() < self._next_sweep:
             return 0
         self._next_sweep = time.monotonic() + SWEEP_SECONDS
@@ -121,11 +147,11 @@ class OpenAIFiles:
         stored = stored_file(document, file_id, self._clock() + self._ttl - MARGIN, self._host)
         replaced = await self._catalog.files_of(document.path)
         await self._catalog.save_files([stored])
-        await self._delete(replaced)
+        await self._dispose(replaced)
         present = await self._catalog.get(document.owner, [document.document_id])
         if not present or present[0].etag != document.etag:
             # Deleted or replaced meanwhile, by a caller that could not know of this file.
-            await self._delete([stored])
+            await self._dispose([stored])
             await self._catalog.drop_files([stored])
             raise missing_document(document.blob_name)
         return stored
@@ -165,10 +191,24 @@ class OpenAIFiles:
             return None
         return True
 
-    async def _delete(self, files: Sequence[StoredFile]) -> None:
-        for file in files:
-            if file.provider == self._host and not await self._delete_one(file.file_id):
-                log.warning("a file stays at the provider for now document_id=%s", file.document_id)
+    async def _dispose(self, files: Sequence[StoredFile]) -> None:
+        await self._delete(await note_unwanted(self._catalog, files))
+
+    async def _delete(self, files: Sequence[UnwantedFile]) -> int:
+        """Delete noted files at the provider; returns how many it no longer has.
+
+        Notes of expired files are dropped: the provider, or the hourly sweep, deletes these.
+        """
+        ours = [file for file in files if file.provider == self._host]
+        gone: list[UnwantedFile] = []
+        for file in ours:
+            if not await self._delete_one(file.file_id):
+                log.warning("%d files stay at the provider for now", len(ours) - len(gone))
+                break
+            gone.append(file)
+        expired = [file for file in files if file.expires_at < self._clock()]
+        await self._catalog.drop_unwanted([*gone, *expired])
+        return len(gone)
 
     async def _delete_one(self, file_id: str) -> bool:
         """Whether the provider no longer has it."""

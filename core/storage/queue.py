@@ -5,7 +5,7 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar
 
@@ -140,6 +140,9 @@ class Notices:
 SAME_BYTES_SECONDS = 1.0
 """After that a job is tried again whose bytes another one was at work on."""
 
+MOST_PASSED_OVER = 32
+"""Notices of busy organizations that one look for a job hides for a while."""
+
 
 def queue_names(prefix: str = "orc") -> dict[JobKind, str]:
     """The queue of each kind, those that matter more first."""
@@ -171,9 +174,14 @@ class StorageJobQueue:
         if (record := await self._queued(document, kind)) is not None:
             await self._send(record)
 
-    async def lease(self, seconds: float) -> Job | None:
+    async def lease(self, seconds: float, besides: Collection[str] = ()) -> Job | None:
+        passed_over = 0
         for notices in self._notices.values():
-            while (received := await notices.receive(seconds)) is not None:
+            while passed_over < MOST_PASSED_OVER and (received := await notices.receive(seconds)) is not None:
+                if received.notice.path.owner.organization_id in besides:
+                    # It comes up again when the lease would have ended.
+                    passed_over += 1
+                    continue
                 job = await self._take(received.notice, seconds, when_due=True)
                 if job is not None:
                     # Left in the queue: it comes up when the lease ends, unless the job has by then.

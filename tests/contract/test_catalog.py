@@ -11,7 +11,7 @@ import pytest
 from core.documents.ports import Catalog
 from core.errors import DependencyDown
 from core.infra.sqlite import Database
-from core.models import BlobProperties, Document, DocumentStatus, StoredFile
+from core.models import BlobProperties, Document, DocumentStatus, StoredFile, UnwantedFile
 from core.names import BlobPath, Owner
 from core.storage.cosmos.catalog import CosmosCatalog
 from core.storage.sqlite.documents import CATALOG_SCHEMA as SCHEMA
@@ -165,20 +165,31 @@ async def test_a_record_of_another_owner_does_not_advance(catalog: Catalog) -> N
     assert await catalog.list_in(OWNER) == [document()]
 
 
-async def test_duplicates_are_readable_documents_of_the_organization_with_the_same_bytes(
+async def test_duplicates_are_readable_documents_of_the_user_with_the_same_bytes(
     catalog: Catalog,
 ) -> None:
     same = {"sha256": "same", "readable": True}
     mine = document().model_copy(update=same)
+    elsewhere = document(owner=Owner("acme", "ann", "c9")).model_copy(update=same)
     theirs = document(owner=Owner("acme", "bob", "c9")).model_copy(update=same)
     unread = document("b.pdf").model_copy(update={"sha256": "same"})
     foreign = document(owner=Owner("globex", "ann", "c1")).model_copy(update=same)
     other = document("c.pdf").model_copy(update={"sha256": "other", "readable": True})
-    for each in (mine, theirs, unread, foreign, other):
+    for each in (mine, elsewhere, theirs, unread, foreign, other):
         await catalog.save(each)
     await catalog.save_files([stored(mine).model_copy(update={"sha256": "same"})])
-    found = await catalog.duplicates("acme", "same")
-    assert {each.document_id for each in found} == {mine.document_id, theirs.document_id}
+    found = await catalog.duplicates(OWNER, "same")
+    assert {each.document_id for each in found} == {mine.document_id, elsewhere.document_id}
+
+
+async def test_stored_bytes_are_those_of_all_documents_of_the_organization(catalog: Catalog) -> None:
+    assert await catalog.stored_bytes("acme") == 0
+    for owner in (OWNER, *NEIGHBOURS):
+        await catalog.save(document(owner=owner).model_copy(update={"size": 5}))
+    await catalog.save(document("b.pdf").model_copy(update={"size": 7}))
+    await catalog.save_files([stored(document())])
+    assert await catalog.stored_bytes("acme") == 22
+    assert await catalog.stored_bytes("globex") == 5
 
 
 async def test_unfinished_are_those_of_all_owners_that_are_neither_completed_nor_failed(
@@ -194,6 +205,7 @@ async def test_unfinished_are_those_of_all_owners_that_are_neither_completed_nor
         owner = NEIGHBOURS[number % len(NEIGHBOURS)]
         await catalog.save(document(name, owner, minute=minute).model_copy(update={"status": status}))
     assert [each.blob_name for each in await catalog.unfinished()] == ["early.pdf", "late.pdf"]
+    assert [each.blob_name for each in await catalog.completed()] == ["completed.pdf"]
 
 
 async def test_a_listing_holds_one_conversation_oldest_first(catalog: Catalog) -> None:
@@ -355,3 +367,49 @@ async def test_a_record_that_cannot_be_read_does_not_hide_other_unfinished_ones(
     await catalog.save(document())
     assert await catalog.unfinished() == [document()]
     assert unreadable.document_id in caplog.text
+
+
+async def test_unwanted_files_are_noted_until_they_are_dropped(pair: Pair) -> None:
+    made = [stored(document(f"{number}.pdf"), f"file/{number} ?") for number in range(3)]
+    files = [UnwantedFile.of(each.model_copy(update={"provider": "api.example.com"})) for each in made]
+    await pair[0].add_unwanted(files)
+    await pair[0].add_unwanted(files[:1])
+    assert sorted(await pair[1].unwanted(), key=lambda file: file.file_id) == files
+    await pair[1].drop_unwanted([files[0], files[2]])
+    await pair[1].drop_unwanted([files[0]])
+    assert await pair[0].unwanted() == [files[1]]
+
+
+async def test_the_note_about_an_unwanted_file_does_not_say_whose_it_was(catalog: Catalog) -> None:
+    await catalog.add_unwanted([UnwantedFile.of(stored(document(), "file-9"))])
+    assert await catalog.list_in(OWNER) == []
+    assert set((await catalog.unwanted())[0].model_dump()) == {"file_id", "provider", "expires_at"}
+
+
+async def test_records_are_read_in_pages_by_id(catalog: Catalog) -> None:
+    saved = [document(f"{number}.pdf") for number in range(7)]
+    for each in [
+        *saved,
+        document("0.pdf", Owner("acme", "ann", "c2")),
+        document("1.pdf", Owner("acme", "bob", "c1")),
+    ]:
+        await catalog.save(each)
+    found: list[Document] = []
+    while page := await catalog.page(OWNER, after=found[-1].document_id if found else "", limit=3):
+        assert len(page) <= 3
+        found += page
+    assert found == sorted(saved, key=lambda each: each.document_id)
+
+
+async def test_a_page_is_filtered_by_name_and_status(catalog: Catalog) -> None:
+    done = {"status": DocumentStatus.COMPLETED}
+    for number in range(5):
+        await catalog.save(document(f"Report {number}.pdf"))
+        await catalog.save(document(f"notes {number}.txt").model_copy(update=done))
+    named = await catalog.page(OWNER, after="", limit=3, name="REPORT")
+    assert len(named) == 3
+    more = await catalog.page(OWNER, after=named[-1].document_id, limit=9, name="report")
+    assert {each.blob_name for each in named + more} == {f"Report {number}.pdf" for number in range(5)}
+    completed = await catalog.page(OWNER, after="", limit=9, status=DocumentStatus.COMPLETED)
+    assert {each.blob_name for each in completed} == {f"notes {number}.txt" for number in range(5)}
+    assert await catalog.page(OWNER, after="", limit=9, name="report", status=DocumentStatus.COMPLETED) == []

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
+from core.errors import DocumentRejected, UnreadableDocument
 from core.extraction.sandbox import Extraction, Extractor
-from core.extraction.sniffing import Format, named_format
+from core.extraction.sniffing import KNOWN, TEXTS, Format, hinted_format
 from devkit.shared_data import ROOT
 from tests.contract.format_samples import DOCUMENTS, IMAGES, OTHER_SENTENCES, SENTENCE
 
@@ -20,7 +20,7 @@ PROGRAM = b"\x7fELF" + bytes(range(256)) * 8
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def extractor() -> AsyncIterator[Extractor]:
-    extractor = Extractor(seconds=60, memory_bytes=2**30, processes=1)
+    extractor = Extractor(memory_bytes=2**30, processes=1)
     yield extractor
     await extractor.close()
 
@@ -31,23 +31,23 @@ async def read(extractor: Extractor, folder: Path, name: str, content: bytes) ->
     return await extractor.extract(source, name)
 
 
-def supported_formats_message() -> str:
-    with pytest.raises(UnsupportedDocument) as refused:
-        named_format("a.unknown")
-    return refused.value.message.lower()
+def format_of(extension: str) -> Format:
+    named = hinted_format(f"a{extension}")
+    assert named is not None
+    return named
 
 
 async def test_every_format_has_a_sample() -> None:
-    assert {named_format(f"a{extension}") for extension in ALL} == set(Format)
+    assert {format_of(extension) for extension in ALL} == set(Format)
 
 
 @pytest.mark.parametrize("extension", ALL)
 async def test_a_format_is_named_to_users(extension: str) -> None:
     """By one of its extensions or by its name, in the error message and in docs/limits.md."""
-    names = {e.removeprefix(".") for e in ALL if named_format(f"a{e}") is named_format(f"a{extension}")}
-    names.add(named_format(f"a{extension}").name.lower())
+    names = {e.removeprefix(".") for e in ALL if format_of(e) is format_of(extension)}
+    names.add(format_of(extension).name.lower())
     documented = (ROOT / "docs" / "limits.md").read_text().lower()
-    assert names & set(re.findall(r"\w+", supported_formats_message()))
+    assert names & set(re.findall(r"\w+", KNOWN.lower()))
     assert names & set(re.findall(r"\w+", documented)) or (extension in IMAGES and "images" in documented)
 
 
@@ -56,9 +56,19 @@ async def test_the_text_of_a_document_is_extracted(
     extension: str, extractor: Extractor, tmp_path: Path
 ) -> None:
     extraction = await read(extractor, tmp_path, f"a{extension}", DOCUMENTS[extension])
-    assert extraction.media_type == named_format(f"a{extension}").value
+    assert extraction.media_type == format_of(extension).value
     assert OTHER_SENTENCES.get(extension, SENTENCE) in "\n".join(page.text for page in extraction.pages)
     assert extraction.has_text
+
+
+@pytest.mark.parametrize("extension", [each for each in DOCUMENTS if format_of(each) not in TEXTS])
+async def test_a_document_with_a_signature_is_read_under_any_name(
+    extension: str, extractor: Extractor, tmp_path: Path
+) -> None:
+    for name in ("file_1_id", "a.csv", "a.pptx"):
+        extraction = await read(extractor, tmp_path, name, DOCUMENTS[extension])
+        assert extraction.media_type == format_of(extension).value
+        assert OTHER_SENTENCES.get(extension, SENTENCE) in "\n".join(page.text for page in extraction.pages)
 
 
 @pytest.mark.parametrize("extension", IMAGES)

@@ -83,8 +83,10 @@ def queue(pair: tuple[JobQueue, JobQueue]) -> JobQueue:
     return pair[0]
 
 
-def document(name: str, etag: str = "1", sha256: str = "", organization: str = "acme") -> Document:
-    path = BlobPath(Owner(organization, "ann", "c1"), name)
+def document(
+    name: str, etag: str = "1", sha256: str = "", organization: str = "acme", user: str = "ann"
+) -> Document:
+    path = BlobPath(Owner(organization, user, "c1"), name)
     seen = Document.first_seen(BlobProperties(path=path, etag=etag, size=1))
     return seen.model_copy(update={"sha256": sha256})
 
@@ -111,6 +113,21 @@ async def test_jobs_come_in_order_and_ingestion_before_analysis(queue: JobQueue,
         await elapse(0.1)
         await queue.enqueue(document(name), JobKind.INGEST)
     assert await leased_names(queue) == ["ingest:b", "ingest:c", "analyse:a"]
+
+
+async def test_jobs_of_organizations_that_are_passed_over_stay_in_the_queue(
+    queue: JobQueue, elapse: Elapse
+) -> None:
+    for name, organization in [("a", "mallory"), ("b", "mallory"), ("c", "acme")]:
+        await elapse(0.1)
+        await queue.enqueue(document(name, organization=organization), JobKind.INGEST)
+    other = await queue.lease(SECONDS, {"mallory"})
+    assert other is not None
+    assert other.path.file == "c"
+    assert await queue.lease(SECONDS, {"mallory", "acme"}) is None
+    await elapse(1.5 * SECONDS)
+    names = await leased_names(queue)
+    assert {"ingest:a", "ingest:b"} <= set(names)
 
 
 async def test_a_job_is_queued_once(queue: JobQueue) -> None:
@@ -175,12 +192,14 @@ async def test_a_released_job_waits_for_its_delay(queue: JobQueue, elapse: Elaps
 async def test_the_same_bytes_are_not_worked_on_twice_at_once(queue: JobQueue, elapse: Elapse) -> None:
     for name, organization in (("a", "acme"), ("b", "acme"), ("c", "globex")):
         await elapse(0.1)
-        await queue.enqueue(document(name, sha256="same", organization=organization), JobKind.INGEST)
+        job = document(name, sha256="same", organization=organization)
+        await queue.enqueue(job, JobKind.INGEST)
+    await queue.enqueue(document("e", sha256="same", user="bob"), JobKind.INGEST)
     await queue.enqueue(document("d", sha256="other"), JobKind.INGEST)
     first = await queue.lease(SECONDS)
     assert first is not None
     assert first.path.file == "a"
-    assert sorted(await leased_names(queue)) == ["ingest:c", "ingest:d"]
+    assert sorted(await leased_names(queue)) == ["ingest:c", "ingest:d", "ingest:e"]
     await queue.finish(first)
     assert (await next_job(queue)).path.file == "b"
 

@@ -11,6 +11,7 @@ import pytest
 from core.errors import InvalidInput
 from core.infra.sqlite import Database
 from core.models import Usage
+from core.names import Owner
 from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
@@ -165,3 +166,20 @@ async def test_days_add_up(store: TraceStore) -> None:
     assert (day.input_tokens, day.output_tokens) == (2190, 190)
     assert (day.p50_ms, day.p95_ms) == (100.0, 190.0)
     assert day.cost_usd == pytest.approx(19 * 0.25)
+
+
+async def test_the_traces_of_a_conversation_are_deleted_on_all_its_days(store: TraceStore) -> None:
+    theirs: list[dict[str, Any]] = [
+        {"user_id": "bob"},
+        {"conversation_id": "c-2"},
+        {"organization_id": "globex"},
+    ]
+    for number, day in enumerate((NOON, NOON + DAY, NOON + 40 * DAY)):
+        await store.save(trace(number, day))
+    for number, other in enumerate(theirs, 10):
+        await store.save(trace(number, NOON, **other))
+    owner = Owner(ORGANIZATION, "ada", "c-1")
+    await store.delete(owner)
+    await store.delete(owner)
+    assert await attempts(store) == ["attempt-00011", "attempt-00010"]
+    assert len((await store.page("globex", EVERY, limit=9))[0]) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
+from core.errors import InvalidInput, KeyReused, NotFound, TurnInFlight
 from core.grounding.models import Citation
 from core.infra.sqlite import Database
 from core.models import FileRef
@@ -106,7 +106,7 @@ def answer(text: str = "Teeth.", refs: list[FileRef] | None = None, tool: str | 
 
 
 async def begin(log: TurnLog, new: NewTurn, owner: Owner = OWNER, history_limit: int = 12) -> Begun:
-    return await log.begin(owner, new, lease_seconds=LEASE, create=True, history_limit=history_limit)
+    return await log.begin(owner, new, lease_seconds=LEASE, history_limit=history_limit)
 
 
 async def start(log: TurnLog, key: str, owner: Owner = OWNER) -> Turn:
@@ -297,13 +297,11 @@ async def test_a_key_means_nothing_in_another_conversation(log: TurnLog) -> None
         assert (await start(log, "k", stranger)).seq == 1
 
 
-async def test_a_missing_conversation_is_not_found_unless_it_may_be_made(log: TurnLog) -> None:
-    with pytest.raises(NotFound):
-        await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=False)
-    assert await log.head(OWNER) is None
-    await log.ensure_conversation(OWNER)
-    await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=False)
-    assert len(await log.turns(OWNER)) == 1
+async def test_a_question_opens_a_conversation_that_is_missing(log: TurnLog) -> None:
+    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE)
+    assert isinstance(begun, Started)
+    assert (begun.head.owner, begun.head.turn_count, begun.history) == (OWNER, 1, [])
+    assert await log.head(OWNER) == begun.head
 
 
 async def test_a_turn_is_in_flight_until_its_lease_runs_out(log: TurnLog, clock: Clock) -> None:
@@ -408,15 +406,37 @@ async def test_file_refs_are_overwritten_by_documents_and_survive_other_turns(lo
     assert await carried() == ([], "get_page")
 
 
-async def test_the_first_answered_question_gives_the_title(log: TurnLog) -> None:
+async def test_the_first_question_gives_the_title_even_if_it_fails(log: TurnLog) -> None:
     begun = await begin(log, question("k1", "  What\nis " + "very " * 30))
     assert isinstance(begun, Started)
-    assert begun.head.title is None
-    await log.commit(OWNER, "k1", begun.turn.attempt, answer())
+    await log.fail(OWNER, "k1", begun.turn.attempt, "model_down", "The model did not answer.")
     await ask(log, "k2")
     head = await log.head(OWNER)
     assert head is not None
-    assert head.title == ("What is " + "very " * 30)[:80].rstrip()
+    assert (head.title, head.title_by) == (("What is " + "very " * 30)[:80].rstrip(), "words")
+
+
+async def test_the_title_of_a_user_stays(log: TurnLog) -> None:
+    await ask(log, "k1")
+    before = await log.head(OWNER)
+    renamed = await log.retitle(OWNER, "Leave")
+    assert before is not None
+    assert (renamed.title, renamed.title_by, renamed.updated_at) == ("Leave", "user", before.updated_at)
+    await ask(log, "k2")
+    head = await log.head(OWNER)
+    assert head is not None
+    assert (head.title, head.title_by, head.turn_count) == ("Leave", "user", 2)
+    with pytest.raises(NotFound):
+        await log.retitle(Owner("acme", "bob", "c-1"), "Mine")
+    assert await log.head(Owner("acme", "bob", "c-1")) is None
+
+
+async def test_a_title_and_a_turn_at_the_same_time_lose_nothing(log: TurnLog) -> None:
+    await ask(log, "k1")
+    await asyncio.gather(ask(log, "k2"), *(log.retitle(OWNER, f"Title {number}") for number in range(5)))
+    head = await log.head(OWNER)
+    assert head is not None
+    assert (head.turn_count, head.title_by) == (2, "user")
 
 
 async def test_a_failed_turn_is_seen_keeps_its_seq_and_can_be_asked_again(log: TurnLog) -> None:
@@ -513,28 +533,35 @@ async def test_another_owner_cannot_access_a_conversation(log: TurnLog, stranger
     assert await log.turns(stranger) == []
     assert await log.delete(stranger) is False
     calls: list[Awaitable[object]] = [
-        log.begin(stranger, question("k"), lease_seconds=LEASE, create=False),
         log.renew(stranger, "k", turn.attempt, lease_seconds=LEASE),
         log.commit(stranger, "k", turn.attempt, answer()),
         log.fail(stranger, "k", turn.attempt, "x", "X."),
     ]
     refusals = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(refusal) for refusal in refusals] == [NotFound] * 4
+    assert [type(refusal) for refusal in refusals] == [NotFound] * 3
     heads, _ = await log.conversations(stranger.organization_id, stranger.user_id, limit=10)
     same_user = (stranger.organization_id, stranger.user_id) == ("acme", "ada")
     assert [head.owner for head in heads] == ([OWNER] if same_user else [])
     assert (await log.turns(OWNER), await log.head(OWNER)) == mine
 
 
-async def test_a_strangers_refusal_reads_like_an_absent_conversations(log: TurnLog) -> None:
-    await start(log, "k")
+@pytest.mark.parametrize("stranger", STRANGERS, ids=str)
+async def test_the_same_id_of_two_owners_is_two_conversations(log: TurnLog, stranger: Owner) -> None:
+    """A stranger's first question begins exactly as in a conversation that does not exist."""
+    await ask(log, "k")
+    mine = await log.turns(OWNER), await log.head(OWNER)
+    nowhere = Owner(stranger.organization_id, stranger.user_id, "nowhere")
 
-    async def refusal(owner: Owner) -> tuple[str, str]:
-        with pytest.raises(OrcError) as caught:
-            await log.begin(owner, question("k"), lease_seconds=LEASE, create=False)
-        return caught.value.code, caught.value.message
+    async def begun(owner: Owner) -> dict[str, object]:
+        started = await log.begin(owner, question("k"), lease_seconds=LEASE)
+        assert isinstance(started, Started)
+        assert started.head.owner == owner
+        return started.model_dump(
+            exclude={"turn": {"attempt", "conversation_id"}, "head": {"conversation_id"}}
+        )
 
-    assert await refusal(STRANGERS[1]) == await refusal(Owner("acme", "bob", "nowhere"))
+    assert await begun(stranger) == await begun(nowhere)
+    assert (await log.turns(OWNER), await log.head(OWNER)) == mine
 
 
 async def test_delete_takes_the_turns_along_and_nothing_else(log: TurnLog) -> None:

@@ -5,10 +5,12 @@ import logging
 import math
 import subprocess
 import sys
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -47,7 +49,16 @@ async def open_azure(target: Target, name: str, embedder: str) -> AsyncIterator[
         yield AzureVectorIndex(search, embedder)
 
 
-@pytest.fixture(params=["sqlite", "azure"])
+@asynccontextmanager
+async def open_upstash(target: Target, namespace: str, embedder: str) -> AsyncIterator[VectorIndex]:
+    from core.storage.upstash.client import UpstashVector
+    from core.storage.upstash.vectors import UpstashVectorIndex
+
+    async with httpx2.AsyncClient() as http:
+        yield UpstashVectorIndex(UpstashVector(http, target.url, target.key or "", namespace), embedder)
+
+
+@pytest.fixture(params=["sqlite", "azure", "upstash"])
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -57,10 +68,18 @@ async def opened(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -
     if adapter == "sqlite":
         yield lambda embedder: open_sqlite(tmp_path, embedder)
         return
+    if adapter == "upstash":
+        target: Target = request.getfixturevalue("upstash_target")
+        namespace = f"test-{uuid.uuid4().hex}"
+        yield lambda embedder: open_upstash(target, namespace, embedder)
+        httpx2.delete(
+            f"{target.url}/delete-namespace/{namespace}", headers={"Authorization": f"Bearer {target.key}"}
+        ).raise_for_status()
+        return
     from core.storage.ai_search.index import Embedding
     from devkit.azure.search import open_index
 
-    target: Target = request.getfixturevalue("search_target")
+    target = request.getfixturevalue("search_target")
     embeddings = [Embedding(embedder, dimension) for embedder in EMBEDDERS for dimension in DIMENSIONS]
     async with open_index(target, embeddings) as name:
         yield lambda embedder: open_azure(target, name, embedder)
@@ -300,6 +319,7 @@ sys.exit(f"imported: {heavy}" if heavy else 0)
 """
 
 
+@pytest.mark.slow
 def test_a_process_without_an_embedder_never_imports_numpy(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "orc.db")]
     environment = {"PYTHONPATH": str(ROOT)}

@@ -23,7 +23,7 @@ from azure.search.documents.indexes.aio import SearchIndexClient
 
 from core.errors import DependencyDown
 from core.infra.azure import RETRYABLE_STATUS, DependencyMisconfigured, error_translator
-from core.infra.resilience import CircuitBreaker
+from core.infra.resilience import CircuitBreaker, pauses
 
 API_VERSION = "2026-04-01"
 CONNECT_SECONDS = 2.0
@@ -33,7 +33,6 @@ QUERY_SECONDS = 6.5
 """Time limit of a query with its retries, of which two can end by themselves."""
 WRITE_SECONDS = 30.0
 VISIBLE_SECONDS = 30.0
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
 PAGE = 1000
 """The most rows of one answer."""
 BATCH_ACTIONS = 500
@@ -233,12 +232,8 @@ def _body(actions: Sequence[str]) -> bytes:
 
 async def _patience() -> AsyncIterator[None]:
     """Turns of a wait for a write to be seen, further and further apart."""
-    loop = asyncio.get_running_loop()
-    end, pause = loop.time() + VISIBLE_SECONDS, FIRST_PAUSE_SECONDS
-    while loop.time() < end:
-        yield
-        await asyncio.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+    async for turn in pauses(VISIBLE_SECONDS):
+        yield turn
     raise DependencyDown("AI Search is behind with what was written. Try again shortly.", dependency="search")
 
 

@@ -2,12 +2,11 @@
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from core.errors import DependencyDown
+from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
-from core.search.document_match import name_parts
-from core.search.query import parse_question
 from core.storage.ai_search import index
 from core.storage.ai_search.client import (
     KEY,
@@ -22,75 +21,19 @@ from core.storage.ai_search.client import (
     merged,
     portions,
 )
-from core.text.numbers import find_dates
-from core.text.terms import detect_language, has_digit, stems, words
+from core.storage.ai_search.terms import (
+    asked_terms,
+    domains_of,
+    expand,
+    lexical_query,
+    terms_of,
+    terms_of_name,
+)
+from core.text.terms import detect_language, words
 
 READINGS = 4
 READING_PAUSE_SECONDS = 0.1
 """How often, and how far apart, a document is read that is being replaced meanwhile."""
-LONGEST_TERM = 100
-"""The service refuses an item with a term of more than 32 KB, such as an encoded picture."""
-MOST_TERMS = 64
-"""Of a question; a query may have 1,024 clauses, and a term makes up to five."""
-HEADING_WEIGHT, NAME_WEIGHT, SIMILAR_WEIGHT = 0.3, 0.2, 0.5
-DATE_WEIGHT = 3
-SHORTEST_SIMILAR = 4
-_FIRST_UNSPACED = "\u0e00"
-
-
-def terms_of(text: str, language: str) -> str:
-    """The terms of a text in its language, in order, divided by spaces."""
-    return " ".join(_terms(words(text), language) + _dates(text))
-
-
-def terms_of_name(name: str) -> str:
-    """The terms of a file's name: its words, and what they are made of."""
-    return " ".join(dict.fromkeys(term[:LONGEST_TERM] for term in [*name_parts(name), *words(name)]))
-
-
-def asked_terms(query: str, languages: Iterable[str]) -> list[str]:
-    """The telling terms of a question as texts in these languages have them; there may be none."""
-    asked = _query_words(query)
-    found = [term for language in sorted(set(languages)) for term in _terms(asked, language)]
-    return list(dict.fromkeys([*_dates(query), *found]))[:MOST_TERMS]
-
-
-def lexical_query(query: str, terms: Sequence[str], *, widened: bool = False) -> str:
-    """The query, in Lucene's full syntax, for passages with some of these terms.
-
-    Words of the question in a file's name raise its passages, but do not find them. `widened` also takes
-    words that start like those of the question, or differ by a letter.
-    """
-    dates = set(_dates(query))
-    body = " ".join(f"{term}^{DATE_WEIGHT}" if term in dates else term for term in terms)
-    names = " ".join(dict.fromkeys(word[:LONGEST_TERM] for word in words(query)[:MOST_TERMS]))
-    similar = " ".join(_similar(query)) if widened else ""
-    return (
-        f"+(terms:({body}) heading_terms:({body})^{HEADING_WEIGHT} {similar})"
-        f" name_terms:({names})^{NAME_WEIGHT}"
-    )
-
-
-def _similar(query: str) -> Iterator[str]:
-    """Clauses for words that resemble those of a question: as they are written, since stems hide endings."""
-    for word in dict.fromkeys(word[:LONGEST_TERM] for word in _query_words(query)[:MOST_TERMS]):
-        if word >= _FIRST_UNSPACED:
-            yield f"terms:{word}*"
-        elif len(word) >= SHORTEST_SIMILAR and not has_digit(word):
-            yield f"text:{word}*^{SIMILAR_WEIGHT} text:{word}~1^{SIMILAR_WEIGHT}"
-
-
-def _query_words(query: str) -> list[str]:
-    """The telling words of a question, not stemmed; dates apart, which have dashes."""
-    return [word for word in parse_question(query, []).words if "-" not in word]
-
-
-def _terms(spelled: list[str], language: str) -> list[str]:
-    return [stem[:LONGEST_TERM] for stem in stems(spelled, language) if stem]
-
-
-def _dates(text: str) -> list[str]:
-    return [date.replace("-", "") for date in find_dates(text)]
 
 
 class AzurePassageIndex:
@@ -101,8 +44,9 @@ class AzurePassageIndex:
     that is being saved counts as not indexed, and its old passages as gone.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, text: TextWork | None = None) -> None:
         self._search = search
+        self._text = text or InThread()
 
     async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
         """Replace all passages of a document. Vectors of the same places in it stay.
@@ -110,7 +54,8 @@ class AzurePassageIndex:
         Raises ValueError for an id that cannot be a key and, as UnicodeEncodeError, for text that is none;
         the passages are then as they were.
         """
-        language, items = await asyncio.to_thread(_items, document_id, name, passages)
+        seconds = allowance(sum(len(passage.text) for passage in passages))
+        language, items = await self._text.run(_items, document_id, name, passages, seconds=seconds)
         mark = index.Mark(uuid.uuid4().hex, len(items), language)
         await index.remove_marks(self._search, document_id, index.PASSAGES)
         version = {index.VERSION[index.PASSAGES]: mark.version}
@@ -155,12 +100,13 @@ class AzurePassageIndex:
         if not document_ids or top_k < 1:
             return []
         marks = (await index.read_marks(self._search, document_ids)).passages
-        terms = asked_terms(query, (mark.language for mark in marks.values()))
+        languages = [mark.language for mark in marks.values()]
+        terms, expansions = asked_terms(query, languages), expand(query, languages)
         if not marks or not terms:
             return []
         rows = await self._search.query(
             index.marked_as(marks, index.PASSAGES),
-            search=lexical_query(query, terms, widened=widened),
+            search=lexical_query(query, terms, expansions, widened=widened),
             queryType="full",
             select=index.PASSAGE_FIELDS,
             top=min(top_k, PAGE),
@@ -204,6 +150,8 @@ def _items(document_id: str, name: str, passages: Sequence[Passage]) -> tuple[st
     "".join((name, *(passage.text + passage.heading for passage in passages))).encode()
     language = detect_language(word for passage in passages for word in words(passage.text))
     name_terms = terms_of_name(name)
+    texts = [terms_of(passage.text, language) for passage in passages]
+    domains = domains_of(texts, language)
     return language, [
         {
             KEY: index.key_of(document_id, ordinal),
@@ -212,9 +160,9 @@ def _items(document_id: str, name: str, passages: Sequence[Passage]) -> tuple[st
             "part": index.PASSAGE,
             "ordinal": ordinal,
             "name": name,
-            "terms": terms_of(passage.text, language),
-            "heading_terms": terms_of(passage.heading, language),
+            "terms": text,
+            "heading_terms": " ".join([terms_of(passage.heading, language), *domains]).strip(),
             "name_terms": name_terms,
         }
-        for ordinal, passage in enumerate(passages)
+        for ordinal, (passage, text) in enumerate(zip(passages, texts, strict=True))
     ]

@@ -2,19 +2,28 @@
 
 import asyncio
 import logging
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from core.documents.ports import Embedder
 from core.errors import DependencyDown, InvalidInput
 from core.infra.resilience import CircuitOpen
 from core.models import Hit, Retrieval, RetrievalStep
-from core.search.hybrid import CANDIDATES, HYBRID_THRESHOLDS, QUERY_SECONDS, HybridRetriever
+from core.search.hybrid import (
+    CANDIDATES,
+    HYBRID_THRESHOLDS,
+    QUERY_SECONDS,
+    HybridRetriever,
+    followed_by,
+    serve,
+    with_vectors,
+)
 from core.storage.ai_search import index
 from core.storage.ai_search.client import PAGE, RERANKED, SCORE, Row, Search
-from core.storage.ai_search.passages import AzurePassageIndex, asked_terms, to_hit
-from core.storage.ai_search.vectors import Unit, by_vector, in_field, similarity, unit_vector
+from core.storage.ai_search.passages import AzurePassageIndex, to_hit
+from core.storage.ai_search.terms import Expansion, asked_terms, expand
+from core.storage.ai_search.vectors import by_vector, in_field, similarity
+from core.storage.unit_vectors import Unit, unit_vector
 
 BEST_RERANKED = 4.0
 Method = Literal["semantic", "hybrid"]
@@ -36,7 +45,15 @@ class AzureSearchRetriever:
     after all, a search goes without and says so. Raises DependencyDown after ten seconds at the latest.
     """
 
-    def __init__(self, search: Search, embedder: Embedder | None = None, *, semantic: bool = True) -> None:
+    def __init__(
+        self,
+        search: Search,
+        embedder: Embedder | None = None,
+        *,
+        semantic: bool = True,
+        thresholds: Mapping[Method, Sequence[float]] = THRESHOLDS,
+    ) -> None:
+        self._thresholds = thresholds
         self._search = search
         self._embedder = embedder
         self._semantic = semantic
@@ -68,17 +85,18 @@ class AzureSearchRetriever:
         notes = "; ".join(filter(None, (near.note, ranking.note)))
         if ranking.method == "hybrid" and not near.unit:
             return await self._by_words(query, document_ids, top_k, notes)
-        steps = _descend(ranking, notes)
-        hits = ranking.hits()
-        if not steps[-1].hits:
-            leading, step = await self._without_thresholds(asked, document_ids, top_k)
-            # As scores of different methods do not compare, the other hits are held below the last.
-            least = leading[-1].score if leading else math.inf
-            known = {hit.passage for hit in leading}
-            rest = [hit for hit in hits if hit.passage not in known]
-            hits = leading + [hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest]
-            steps.append(step)
-        return Retrieval(hits=hits[:top_k], steps=steps)
+        found = ranking.hits()
+        thresholds = self._thresholds[ranking.method]
+        rungs = serve(ranking.method, thresholds, found, ranking.scores(), top_k, notes)
+        if rungs.enough:
+            return rungs.retrieval(top_k)
+        if asked.vector:
+            return with_vectors(query, rungs, found, await self._nearest(asked, top_k), top_k)
+        # Without vectors, nothing that was found by words is lost.
+        widened = await self._index.search(query, document_ids, top_k, widened=True)
+        step = RetrievalStep(method="widened_lexical", hits=len(widened), served=True)
+        leading = followed_by(rungs.hits, widened)
+        return rungs.retrieval(top_k, step, hits=followed_by(leading, found))
 
     async def _embed(self, query: str) -> "_Near":
         if self._embedder is None:
@@ -110,24 +128,17 @@ class AzureSearchRetriever:
                 return _Ranking("hybrid", rows, "the reranker did not take part")
         return _Ranking("hybrid", await self._search.query(asked.within, **asked.options()), note)
 
-    async def _without_thresholds(
-        self, asked: "_Asked", document_ids: Sequence[str], top_k: int
-    ) -> tuple[list[Hit], RetrievalStep]:
-        """What vectors alone find, else what resembles the words."""
-        if asked.vector:
-            options = {**asked.vector, "select": index.PASSAGE_FIELDS, "top": min(top_k, PAGE)}
-            if rows := await self._search.query(asked.within, **options):
-                hits = [to_hit(row, similarity(row)) for row in rows]
-                return hits, RetrievalStep(method="vector", hits=len(hits))
-        hits = await self._index.search(asked.query, document_ids, top_k, widened=True)
-        return hits, RetrievalStep(method="widened_lexical", hits=len(hits))
+    async def _nearest(self, asked: "_Asked", top_k: int) -> list[Hit]:
+        """What vectors alone find."""
+        options = {**asked.vector, "select": index.PASSAGE_FIELDS, "top": min(top_k, PAGE)}
+        return [to_hit(row, similarity(row)) for row in await self._search.query(asked.within, **options)]
 
     async def _by_words(self, query: str, document_ids: Sequence[str], top_k: int, note: str) -> Retrieval:
         found = await HybridRetriever(self._index).search(query, document_ids, top_k)
         if not note:
             return found
         method: Method = "semantic" if self._semantic else "hybrid"
-        failed = RetrievalStep(method=method, threshold=THRESHOLDS[method][0], hits=0, note=note)
+        failed = RetrievalStep(method=method, threshold=self._thresholds[method][0], hits=0, note=note)
         return Retrieval(hits=found.hits, steps=[failed, *found.steps])
 
 
@@ -145,11 +156,13 @@ class _Asked(NamedTuple):
     query: str
     within: str
     terms: list[str]
+    expansions: list[Expansion]
     vector: dict[str, Any]
     depth: int
 
     def options(self) -> dict[str, Any]:
-        words = {"search": " ".join(self.terms), "searchFields": index.LEXICAL_FIELDS} if self.terms else {}
+        clauses = " ".join([*self.terms, *(each.simple() for each in self.expansions)])
+        words = {"search": clauses, "searchFields": index.LEXICAL_FIELDS} if clauses else {}
         return {**words, "select": index.PASSAGE_FIELDS, "top": min(self.depth, PAGE), **self.vector}
 
     def reranked(self) -> dict[str, Any]:
@@ -183,20 +196,11 @@ class _Ranking(NamedTuple):
 
 def _asked(query: str, marks: index.Marks, near: _Near, depth: int) -> _Asked | None:
     """None where there is nothing to search, or nothing to search it for."""
-    terms = asked_terms(query, (mark.language for mark in marks.passages.values()))
+    languages = [mark.language for mark in marks.passages.values()]
+    terms = asked_terms(query, languages)
     if not marks.passages or not (terms or near.unit):
         return None
     vector = by_vector(near.made_by.field, near.unit, depth) if near.unit else {}
-    return _Asked(query, index.marked_as(marks.passages, index.PASSAGES), terms, vector, depth)
-
-
-def _descend(ranking: _Ranking, note: str) -> list[RetrievalStep]:
-    """The steps down to the first threshold that a score reaches, or all of them."""
-    steps: list[RetrievalStep] = []
-    for threshold in THRESHOLDS[ranking.method]:
-        reached = sum(score >= threshold for score in ranking.scores())
-        steps.append(RetrievalStep(method=ranking.method, threshold=threshold, hits=reached, note=note))
-        if reached:
-            break
-        note = ""
-    return steps
+    return _Asked(
+        query, index.marked_as(marks.passages, index.PASSAGES), terms, expand(query, languages), vector, depth
+    )

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,14 +20,11 @@ from core.storage.ai_search.client import (
     is_plain,
     merged,
 )
+from core.storage.unit_vectors import Unit, unit_vector, unit_vectors
 
-DIGITS = 7
-"""As many as a number of four bytes holds."""
 VECTORS_PER_PAGE = 50
 """About 900 KB of JSON, for vectors of 1,536 numbers."""
 
-Unit = list[float]
-"""A vector of length one."""
 Numbered = tuple[int, Unit | None]
 
 log = logging.getLogger(__name__)
@@ -51,9 +47,7 @@ class AzureVectorIndex:
 
         Raises DependencyMisconfigured if the index was not made for vectors of this embedder.
         """
-        if len({len(vector) for vector in vectors}) > 1:
-            raise ValueError("vectors must be of one length")
-        units = await asyncio.to_thread(lambda: [unit_vector(vector) for vector in vectors])
+        units = await asyncio.to_thread(unit_vectors, vectors)
         await self.delete(document_id)
         if units:
             field = index.Embedding(self._embedder, len(vectors[0])).field
@@ -151,11 +145,3 @@ def in_field(marks: Mapping[str, index.Mark], field: str) -> dict[str, index.Mar
 def similarity(row: Row) -> float:
     """The cosine of a row that a vector alone has found: the service tells 1 / (2 - cosine)."""
     return 2 - 1 / float(row[SCORE])
-
-
-def unit_vector(vector: Sequence[float]) -> Unit | None:
-    """The vector at length one; None where it has no direction. ValueError where it is not finite."""
-    length = math.hypot(*vector)
-    if not math.isfinite(length):
-        raise ValueError("vectors must be finite")
-    return [round(number / length, DIGITS) for number in vector] if length else None

@@ -28,6 +28,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.errors import UnsafeName
+from core.infra.exhaustion import TEMPORARY, naming_the_disk
+from core.infra.temporary_folders import temporary_folder
 from core.models import BlobProperties, Page, PresignedUpload
 from core.names import BlobPath, Owner, check_segment, missing_document
 from core.storage.blob.account import Storage
@@ -53,8 +55,8 @@ class AzureBlobStore:
 
     @asynccontextmanager
     async def local_copy(self, path: BlobPath) -> AsyncIterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="orc-blob-") as folder:
-            copy = Path(folder) / "copy"
+        with naming_the_disk(*TEMPORARY), temporary_folder() as folder:
+            copy = folder / "copy"
             with copy.open("wb") as file:
                 if not await self._blobs.download(str(path), file):
                     raise missing_document(path.file)

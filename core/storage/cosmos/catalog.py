@@ -1,6 +1,7 @@
 """Reading some of a partition's items, as the document side's stores in Cosmos DB do."""
 
 import asyncio
+import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from core.models import Document, StoredFile
+from core.models import Document, DocumentStatus, StoredFile, UnwantedFile
 from core.names import BlobPath, Owner
 from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, repeated_if_raced
 
@@ -45,16 +46,28 @@ def portions(values: Sequence[Each], size: int) -> Iterator[list[Each]]:
 log = logging.getLogger(__name__)
 
 _LISTING = "SELECT * FROM c WHERE STARTSWITH(c.id, 'document:')"
+_PAGE = """
+SELECT TOP @limit * FROM c WHERE STARTSWITH(c.id, 'document:') AND c.id > @after
+AND CONTAINS(LOWER(c.blob_name), @name) AND (@status = '' OR c.status = @status) ORDER BY c.id
+"""
+_COMPLETED = "SELECT * FROM c WHERE c.status = 'completed'"
 _UNFINISHED = "SELECT * FROM c WHERE c.status IN ('uploaded', 'processing')"
 # A prefix of the key does not scope a query by itself: WHERE has to.
 _DUPLICATES = (
-    "SELECT * FROM c WHERE c.organization_id = @organization_id AND c.sha256 = @sha256 AND c.readable = true"
+    "SELECT * FROM c WHERE c.organization_id = @organization_id AND c.user_id = @user_id"
+    " AND c.sha256 = @sha256 AND c.readable = true"
 )
+_SIZES = "SELECT c.size FROM c WHERE c.organization_id = @organization_id AND STARTSWITH(c.id, 'document:')"
+
+_UNWANTED = "SELECT TOP 100 * FROM c WHERE STARTSWITH(c.id, 'unwanted:')"
+_NO_OWNER = ("-", "-", "-")
+"""The partition of what has no owner."""
 
 
 class CosmosCatalog:
     """Items `document:{id}` and `file:{id}` in the partition [organization, user, conversation].
 
+    Items `unwanted:{hash}` are in a separate partition.
     A turn uses point reads; `list_in` reads one partition, `duplicates` those of an organization,
     `unfinished` all of them. `clock` decides which references have expired.
     """
@@ -75,6 +88,18 @@ class CosmosCatalog:
         found = map(Document.model_validate, await self._container.query(_LISTING, {}, owner.key))
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
+    async def page(
+        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
+    ) -> list[Document]:
+        wanted = {
+            "after": _document_key(after),
+            "name": name.lower(),
+            "status": status.value if status else "",
+            "limit": limit,
+        }
+        found = await self._container.query(_PAGE, wanted, owner.key)
+        return [Document.model_validate(item) for item in found]
+
     async def save(self, document: Document) -> None:
         await self._container.upsert(_document_item(document))
 
@@ -92,14 +117,24 @@ class CosmosCatalog:
         await self._container.replace(_document_item(document), stored[ETAG])
         return True
 
-    async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
-        asked = {"organization_id": organization_id, "sha256": sha256}
-        items = await self._container.query(_DUPLICATES, asked, [organization_id])
+    async def duplicates(self, owner: Owner, sha256: str) -> list[Document]:
+        asked = {"organization_id": owner.organization_id, "user_id": owner.user_id, "sha256": sha256}
+        items = await self._container.query(_DUPLICATES, asked, [owner.organization_id, owner.user_id])
         return [Document.model_validate(item) for item in items]
 
+    async def stored_bytes(self, organization_id: str) -> int:
+        items = await self._container.query(_SIZES, {"organization_id": organization_id}, [organization_id])
+        return sum(item["size"] for item in items)
+
     async def unfinished(self) -> list[Document]:
+        return await self._parsed(_UNFINISHED)
+
+    async def completed(self) -> list[Document]:
+        return await self._parsed(_COMPLETED)
+
+    async def _parsed(self, query: str) -> list[Document]:
         found = []
-        for item in await self._container.query(_UNFINISHED, {}):
+        for item in await self._container.query(query, {}):
             try:
                 found.append(Document.model_validate(item))
             except ValidationError:
@@ -134,8 +169,20 @@ class CosmosCatalog:
         for file in files:
             await self._drop(file)
 
+    async def add_unwanted(self, files: Sequence[UnwantedFile]) -> None:
+        for file in files:
+            await self._container.upsert(_unwanted_item(file))
+
+    async def unwanted(self) -> list[UnwantedFile]:
+        found = await self._container.query(_UNWANTED, {}, _NO_OWNER)
+        return sorted(map(UnwantedFile.model_validate, found), key=lambda file: file.expires_at)
+
+    async def drop_unwanted(self, files: Sequence[UnwantedFile]) -> None:
+        for file in files:
+            await self._container.delete(_unwanted_key(file), _NO_OWNER)
+
     async def ping(self) -> None:
-        await self._container.query("SELECT TOP 1 c.id FROM c", {}, ["-", "-", "-"])
+        await self._container.query("SELECT TOP 1 c.id FROM c", {}, _NO_OWNER)
 
     @repeated_if_raced
     async def _drop(self, file: StoredFile) -> None:
@@ -156,6 +203,19 @@ def _document_key(document_id: str) -> str:
 
 def _file_key(document_id: str) -> str:
     return f"file:{document_id}"
+
+
+def _unwanted_key(file: UnwantedFile) -> str:
+    return f"unwanted:{hashlib.sha256(f'{file.provider} {file.file_id}'.encode()).hexdigest()}"
+
+
+def _unwanted_item(file: UnwantedFile) -> Item:
+    names = ("organization_id", "user_id", "conversation_id")
+    return {
+        "id": _unwanted_key(file),
+        **dict(zip(names, _NO_OWNER, strict=True)),
+        **file.model_dump(mode="json"),
+    }
 
 
 def _document_item(document: Document) -> Item:

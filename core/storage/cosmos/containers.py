@@ -52,6 +52,21 @@ CONTAINERS = (
         indexed=tuple(f"{path}/?" for path in OWNER_KEY),
         unindexed=ALL_ELSE,
     ),
+    # One partition for each organization: the rights of a turn are one query in it, and a change and its
+    # audit entry are one batch.
+    ContainerDefinition(
+        "contexts",
+        ("/organization_id",),
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        unindexed=("/item/*", ETAG),
+    ),
+    ContainerDefinition(
+        "limits",
+        ("/organization_id", "/user_id"),
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        indexed=("/organization_id/?", "/user_id/?"),
+        unindexed=ALL_ELSE,
+    ),
     ContainerDefinition("analyses", ("/document_id",), indexed=("/document_id/?",), unindexed=ALL_ELSE),
     # A partition holds one day of one organization, so the totals of a day are computed in one partition.
     ContainerDefinition(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from core.analysis.models import DocumentAnalysis, PageAnalysis
 from core.infra.sqlite import IN_LIST, Database, Statement
-from core.models import Document, Page, StoredFile
+from core.models import Document, DocumentStatus, Page, StoredFile, UnwantedFile
 from core.names import BlobPath, Owner
 
 CATALOG_SCHEMA = """
@@ -32,12 +32,23 @@ CREATE TABLE IF NOT EXISTS stored_files (
     expires_at REAL NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (organization_id, document_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unwanted_files (
+    provider TEXT NOT NULL,
+    file_id TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (provider, file_id)
 ) WITHOUT ROWID
 """
 
 log = logging.getLogger(__name__)
 
 _OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
+_PAGE = f"""
+SELECT body FROM documents WHERE {_OWNED} AND document_id > ? AND (? IS NULL OR body ->> 'status' = ?)
+ORDER BY document_id LIMIT ?
+"""
 _OF_DOCUMENT = "organization_id = ? AND document_id = ?"
 
 
@@ -60,6 +71,19 @@ class SqliteCatalog:
         found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", owner.key)
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
+    async def page(
+        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
+    ) -> list[Document]:
+        found: list[Document] = []
+        # SQLite folds the case of ASCII letters only, so names are compared here.
+        while len(found) < limit:
+            some = await self._documents(_PAGE, (*owner.key, after, status, status, limit))
+            found += [each for each in some if name.casefold() in each.blob_name.casefold()]
+            if len(some) < limit:
+                break
+            after = some[-1].document_id
+        return found[:limit]
+
     async def save(self, document: Document) -> None:
         row = (*document.owner.key, document.document_id, document.model_dump_json())
         await self._database.execute(("REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row))
@@ -73,16 +97,25 @@ class SqliteCatalog:
         parameters = (document.model_dump_json(), *document.owner.key, *version)
         return await self._database.execute((query, parameters)) > 0
 
-    async def duplicates(self, organization_id: str, sha256: str) -> list[Document]:
-        query = "SELECT body FROM documents WHERE organization_id = ? AND body ->> 'sha256' = ?"
-        found = await self._documents(query, (organization_id, sha256))
+    async def duplicates(self, owner: Owner, sha256: str) -> list[Document]:
+        query = (
+            "SELECT body FROM documents WHERE organization_id = ? AND user_id = ? AND body ->> 'sha256' = ?"
+        )
+        found = await self._documents(query, (owner.organization_id, owner.user_id, sha256))
         return [document for document in found if document.readable]
 
+    async def stored_bytes(self, organization_id: str) -> int:
+        query = "SELECT coalesce(sum(body ->> 'size'), 0) AS bytes FROM documents WHERE organization_id = ?"
+        return int((await self._database.rows(query, (organization_id,)))[0]["bytes"])
+
     async def unfinished(self) -> list[Document]:
-        query = (
-            "SELECT document_id, body FROM documents WHERE body ->> 'status' IN ('uploaded', 'processing')"
-            " ORDER BY body ->> 'created_at'"
-        )
+        return await self._parsed("body ->> 'status' IN ('uploaded', 'processing')")
+
+    async def completed(self) -> list[Document]:
+        return await self._parsed("body ->> 'status' = 'completed'")
+
+    async def _parsed(self, condition: str) -> list[Document]:
+        query = f"SELECT document_id, body FROM documents WHERE {condition} ORDER BY body ->> 'created_at'"
         found = []
         for row in await self._database.rows(query):
             try:
@@ -93,7 +126,8 @@ class SqliteCatalog:
 
     async def delete(self, path: BlobPath) -> None:
         document, files = (*path.owner.key, path.document_id), (path.owner.organization_id, path.document_id)
-        await self._database.execute(
+        # The last step of a deletion: the log then also holds nothing of the pages and passages.
+        await self._database.erase(
             (f"DELETE FROM documents WHERE {_OWNED} AND document_id = ?", document),
             (f"DELETE FROM stored_files WHERE {_OF_DOCUMENT}", files),
         )
@@ -126,10 +160,23 @@ class SqliteCatalog:
         keys = ((file.organization_id, file.document_id, file.file_id) for file in files)
         await self._database.execute(*((query, key) for key in keys))
 
+    async def add_unwanted(self, files: Sequence[UnwantedFile]) -> None:
+        query = "REPLACE INTO unwanted_files VALUES (?, ?, ?, ?)"
+        rows = ((f.provider, f.file_id, f.expires_at.timestamp(), f.model_dump_json()) for f in files)
+        await self._database.execute(*((query, row) for row in rows))
+
+    async def unwanted(self) -> list[UnwantedFile]:
+        query = "SELECT body FROM unwanted_files ORDER BY expires_at LIMIT 100"
+        return [UnwantedFile.model_validate_json(row["body"]) for row in await self._database.rows(query)]
+
+    async def drop_unwanted(self, files: Sequence[UnwantedFile]) -> None:
+        query = "DELETE FROM unwanted_files WHERE provider = ? AND file_id = ?"
+        await self._database.execute(*((query, (file.provider, file.file_id)) for file in files))
+
     async def ping(self) -> None:
         await self._database.ping()
 
-    async def _documents(self, query: str, parameters: Sequence[str]) -> list[Document]:
+    async def _documents(self, query: str, parameters: Sequence[object]) -> list[Document]:
         rows = await self._database.rows(query, parameters)
         return [Document.model_validate_json(row["body"]) for row in rows]
 

@@ -1,12 +1,12 @@
 """The passage index in SQLite: positions of every term by document, so that a search reads its scope only."""
 
-import asyncio
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.infra.sqlite import IN_LIST, Database
+from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
 from core.search.postings import DocumentIndex, InMemoryIndex, Layout, TermPostings, index_passages, integers
 from core.search.query import Period, parse_question
@@ -67,13 +67,16 @@ class SqlitePassageIndex:
         database: Database,
         vocabularies: Sequence[Vocabulary] | None = None,
         weights: Weights = DEFAULT_WEIGHTS,
+        text: TextWork | None = None,
     ) -> None:
         self._database = database
         self._vocabularies = vocabularies
         self._weights = weights
+        self._text = text or InThread()
 
     async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
-        index = await asyncio.to_thread(index_passages, name, passages)
+        seconds = allowance(sum(len(passage.text) for passage in passages))
+        index = await self._text.run(index_passages, name, passages, seconds=seconds)
         await self._database.write(lambda connection: _replace(connection, document_id, passages, index))
 
     async def copy(self, source_id: str, target_id: str, name: str) -> None:

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from core.errors import LeaseLost
 from core.infra.sqlite import Database
@@ -40,11 +40,14 @@ ON CONFLICT DO UPDATE SET etag = excluded.etag, sha256 = excluded.sha256, queued
 _FREE = """
 leased_until <= :now AND NOT EXISTS (
     SELECT 1 FROM jobs other WHERE other.sha256 != '' AND other.sha256 = jobs.sha256
-        AND other.organization_id = jobs.organization_id AND other.leased_until > :now)
+        AND other.organization_id = jobs.organization_id AND other.user_id = jobs.user_id
+        AND other.leased_until > :now)
 """
 _NEXT = f"""
-SELECT * FROM jobs WHERE due_at <= :now AND {_FREE}
-ORDER BY CASE kind WHEN 'ingest' THEN 0 WHEN 'embed' THEN 1 ELSE 2 END, queued_at LIMIT 1
+WITH busy AS (SELECT organization_id, COUNT(*) AS held FROM jobs WHERE leased_until > :now GROUP BY 1)
+SELECT jobs.* FROM jobs LEFT JOIN busy USING (organization_id)
+WHERE due_at <= :now AND organization_id NOT IN (SELECT value FROM json_each(:besides)) AND {_FREE}
+ORDER BY CASE kind WHEN 'ingest' THEN 0 WHEN 'embed' THEN 1 ELSE 2 END, COALESCE(held, 0), queued_at LIMIT 1
 """
 _TAKE = f"""
 UPDATE jobs SET lease = :lease, leased_until = :until, leases = leases + 1
@@ -54,7 +57,10 @@ _HELD = "WHERE document_id = ? AND kind = ? AND lease = ?"
 
 
 class SqliteJobQueue:
-    """A lease is a random token and a time; `clock` returns seconds since the epoch."""
+    """A lease is a random token and a time; `clock` returns seconds since the epoch.
+
+    Of jobs of one kind, those of the organization that holds the fewest leases come first.
+    """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -63,10 +69,10 @@ class SqliteJobQueue:
     async def enqueue(self, document: Document, kind: JobKind) -> None:
         await self._database.execute((_QUEUE, _row(document, kind, self._clock())))
 
-    async def lease(self, seconds: float) -> Job | None:
+    async def lease(self, seconds: float, besides: Collection[str] = ()) -> Job | None:
         now = self._clock()
         # Read first: workers ask often, and a writing transaction would block the others.
-        look = {"now": now}
+        look = {"now": now, "besides": json.dumps(list(besides))}
         if not await self._database.rows(_NEXT, look):
             return None
 

@@ -240,7 +240,7 @@ def test_very_long_lines_are_analysed_in_bounded_time() -> None:
 
 @pytest.fixture
 async def extract() -> AsyncIterator[Extractor]:
-    extractor = Extractor(seconds=60, memory_bytes=2**30, processes=1)
+    extractor = Extractor(memory_bytes=2**30, processes=1)
     yield extractor
     await extractor.close()
 

@@ -3,12 +3,14 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
+from core.analysis.allowance import DailyTokens
 from core.analysis.models import EXTRACTIVE, AnalysisStatus, DocumentAnalysis, PageAnalysis
 from core.analysis.service import UNEXPECTED, Analyser
 from core.errors import BudgetExceeded, DependencyDown, Unavailable
@@ -275,3 +277,27 @@ async def test_a_very_long_document_has_one_line_per_group_of_pages(store: Sqlit
     lines = analysis.detailed_summary.splitlines()
     assert len(lines) == 280
     assert lines[1].startswith("pp. 4–6: Contoso Ltd. owns house number")
+
+
+async def test_an_organization_uses_so_many_tokens_a_day(store: SqliteAnalysisStore) -> None:
+    reader = Reader()
+    await Analyser(store, reader.chat).analyse(document(), PAGES)
+    whole, day = reader.calls, [date(2026, 11, 22)]
+    reader = Reader()
+    limited = Analyser(store, reader.chat, tokens=DailyTokens(1, today=lambda: day[0]))
+    analysis = await limited.analyse(document(etag="2"), PAGES)
+    assert 0 < reader.calls < whole / 2
+    assert analysis.is_done
+    assert "The organization had used its tokens for the analysis of that day." in analysis.note
+    assert analysis.summary
+    made = {page.page: page.method for page in await store.pages(analysis.document_id)}
+    assert len(made) == len(PAGES)
+    assert {EXTRACTIVE, limited.method} == set(made.values())
+    calls = reader.calls
+    other = document(etag="3").model_copy(update={"organization_id": "globex"})
+    await limited.analyse(other, PAGES)
+    assert reader.calls > calls, "another organization is not affected"
+    day[0] = date(2026, 11, 23)
+    calls = reader.calls
+    await limited.analyse(document(etag="4"), PAGES)
+    assert reader.calls > calls, "another day is another allowance"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.analysis.service import Analyser
+from core.documents.ingestion import Ingestion
+from core.documents.text_extraction import TextExtraction
 from core.errors import DependencyDown, NotFound, Unavailable
 from core.models import Document, DocumentStatus, JobKind, JobProgress, Passage
 from core.names import BlobPath, Owner
@@ -308,9 +310,9 @@ async def test_a_stopped_worker_releases_its_job_at_once(side: DocumentSide) -> 
     assert (await stored(side)).status is DocumentStatus.COMPLETED
 
 
-async def test_identical_bytes_in_an_organization_are_processed_once(side: DocumentSide) -> None:
+async def test_identical_bytes_of_a_user_are_processed_once(side: DocumentSide) -> None:
     first = await ingested(side)
-    owner = Owner("acme", "bob", "c9")
+    owner = Owner("acme", "ann", "c9")
     await side.blobs.put(BlobPath(owner, "copy.txt"), side.file(TEXT))
     await side.library.resolve(owner, ["copy.txt"])
     await side.worker.drain()
@@ -326,14 +328,16 @@ async def test_identical_bytes_in_an_organization_are_processed_once(side: Docum
     assert "harbour" in (await side.texts(second))[1]
 
 
-async def test_identical_bytes_are_not_shared_across_organizations_or_formats(side: DocumentSide) -> None:
+async def test_identical_bytes_are_not_shared_across_users_or_formats(side: DocumentSide) -> None:
+    """How long an upload takes does not depend on what others have uploaded."""
     await ingested(side)
-    for owner, name in ((Owner("globex", "ann", "c1"), "a.txt"), (OWNER, "a.md")):
+    others = (Owner("globex", "ann", "c1"), Owner("acme", "bob", "c1"))
+    for owner, name in (*((other, "a.txt") for other in others), (OWNER, "a.md")):
         await side.blobs.put(BlobPath(owner, name), side.file(TEXT))
         await side.library.resolve(owner, [name])
     await side.worker.drain()
-    assert side.extractor.calls == 3
-    assert sorted(side.index.saves) == ["a.md", "a.txt", "a.txt"]
+    assert side.extractor.calls == 4
+    assert sorted(side.index.saves) == ["a.md", "a.txt", "a.txt", "a.txt"]
 
 
 async def test_an_unexpected_error_reaches_the_waiting_caller(side: DocumentSide) -> None:
@@ -351,8 +355,8 @@ async def test_text_of_an_aborted_replacement_is_never_copied_as_text_of_the_old
     with pytest.raises(DependencyDown):
         await side.library.upload(OWNER, PATH.file, side.file("A secret of Ann's."))
     side.before_save("catalog", pass_by)
-    bob = Owner("acme", "bob", "c9")
-    mine = await side.library.upload(bob, "mine.txt", side.file(TEXT, "mine"))
+    elsewhere = Owner("acme", "ann", "c9")
+    mine = await side.library.upload(elsewhere, "mine.txt", side.file(TEXT, "mine"))
     await side.worker.drain()
     pages, passages = await side.texts(mine)
     assert "secret" not in pages + passages
@@ -364,8 +368,8 @@ async def test_an_aborted_deletion_does_not_affect_duplicates(side: DocumentSide
     document = await ingested(side)
     await side.blobs.delete(PATH)
     await side.pages.delete(document.document_id)
-    bob = Owner("acme", "bob", "c9")
-    for owner, name in ((bob, "mine.txt"), (OWNER, PATH.file)):
+    elsewhere = Owner("acme", "ann", "c9")
+    for owner, name in ((elsewhere, "mine.txt"), (OWNER, PATH.file)):
         again = await side.library.upload(owner, name, side.file(TEXT, "again"))
         await side.worker.drain()
         [again] = await side.library.list_documents(owner)
@@ -377,8 +381,8 @@ async def test_an_aborted_deletion_does_not_affect_duplicates(side: DocumentSide
 
 async def test_a_duplicate_deleted_while_it_is_copied_causes_no_gap(side: DocumentSide) -> None:
     first = await ingested(side)
-    bob = Owner("acme", "bob", "c9")
-    mine = await side.library.upload(bob, "mine.txt", side.file(TEXT, "mine"))
+    elsewhere = Owner("acme", "ann", "c9")
+    mine = await side.library.upload(elsewhere, "mine.txt", side.file(TEXT, "mine"))
     copy = side.index.copy
 
     async def copy_after_deletion(source_id: str, target_id: str, name: str) -> None:
@@ -482,8 +486,8 @@ async def test_pages_of_earlier_bytes_are_not_copied_to_a_duplicate(side: Docume
     pages = await side.pages.get(old.document_id)
     new = await ingested(side, "New text.")
     await side.pages.save(new.document_id, pages)
-    bob = Owner("acme", "bob", "c9")
-    mine = await side.library.upload(bob, "mine.txt", side.file("New text.", "mine"))
+    elsewhere = Owner("acme", "ann", "c9")
+    mine = await side.library.upload(elsewhere, "mine.txt", side.file("New text.", "mine"))
     await side.worker.drain()
     assert await side.texts(mine) == ("New text.", "New text.")
 
@@ -523,3 +527,14 @@ async def test_waiting_for_a_worker_polls_less_and_less_often(side: DocumentSide
     waiting.cancel()
     await asyncio.wait([waiting])
     assert 2 <= looks <= 5
+
+
+async def test_a_question_learns_how_far_the_reading_is(side: DocumentSide) -> None:
+    document = await put(side)
+    job = await side.queue.claim(document, JobKind.INGEST, 60)
+    assert job is not None
+    await side.queue.report(job, JobProgress(done=1200, total=3000, what="Reading the text"))
+    reader = TextExtraction(side.stores, side.extractor, side.counter)
+    waiting = Ingestion(side.stores, reader, reading_wait_seconds=0)
+    with pytest.raises(Unavailable, match="1,200 of 3,000 pages so far"):
+        await waiting.readable(document, lambda *_: None)

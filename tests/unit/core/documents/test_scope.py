@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,36 @@ def test_a_verified_token_gives_the_original_scope(tokens: ScopeTokens) -> None:
     assert before + 90 <= expires_at <= int(time.time()) + 90
 
 
+def test_the_token_of_many_documents_fits_into_a_header(tokens: ScopeTokens) -> None:
+    many = Scope.over(
+        OWNER,
+        [
+            document(f"minutes of the board {n:03}.pdf").model_copy(update={"etag": uuid.uuid4().hex})
+            for n in range(500)
+        ],
+    )
+    token = tokens.mint(many, seconds=90)
+    assert tokens.verify(token)[0] == many
+    assert len(token) < 60_000
+
+
+@pytest.mark.parametrize("scope", ["", "not base64", "eJwrSczNSVUoTi0qyywBAB1ABOA=", "bm8gemxpYg=="])
+def test_a_signed_text_that_is_no_scope_is_refused(tokens: ScopeTokens, scope: str) -> None:
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(signed(scope=scope))
+
+
 def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeTokens) -> None:
     assert ScopeTokens(KEY).verify(tokens.mint(scope(), seconds=90))[0] == scope()
     assert tokens.verify(signed())[0] == scope()
+
+
+def test_a_token_of_an_earlier_version_is_valid(tokens: ScopeTokens) -> None:
+    """They had a role, always the same one, that nothing read. Any other may be a restriction."""
+    before = {**scope().model_dump(), "role": "viewer"}
+    assert tokens.verify(signed(scope=before))[0] == scope()
+    minted = jwt.decode(tokens.mint(scope(), seconds=9), options={"verify_signature": False})
+    assert "role" not in minted["scope"]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +103,7 @@ def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeToke
         pytest.param(signed(scope=None), id="no-scope"),
         pytest.param(signed(scope="acme"), id="scope-of-another-shape"),
         pytest.param(signed(scope={**scope().model_dump(), "admin": True}), id="unknown-field"),
+        pytest.param(signed(scope={**scope().model_dump(), "role": "none"}), id="unknown-role"),
         pytest.param(signed(scope={**scope().model_dump(), "user_id": ".."}), id="unsafe-owner"),
         pytest.param(signed(scope={**scope().model_dump(), "organization_id": "a/b"}), id="path-in-owner"),
     ],

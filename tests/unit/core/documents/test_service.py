@@ -333,3 +333,34 @@ async def test_a_failed_document_keeps_its_reason(side: DocumentSide) -> None:
     await put_by_hand(side, "a.txt", "DAMAGED")
     [found] = await side.library.resolve(OWNER, ["a.txt"])
     assert (await side.library.readable(found)).reason_code == "unreadable_document"
+
+
+async def test_an_upload_that_takes_long_is_read_by_the_worker(side: DocumentSide) -> None:
+    side.extractor.during = Gate()
+    taken = await side.library.upload(OWNER, "a.txt", side.file(TEXT), seconds=0.01)
+    assert (taken.status, taken.readable) == (DocumentStatus.PROCESSING, False)
+    assert await side.library.list_documents(OWNER) == [taken]
+    side.extractor.during = pass_by
+    await side.worker.drain()
+    read = await side.library.find(OWNER, taken.document_id)
+    assert (read.status, read.readable, read.pages) == (DocumentStatus.COMPLETED, True, 2)
+
+
+async def test_an_upload_that_is_damaged_after_a_long_time_fails_with_the_reason(side: DocumentSide) -> None:
+    side.extractor.during = Gate()
+    taken = await side.library.upload(OWNER, "a.txt", side.file("DAMAGED"), seconds=0.01)
+    side.extractor.during = pass_by
+    await side.worker.drain()
+    failed = await side.library.find(OWNER, taken.document_id)
+    assert failed.status is DocumentStatus.FAILED
+    assert "damaged" in (failed.reason or "")
+
+
+async def test_an_upload_that_takes_long_survives_a_restart(side: DocumentSide) -> None:
+    side.extractor.during = Gate()
+    await side.library.upload(OWNER, "a.txt", side.file(TEXT), seconds=0.01)
+    side.extractor.during = pass_by
+    _, worker = side.another_process()
+    await worker.drain()
+    [document] = await side.library.list_documents(OWNER)
+    assert document.status is DocumentStatus.COMPLETED

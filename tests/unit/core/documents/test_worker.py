@@ -1,16 +1,20 @@
 """How a worker finds jobs. test_ingestion.py tests what it does with them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from core.bootstrap import open_documents
 from core.documents.ports import ProviderFiles
-from core.documents.worker import LOCAL, REPAIR_SECONDS, Pace, Worker
+from core.documents.worker import LOCAL, REPAIR_SECONDS, TOO_SLOW, Pace, Worker
 from core.errors import DependencyDown
+from core.infra.settings import CoreSettings
+from core.infra.text_processes import Arguments, InThread, Result, TextProcesses
 from core.llm.errors import ModelMisconfigured
 from core.models import Document, DocumentStatus, Job, JobKind, JobProgress
 from core.names import BlobPath, Owner
@@ -26,8 +30,8 @@ async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
         yield side
 
 
-async def queued(side: DocumentSide, name: str) -> Document:
-    blob = await side.blobs.put(BlobPath(OWNER, name), side.file(f"the text of {name}"))
+async def queued(side: DocumentSide, name: str, owner: Owner = OWNER) -> Document:
+    blob = await side.blobs.put(BlobPath(owner, name), side.file(f"the text of {name}"))
     return await side.stores.begin(blob)
 
 
@@ -85,9 +89,9 @@ class CountingQueue(SqliteJobQueue):
 
     asked = 0
 
-    async def lease(self, seconds: float) -> Job | None:
+    async def lease(self, seconds: float, besides: Collection[str] = ()) -> Job | None:
         self.asked += 1
-        return await super().lease(seconds)
+        return await super().lease(seconds, besides)
 
 
 async def test_an_idle_worker_polls_less_and_less_often(side: DocumentSide) -> None:
@@ -106,6 +110,95 @@ async def test_an_idle_worker_keeps_polling_at_its_slowest_pace(side: DocumentSi
     assert queue.asked >= 8
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
+
+
+class HangingText(InThread):
+    """Work on the text of one organization never ends."""
+
+    def __init__(self, hanging: str) -> None:
+        self._hanging = hanging
+        self.begun = 0
+        self.hangs = asyncio.Event()
+
+    async def run(
+        self,
+        function: Callable[[*Arguments], Result],
+        *arguments: *Arguments,
+        seconds: float,
+        whose: str = "",
+    ) -> Result:
+        if whose == self._hanging:
+            self.begun += 1
+            self.hangs.set()
+            await asyncio.Event().wait()
+        return await super().run(function, *arguments, seconds=seconds, whose=whose)
+
+
+async def test_one_organization_cannot_have_all_places_of_a_worker(side: DocumentSide) -> None:
+    side.text = hanging = HangingText("mallory")
+    _, worker = side.another_process()
+    for number in range(5):
+        await queued(side, f"hostile {number}.txt", Owner("mallory", "m", "c1"))
+    document = await queued(side, "a.txt")
+    indexed = asyncio.Event()
+
+    async def note() -> None:
+        indexed.set()
+
+    side.before_save("index", note)
+    working = asyncio.create_task(worker.run())
+    await asyncio.wait_for(indexed.wait(), 5)
+    assert hanging.begun == 1
+    assert await status(side, document) is DocumentStatus.PROCESSING
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_a_worker_ends_even_if_the_queue_cannot_take_its_job_back(
+    side: DocumentSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise DependencyDown("The queue is down.", dependency="store")
+
+    side.text = hanging = HangingText("acme")
+    _, worker = side.another_process()
+    await queued(side, "a.txt")
+    working = asyncio.create_task(worker.run())
+    await asyncio.wait_for(hanging.hangs.wait(), 5)
+    monkeypatch.setattr(SqliteJobQueue, "release", refuse)
+    working.cancel()
+    ended, _ = await asyncio.wait([working], timeout=2)
+    monkeypatch.undo()
+    working.cancel()
+    assert ended == {working}
+
+
+class PlantedText(TextProcesses):
+    """A process that meets a hopeless regular expression in the text of `hostile.txt`."""
+
+    async def run(
+        self,
+        function: Callable[[*Arguments], Result],
+        *arguments: *Arguments,
+        seconds: float,
+        whose: str = "",
+    ) -> Result:
+        if "hostile" in str(arguments):
+            await super().run(re.Pattern.search, re.compile(r"(a+)+$"), "a" * 60 + "!", seconds=0.2)
+        return await super().run(function, *arguments, seconds=seconds, whose=whose)
+
+
+@pytest.mark.slow
+async def test_a_document_whose_text_hangs_fails_and_the_worker_goes_on(side: DocumentSide) -> None:
+    side.text = processes = PlantedText(1)
+    _, worker = side.another_process()
+    hostile, document = await queued(side, "hostile.txt"), await queued(side, "a.txt")
+    await worker.drain()
+    await processes.close()
+    failed = await side.stores.get(hostile.path)
+    assert failed is not None
+    assert (failed.status, failed.reason) == (DocumentStatus.FAILED, TOO_SLOW)
+    assert await status(side, document) is DocumentStatus.COMPLETED
 
 
 def worker_on(side: DocumentSide, queue: SqliteJobQueue, pace: Pace) -> Worker:
@@ -194,3 +287,13 @@ async def test_a_pending_report_ends_before_its_job_is_released(side: DocumentSi
     side.before_save("index", break_down)
     await worker_on(side, SlowQueue(side.database, clock=side.clock), LOCAL).work_once()
     assert calls == ["report", "release"]
+
+
+async def test_a_sweep_empties_the_log_of_the_database(tmp_path: Path) -> None:
+    async with open_documents(CoreSettings(data_dir=tmp_path)) as documents:
+        assert documents.clients.database is not None
+        await documents.clients.database.execute(("CREATE TABLE later (x)", ()))
+        log = tmp_path / "orc.db-wal"
+        assert log.stat().st_size > 0
+        await documents.worker.sweep()
+        assert log.stat().st_size == 0

@@ -3,6 +3,7 @@
 import json
 import logging
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
 
@@ -81,14 +82,17 @@ def test_an_advanced_limit_is_read_from_the_json_object_and_from_its_old_variabl
 ) -> None:
     kind = kind_with(key)
     value = "9999" if "tokens" in key or "window" in key else "7"
+    annotation = kind.model_fields[key].annotation
+    value = "true" if annotation is bool else value
+    value = get_args(annotation)[-1] if get_origin(annotation) is Literal else value
     monkeypatch.setenv(ADVANCED[key], value)
-    assert str(getattr(kind(), key)) in (value, f"{value}.0")
+    assert str(getattr(kind(), key)).lower() in (value, f"{value}.0")
     assert deprecated_settings() == [
         f'{ADVANCED[key]} is deprecated: set "{key}" in {ADVANCED_VARIABLE} instead.'
     ]
     monkeypatch.delenv(ADVANCED[key])
     monkeypatch.setenv(ADVANCED_VARIABLE, json.dumps({key: value}))
-    assert str(getattr(kind(), key)) in (value, f"{value}.0")
+    assert str(getattr(kind(), key)).lower() in (value, f"{value}.0")
     assert deprecated_settings() == []
 
 

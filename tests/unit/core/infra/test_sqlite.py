@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from core.errors import DependencyDown
-from core.infra.sqlite import Database
+from core.errors import DataNotUsable, DependencyDown, DiskFull
+from core.infra.sqlite import LOG_BYTES, SCHEMA_VERSION, Database
 
 
 @pytest.fixture
@@ -136,13 +137,16 @@ async def test_writes_of_two_processes_take_turns(database: Database) -> None:
     await other.close()
 
 
-async def test_every_connection_is_durable_and_checks_foreign_keys(database: Database) -> None:
+async def test_every_connection_is_durable_checks_foreign_keys_and_overwrites_what_is_deleted(
+    database: Database,
+) -> None:
     def settings(connection: sqlite3.Connection) -> list[object]:
-        pragmas = ("journal_mode", "synchronous", "foreign_keys")
+        pragmas = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "journal_size_limit")
         return [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
 
-    assert await database.read(settings) == ["wal", 2, 1]
-    assert await database.write(settings) == ["wal", 2, 1]
+    expected = ["wal", 2, 1, 1, LOG_BYTES]
+    assert await database.read(settings) == expected
+    assert await database.write(settings) == expected
 
 
 async def test_migrations_can_be_repeated_and_are_all_or_nothing(database: Database) -> None:
@@ -261,3 +265,122 @@ async def test_execute_keeps_nothing_if_one_statement_fails(database: Database) 
     with pytest.raises(sqlite3.IntegrityError):
         await database.execute((insert, ("a",)), (insert, ("a",)))
     assert await names(database) == []
+
+
+SECRET = "the vault opens with 7-3-9 "
+
+
+def stored_in_files(database: Database, text: str = SECRET) -> list[str]:
+    """The files of the database that hold a text."""
+    folder = database.path.parent
+    return sorted(path.name for path in folder.iterdir() if text.encode() in path.read_bytes())
+
+
+async def store_and_rewrite(database: Database) -> None:
+    """A row in the file and in the log, and an earlier version of it in free pages."""
+    await database.execute(("INSERT INTO items VALUES (?)", (SECRET * 1000,)))
+    await database.empty_log()
+    await database.execute(("UPDATE items SET name = ?", (SECRET * 900,)))
+    assert stored_in_files(database) == ["orc.db", "orc.db-wal"]
+
+
+async def test_what_was_erased_is_in_no_file_while_the_database_is_open(database: Database) -> None:
+    await store_and_rewrite(database)
+    assert await database.erase(("DELETE FROM items", ())) == 1
+    assert stored_in_files(database) == []
+
+
+async def test_what_was_deleted_during_a_long_read_leaves_the_log_with_the_next_upkeep(
+    database: Database,
+) -> None:
+    await store_and_rewrite(database)
+    reader = sqlite3.connect(database.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM items").fetchone()
+    assert await database.erase(("DELETE FROM items", ())) == 1
+    assert "orc.db-wal" in stored_in_files(database)
+    reader.close()
+    assert await database.empty_log()
+    assert stored_in_files(database) == []
+
+
+async def test_a_full_disk_does_not_turn_a_deletion_into_a_failure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Database(tmp_path / "orc.db")
+    database.path.write_text("no database " * 1000)
+    assert not await database.empty_log()
+    assert "the database's log was not emptied: DatabaseError" in caplog.text
+    await database.close()
+
+
+async def test_closing_empties_the_log(database: Database) -> None:
+    await database.write(insert)
+    other = sqlite3.connect(database.path)
+    other.execute("SELECT count(*) FROM items").fetchone()
+    other.commit()
+    await database.close()
+    assert database.path.with_name("orc.db-wal").stat().st_size == 0
+    other.close()
+
+
+def set_version(path: Path, version: int) -> bytes:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    return path.read_bytes()
+
+
+async def test_a_database_of_a_newer_version_is_refused_and_stays_as_it_is(database: Database) -> None:
+    await database.write(insert)
+    await database.close()
+    before = set_version(database.path, SCHEMA_VERSION + 1)
+    newer = Database(database.path)
+    actions = (
+        newer.ping(),
+        newer.execute(("DELETE FROM items", ())),
+        newer.migrate("CREATE TABLE IF NOT EXISTS more (x)"),
+    )
+    for action in actions:
+        with pytest.raises(DataNotUsable, match=r"orc\.db was written by a newer version of Orc") as refused:
+            await action
+        assert (refused.value.dependency, refused.value.retryable) == ("store", False)
+    await newer.close()
+    assert database.path.read_bytes() == before
+
+
+async def test_a_database_without_a_version_gets_the_present_one(database: Database) -> None:
+    await database.close()
+    set_version(database.path, 0)
+    older = Database(database.path)
+    await older.migrate("CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY)")
+    [row] = await older.rows("PRAGMA user_version")
+    assert row[0] == SCHEMA_VERSION
+    await older.close()
+
+
+async def test_a_table_of_an_unknown_version_is_refused_before_anything_is_changed(
+    database: Database,
+) -> None:
+    with pytest.raises(DataNotUsable, match="a table items without added, size"):
+        await database.migrate(
+            "CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY, size INTEGER, added TEXT)",
+            "CREATE TABLE IF NOT EXISTS more (x)",
+        )
+    tables = await database.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+    assert [row["name"] for row in tables] == ["items"]
+
+
+async def test_a_full_disk_is_named_and_nothing_of_the_transaction_is_stored(database: Database) -> None:
+    def limit(connection: sqlite3.Connection, pages: int) -> None:
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    await database.write(lambda connection: limit(connection, 8))
+    with pytest.raises(DiskFull, match="The disk of the database is full") as full:
+        await database.execute(
+            ("INSERT INTO items VALUES ('a')", ()), ("INSERT INTO items VALUES (?)", ("b" * 100_000,))
+        )
+    assert (full.value.dependency, full.value.retryable) == ("store", True)
+    assert await names(database) == []
+    await database.write(lambda connection: limit(connection, 100_000))
+    await database.write(insert)
+    assert await names(database) == ["a"]

@@ -146,7 +146,9 @@ async def test_files_that_another_process_sent_again_meanwhile_are_used(
     del double.files.files[attached[0].ref.file_id]
     first = await files.reattach(attached, REFUSED)
     second = await files.reattach(attached, REFUSED)
-    assert first == second
+    assert first is not None and second is not None
+    assert [each.is_new for each in (*first, *second)] == [True, False]
+    assert [each.ref for each in first] == [each.ref for each in second]
     assert double.files.uploads == 2
 
 

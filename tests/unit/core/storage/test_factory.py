@@ -6,20 +6,26 @@ import pytest
 
 from core.bootstrap import open_documents
 from core.documents.stores import Stores
-from core.errors import InvalidInput
+from core.errors import DependencyDown, InvalidInput
+from core.infra.azure import DependencyMisconfigured
 from core.infra.settings import CoreSettings
+from core.llm.errors import ModelMisconfigured
 from core.storage.ai_search.passages import AzurePassageIndex
 from core.storage.ai_search.vectors import AzureVectorIndex
 from core.storage.blob.documents import AzureBlobStore, BlobPageStore
 from core.storage.cosmos.analyses import CosmosAnalysisStore
 from core.storage.cosmos.catalog import CosmosCatalog
+from core.storage.factory import provision, with_new_roles
 from core.storage.queue import StorageJobQueue
+from core.storage.sqlite.passages import SqlitePassageIndex
+from core.storage.upstash.vectors import UpstashVectorIndex
 
 SERVICES = {
     "cosmos": {"azure_cosmos_endpoint": "https://x.test/", "azure_cosmos_key": "a2V5"},
     "storage": {"azure_storage_account_url": "https://x.blob.core.windows.net/", "azure_storage_key": "a2V5"},
     "search": {"azure_search_endpoint": "https://x.test/", "azure_search_key": "key"},
 }
+UPSTASH = {"upstash_vector_rest_url": "https://x.test", "upstash_vector_rest_token": "token"}
 ADAPTERS: dict[str, dict[str, type]] = {
     "cosmos": {"catalog": CosmosCatalog, "analyses": CosmosAnalysisStore},
     "storage": {"blobs": AzureBlobStore, "pages": BlobPageStore, "queue": StorageJobQueue},
@@ -51,6 +57,90 @@ async def test_without_local_adapters_no_database_is_created(tmp_path: Path) -> 
     assert not (tmp_path / "orc.db").exists()
     await stores_with(tmp_path, "cosmos", "search")
     assert (tmp_path / "orc.db").exists()
+
+
+async def test_vectors_are_in_upstash_if_its_address_is_set(tmp_path: Path) -> None:
+    settings = CoreSettings.model_validate({"data_dir": tmp_path, "ocr": "off", **UPSTASH})
+    async with open_documents(settings) as documents:
+        assert isinstance(documents.stores.vectors, UpstashVectorIndex)
+        assert isinstance(documents.stores.index, SqlitePassageIndex)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"upstash_vector_rest_url": "https://x.test"}, "UPSTASH_VECTOR_REST_TOKEN"),
+        (UPSTASH | SERVICES["search"], "AZURE_SEARCH_ENDPOINT, not both"),
+    ],
+)
+async def test_settings_of_upstash_that_contradict_are_named(
+    tmp_path: Path, values: dict[str, str], named: str
+) -> None:
+    settings = CoreSettings.model_validate({"data_dir": tmp_path, "ocr": "off", **values})
+    with pytest.raises(InvalidInput, match=named):
+        async with open_documents(settings):
+            pass
+
+
+async def test_provision_leaves_storage_to_the_templates_if_it_has_no_key(tmp_path: Path) -> None:
+    unreachable = {
+        "azure_storage_account_url": "https://127.0.0.1:9/account",
+        "azure_storage_queue_url": "https://127.0.0.1:9/q",
+    }
+    reported: list[object] = []
+    await provision(CoreSettings.model_validate({"data_dir": tmp_path, **unreachable}), reported.append)
+    assert reported == ["Storage: its containers and queues come with the templates."]
+
+
+class Refusing:
+    """Work that is refused as often as `errors` has entries."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.pauses: list[float] = []
+        self.reported: list[object] = []
+
+    async def work(self) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    async def run(self) -> None:
+        await with_new_roles(self.work, self.reported.append, self.sleep)
+
+
+NO_ROLE = DependencyMisconfigured("AI Search refused our identity.", dependency="search")
+NO_MODEL_ROLE = ModelMisconfigured("Refused.", code="model_auth")
+
+
+async def test_provision_waits_until_new_roles_apply() -> None:
+    refusing = Refusing(NO_ROLE, NO_MODEL_ROLE)
+    await refusing.run()
+    assert (len(refusing.pauses), refusing.errors) == (2, [])
+    assert "A new role takes minutes" in str(refusing.reported[0])
+
+
+async def test_provision_does_not_wait_for_ever() -> None:
+    refusing = Refusing(*[NO_ROLE] * 1000)
+    with pytest.raises(DependencyMisconfigured):
+        await refusing.run()
+    assert 240 <= sum(refusing.pauses) <= 600
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DependencyMisconfigured("Status 400.", dependency="search", code="dependency_refused"),
+        DependencyDown("No answer.", dependency="search"),
+    ],
+)
+async def test_provision_reports_other_refusals_at_once(error: Exception) -> None:
+    refusing = Refusing(error)
+    with pytest.raises(DependencyDown):
+        await refusing.run()
+    assert refusing.pauses == []
 
 
 async def test_an_address_that_cannot_be_one_is_named(tmp_path: Path) -> None:

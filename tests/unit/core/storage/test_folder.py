@@ -1,6 +1,8 @@
 """What the folder store does besides what every blob store does."""
 
+import asyncio
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -11,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DependencyDown, NotFound
+from core.errors import DependencyDown, NotFound, UnsafeName
 from core.names import BlobPath, Owner
-from core.storage.folder import ABANDONED_SECONDS, INCOMING, FolderBlobStore
+from core.storage.folder import ABANDONED_SECONDS, INCOMING, FolderBlobStore, Look
 from devkit.blob_steps import content, source_in
 
 OWNER = Owner("acme", "ann", "c1")
@@ -184,6 +186,147 @@ async def test_the_local_copy_is_the_file_itself(
     await folder.put(PATH, write(b"hello"))
     async with folder.local_copy(PATH) as local:
         assert local == root / str(PATH)
+
+
+def blind_to_case(path: Path) -> os.stat_result | None:
+    """The `lstat` of a disk that ignores case, for the last part of a path."""
+    if not path.parent.is_dir():
+        return None
+    same = (each for each in path.parent.iterdir() if each.name.casefold() == path.name.casefold())
+    return next((each.lstat() for each in same), None)
+
+
+def distinct_if_case_is_ignored(folder: Path) -> bool:
+    names = [name.casefold() for name in names_in(folder)]
+    return len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("look", [None, blind_to_case], ids=["this disk", "a disk that ignores case"])
+async def test_names_that_differ_by_case_alone_are_two_documents_and_two_files(
+    root: Path, write: Callable[[bytes], Path], look: Look | None
+) -> None:
+    folder = FolderBlobStore(root, look=look)
+    names = ["Report.pdf", "report.pdf", "REPORT.PDF", "straße.txt", "STRASSE.txt"]
+    for name in names:
+        assert await folder.head(BlobPath(OWNER, name)) is None
+        await folder.put(BlobPath(OWNER, name), write(name.encode()))
+    assert distinct_if_case_is_ignored(root / OWNER.prefix)
+    assert names_in(root / OWNER.prefix)[1] == "Report.pdf"
+    assert [blob.path.file for blob in await folder.list_in(OWNER)] == sorted(names)
+    for name in names:
+        assert await content(folder, BlobPath(OWNER, name)) == name.encode()
+        await folder.put(BlobPath(OWNER, name), write(b"again " + name.encode()))
+    assert len(names_in(root / OWNER.prefix)) == len(names)
+    await folder.delete(BlobPath(OWNER, "report.pdf"))
+    assert await folder.head(BlobPath(OWNER, "report.pdf")) is None
+    assert await content(folder, BlobPath(OWNER, "Report.pdf")) == b"again Report.pdf"
+
+
+@pytest.mark.parametrize("look", [None, blind_to_case], ids=["this disk", "a disk that ignores case"])
+async def test_users_whose_ids_differ_by_case_alone_do_not_share_a_folder(
+    root: Path, write: Callable[[bytes], Path], look: Look | None
+) -> None:
+    folder = FolderBlobStore(root, look=look)
+    mine, theirs = BlobPath(Owner("acme", "Ann", "c1"), "a.txt"), BlobPath(OWNER, "b.txt")
+    await folder.put(mine, write(b"mine"))
+    assert await folder.list_in(OWNER) == []
+    await folder.put(theirs, write(b"theirs"))
+    assert distinct_if_case_is_ignored(root / "acme")
+    assert [blob.path for blob in await folder.list_in(mine.owner)] == [mine]
+    assert [blob.path for blob in await folder.list_in(OWNER)] == [theirs]
+
+
+async def test_puts_at_the_same_time_under_names_that_differ_by_case_take_two_files(
+    root: Path, write: Callable[[bytes], Path]
+) -> None:
+    names = [f"{'ab'[n // 8]}{'xX'[n % 2]}{'yY'[n // 2 % 2]}{'zZ'[n // 4 % 2]}.txt" for n in range(16)]
+    sources = {name: write(name.encode()) for name in names}
+    stores = [FolderBlobStore(root) for _ in range(4)]
+    puts = (stores[n % 4].put(BlobPath(OWNER, name), sources[name]) for n, name in enumerate(names))
+    await asyncio.gather(*puts)
+    assert distinct_if_case_is_ignored(root / OWNER.prefix)
+    assert [blob.path.file for blob in await stores[0].list_in(OWNER)] == sorted(names)
+
+
+UNSAFE = [
+    "a:b.pdf",
+    "CON.pdf",
+    "nul",
+    "com1.txt",
+    "what?.pdf",
+    "ends in a dot.",
+    'x"y*z<1>|2.txt',
+    ".incoming",
+]
+STORABLE_ANYWHERE = re.compile(r'(?!(con|nul|com\d)(\.|$))[^<>:"/\\|?*]*[^<>:"/\\|?*. ]', re.I)
+
+
+async def test_names_that_some_system_cannot_store_are_stored_under_others(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    for name in UNSAFE:
+        await folder.put(BlobPath(OWNER, name), write(name.encode()))
+    assert [name for name in names_in(root / OWNER.prefix) if not STORABLE_ANYWHERE.fullmatch(name)] == []
+    assert [blob.path.file for blob in await folder.list_in(OWNER)] == sorted(UNSAFE)
+    for name in UNSAFE:
+        assert await content(folder, BlobPath(OWNER, name)) == name.encode()
+
+
+async def test_an_organization_that_is_called_as_our_own_folder_gets_another_one(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    path = BlobPath(Owner(INCOMING, "ann", "c1"), "a.txt")
+    await folder.put(path, write(b"mine"))
+    assert names_in(root / INCOMING) == []
+    assert [blob.path for blob in await folder.list_in(path.owner)] == [path]
+
+
+@pytest.mark.parametrize("name", [*UNSAFE, "Report.pdf"])
+async def test_a_file_that_others_or_earlier_versions_stored_as_it_is_called_stays_there(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path], name: str
+) -> None:
+    path = BlobPath(OWNER, name)
+    (root / OWNER.prefix).mkdir(parents=True)
+    (root / str(path)).write_bytes(b"theirs")
+    (root / OWNER.prefix / name.swapcase()).write_bytes(b"another")
+    assert await content(folder, path) == b"theirs"
+    assert len(await folder.list_in(OWNER)) == len({name, name.swapcase()})
+    await folder.put(path, write(b"mine"))
+    assert (root / str(path)).read_bytes() == b"mine"
+    await folder.delete(path)
+    assert await folder.head(path) is None
+
+
+async def test_a_deletion_removes_every_file_of_the_name(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    path = BlobPath(OWNER, "a:b.txt")
+    await folder.put(path, write(b"mine"))
+    (root / str(path)).write_bytes(b"put there by another process")
+    await folder.delete(path)
+    assert await folder.head(path) is None
+    assert names_in(root) == [INCOMING]
+
+
+@pytest.mark.parametrize("name", ["50%.txt", "a%3ab.txt", "a%3A%3Ab.txt%~00000000", "%ff.txt", "%41.txt"])
+async def test_a_file_of_others_with_a_percent_sign_is_no_document(
+    folder: FolderBlobStore, root: Path, name: str
+) -> None:
+    (root / OWNER.prefix).mkdir(parents=True)
+    (root / OWNER.prefix / name).write_bytes(b"theirs")
+    assert await folder.list_in(OWNER) == []
+
+
+async def test_a_name_too_long_for_a_second_form_is_refused_only_next_to_its_like(
+    folder: FolderBlobStore, write: Callable[[bytes], Path]
+) -> None:
+    name = "x" * 251 + ".pdf"
+    await folder.put(BlobPath(OWNER, name), write(b"first"))
+    with pytest.raises(UnsafeName, match="differs by case alone"):
+        await folder.put(BlobPath(OWNER, name.upper()), write(b"second"))
+    await folder.put(BlobPath(OWNER, "y:" + "y" * 249 + ".pdf"), write(b"long"))
+    assert len(await folder.list_in(OWNER)) == 2
+    assert await content(folder, BlobPath(OWNER, name)) == b"first"
 
 
 def written_at(path: Path) -> int:

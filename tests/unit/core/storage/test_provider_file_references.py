@@ -102,7 +102,7 @@ async def test_a_live_reference_is_reused_by_this_process_and_the_next(
     kept.clock.now += life - timedelta(seconds=1)
     assert await attached_id(files, kept) == made
     assert await attached_id(make(), kept) == made
-    assert (await files.ensure(await kept.document("a.pdf"))).file_id == made
+    assert (await files.ensure(await kept.document("a.pdf"))).ref.file_id == made
 
 
 async def test_an_expired_reference_is_replaced(

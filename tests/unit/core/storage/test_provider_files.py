@@ -13,8 +13,9 @@ from core.documents.stores import Stores
 from core.errors import DependencyDown, NotFound
 from core.llm.errors import FilesNotStored
 from core.llm.provider import Provider, open_provider
+from core.models import UnwantedFile
 from core.names import BlobPath, Owner
-from core.storage.attachments import build_provider_files
+from core.storage.attachments import LocalProviderFiles, build_provider_files
 from core.storage.provider_files import MARGIN, OpenAIFiles
 from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import queue as sqlite_queue
@@ -52,7 +53,7 @@ async def test_the_bytes_are_sent_as_a_pdf_that_expires(
 ) -> None:
     made = await files.ensure(await kept.put("Größe & <Last>.pdf"))
     [sent] = double.files.files.values()
-    assert (sent.file_id, sent.content, sent.purpose) == (made.file_id, PDF, "user_data")
+    assert (sent.file_id, sent.content, sent.purpose) == (made.ref.file_id, PDF, "user_data")
     assert sent.expires_at == sent.created_at + TTL
     assert sent.name.isascii()
     assert sent.name.endswith("-Gr_e_Last.pdf")
@@ -116,7 +117,7 @@ async def test_what_is_replaced_is_deleted_at_the_provider(
 ) -> None:
     await files.ensure(await kept.put("a.pdf"))
     made = await files.ensure(await kept.put("a.pdf", b"%PDF-1.4 other"))
-    assert list(double.files.files) == [made.file_id]
+    assert list(double.files.files) == [made.ref.file_id]
 
 
 async def test_bytes_that_changed_since_they_were_read_are_not_sent(
@@ -146,10 +147,10 @@ async def test_only_what_the_provider_has_lost_is_sent_again(
 ) -> None:
     documents = [await kept.put(f"{name}.pdf") for name in "abc"]
     made = [await files.ensure(document) for document in documents]
-    del double.files.files[made[1].file_id]
+    del double.files.files[made[1].ref.file_id]
     await files.drop_lost(documents)
     again = [await files.ensure(document) for document in documents]
-    assert [new == old for new, old in zip(again, made, strict=True)] == [True, False, True]
+    assert [new.ref == old.ref for new, old in zip(again, made, strict=True)] == [True, False, True]
     assert double.files.uploads == 4
 
 
@@ -160,7 +161,7 @@ async def test_a_provider_that_is_down_has_lost_nothing(
     made = await files.ensure(document)
     double.files.refuse = 503
     await files.drop_lost([document])
-    assert await files.ensure(document) == made
+    assert (await files.ensure(document)).ref == made.ref
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
@@ -184,7 +185,7 @@ async def test_forgetting_deletes_at_the_provider_and_in_the_catalog(
     await files.ensure(first)
     made = await files.ensure(second)
     await files.forget(first.path)
-    assert list(double.files.files) == [made.file_id]
+    assert list(double.files.files) == [made.ref.file_id]
     assert await kept.catalog.files_of(first.path) == []
 
 
@@ -221,6 +222,48 @@ async def test_a_deletion_never_fails_for_the_provider(
     kept.clock.now += LIFE + 2 * MARGIN
     assert await files.sweep() == 1
     assert double.files.files == {}
+
+
+async def test_a_file_whose_deletion_failed_is_deleted_by_the_next_sweep(
+    files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
+) -> None:
+    first, second = await kept.put("a.pdf"), await kept.put("b.pdf")
+    await files.ensure(first)
+    made = await files.ensure(second)
+    assert await files.sweep() == 0
+    double.files.refuse = 503
+    await files.forget(first.path)
+    await kept.catalog.delete(first.path)
+    await files.sweep()
+    assert len(double.files.files) == 2
+    double.files.refuse = None
+    await files.sweep()
+    assert list(double.files.files) == [made.ref.file_id]
+    assert await kept.catalog.unwanted() == []
+
+
+async def test_a_deletion_without_a_provider_is_made_up_for_when_there_is_one_again(
+    files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
+) -> None:
+    document = await kept.put("a.pdf")
+    await files.ensure(document)
+    await LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock).forget(document.path)
+    await kept.catalog.delete(document.path)
+    await files.sweep()
+    assert double.files.files == {}
+
+
+async def test_a_note_about_another_provider_stays_until_the_file_expires(
+    files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
+) -> None:
+    note = UnwantedFile(file_id="file-1", provider="api.elsewhere.com", expires_at=kept.clock.now + LIFE)
+    await kept.catalog.add_unwanted([note])
+    await files.sweep()
+    assert await kept.catalog.unwanted() == [note]
+    kept.clock.now += 2 * LIFE
+    await files.sweep()
+    assert await kept.catalog.unwanted() == []
+    assert "delete" not in double.files.log
 
 
 @pytest.mark.slow

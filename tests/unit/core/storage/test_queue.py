@@ -295,7 +295,7 @@ async def faulty_queues(place: Place, target: Target, number: int) -> AsyncItera
 
 
 async def test_faults_on_the_way_lose_no_job_and_do_none_twice(place: Place, storage_target: Target) -> None:
-    documents = [document(f"d{number}", sha256=str(number // 2)) for number in range(12)]
+    documents = [document(f"d{number}", sha256=str(number // 2)) for number in range(8)]
     team = Team(documents)
     async with faulty_queues(place, storage_target, 3) as queues, asyncio.timeout(90):
         for each in documents:

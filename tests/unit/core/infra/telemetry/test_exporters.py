@@ -56,7 +56,7 @@ import sys
 from opentelemetry import trace
 from orc.api.app import create_app
 from orc.settings import Settings
-import mcp_server.__main__
+import mcp_server.serving
 
 create_app(Settings())
 assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)

@@ -289,3 +289,42 @@ async def test_a_wrong_key_and_a_missing_index_are_misconfigured(
         with pytest.raises(DependencyMisconfigured):
             await AzurePassageIndex(wrong).indexed(["plan"])
     await search.ping()
+
+
+REPORT = [
+    "Annual report. How liquid are we? The ratio of what we own to what we owe is quick to say in a letter.",
+    "Consolidated statements of income. Net sales 4,512 Cost of sales 2,781 Operating income 512"
+    " Net income 377",
+    "Consolidated balance sheets. Cash and cash equivalents 612 Accounts receivable 401 Inventories 433"
+    " Total current assets 1,730 Total assets 4,210 Accounts payable 388 Total current liabilities 951",
+    "Cash flows. Additions to property and equipment 210 Dividends paid 90 Fiscal year of 52 weeks.",
+    "Risk. A quick change of the ratio of prices would reduce demand.",
+]
+ASKED = {
+    "What is the quick ratio?": 3,
+    "What was the gross margin?": 2,
+    "How high was capital expenditure?": 4,
+    "What is the working capital?": 3,
+    "What is the return on sales?": 2,
+}
+
+
+async def first_page(index: AzurePassageIndex, query: str, *document_ids: str) -> tuple[str, int]:
+    best = (await index.search(query, document_ids, 8))[0].passage
+    return best.document_id, best.page
+
+
+async def test_questions_in_an_analysts_words_find_the_statements(index: AzurePassageIndex) -> None:
+    await save(index, "report", REPORT)
+    found = {query: await first_page(index, query, "report") for query in ASKED}
+    assert found == {query: ("report", page) for query, page in ASKED.items()}
+
+
+async def test_an_expansion_finds_nothing_in_documents_of_other_domains(index: AzurePassageIndex) -> None:
+    recipes = [
+        "A quick dough: the ratio of flour to water is two to one.",
+        "Total current assets of a kitchen.",
+    ]
+    await save(index, "recipes", recipes)
+    hits = await index.search("What is the quick ratio?", ["recipes"], 8)
+    assert [hit.passage.page for hit in hits] == [1]

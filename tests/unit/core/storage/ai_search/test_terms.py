@@ -6,8 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.search.vocabulary import shipped_vocabularies
 from core.storage.ai_search.client import among, equal
-from core.storage.ai_search.passages import LONGEST_TERM, asked_terms, lexical_query, terms_of, terms_of_name
+from core.storage.ai_search.terms import (
+    LONGEST_TERM,
+    MOST_PHRASES,
+    MOST_TERMS,
+    asked_terms,
+    domains_of,
+    expand,
+    lexical_query,
+    terms_of,
+    terms_of_name,
+)
 from core.text.terms import STOP_WORDS
 
 LANGUAGES = sorted(STOP_WORDS)
@@ -65,3 +76,29 @@ def test_a_value_that_a_filter_would_have_to_escape_is_refused(value: str) -> No
 def test_filters_of_plain_values() -> None:
     assert equal("document_id", "0f-1_a") == "document_id eq '0f-1_a'"
     assert among("document_id", ["a", "b"]) == "search.in(document_id, 'a,b', ',')"
+
+
+@pytest.mark.parametrize("term", [term for each in shipped_vocabularies() for term in each.terms])
+def test_what_a_vocabulary_adds_is_plain_terms_in_quotes(term: str) -> None:
+    for expansion in expand(f"How large is the {term} of {term}?", LANGUAGES):
+        for phrase in (*expansion.phrases, *expansion.titles):
+            assert not any(SPECIAL.search(word) for word in phrase.split(" ")), phrase
+        assert len(expansion.phrases) + len(expansion.titles) <= MOST_PHRASES
+
+
+def test_a_long_question_stays_below_the_services_limit_of_clauses() -> None:
+    terms = [term for each in shipped_vocabularies() for term in each.terms]
+    query = "How do these compare: " + ", ".join(terms)
+    asked, expansions = asked_terms(query, LANGUAGES), expand(query, LANGUAGES)
+    assert len(asked) == MOST_TERMS
+    built = lexical_query(query, asked, expansions, widened=True)
+    clauses = re.findall(r'"[^"]*"|[^\s():^"]+(?=[\s)^~*])', built)
+    assert len(clauses) < 1024, len(clauses)
+
+
+def test_a_document_belongs_to_a_domain_if_it_has_several_of_its_phrases() -> None:
+    report = [
+        terms_of(text, "en") for text in ("Net income and total assets.", "Cash flows of the fiscal year.")
+    ]
+    assert domains_of(report, "en") == ["_accounting"]
+    assert domains_of([terms_of("Annual leave in the fiscal year.", "en")], "en") == []

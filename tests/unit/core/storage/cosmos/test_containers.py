@@ -21,7 +21,13 @@ async def containers_of(target: Target, name: str) -> dict[str, dict[str, Any]]:
 def test_user_data_is_partitioned_by_owner_analyses_by_document_and_traces_by_day() -> None:
     keys = {each.name: each.partition_key for each in CONTAINERS}
     by_owner = dict.fromkeys(["conversations", "documents", "memory"], OWNER_KEY)
-    assert keys == by_owner | {"analyses": ("/document_id",), "traces": ("/organization_id", "/day")}
+    others = {
+        "analyses": ("/document_id",),
+        "contexts": ("/organization_id",),
+        "limits": ("/organization_id", "/user_id"),
+        "traces": ("/organization_id", "/day"),
+    }
+    assert keys == by_owner | others
 
 
 async def test_containers_are_made_as_the_data_says(cosmos_target: Target) -> None:

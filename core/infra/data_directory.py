@@ -1,0 +1,54 @@
+"""The mark that a data directory is in use: a lock that processes share, and that a restore takes alone."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.errors import InvalidInput
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def in_use(folder: Path, *, alone: bool = False) -> Iterator[None]:
+    """Mark the directory as used by this process while the context is open; it is made if it is missing.
+
+    `alone`: raises InvalidInput if another process uses it. The system removes the mark of a killed process.
+    """
+    # Not at the top: on Windows this module must load, so that the refusal of Windows can be shown.
+    import fcntl
+
+    descriptor = _open(folder)
+    try:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            what = "is in use. Stop Orc first." if alone else "is being restored. Start Orc afterwards."
+            raise InvalidInput(f"The data directory {folder} {what}") from exc
+        except OSError as exc:
+            # Some network file systems offer no lock of a folder.
+            log.warning("the data directory cannot be locked: %s", exc.strerror)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as exc:
+        raise _not_writable(folder, exc.strerror) from exc
+    if not os.access(folder, os.W_OK | os.X_OK):
+        os.close(descriptor)
+        raise _not_writable(folder, "no permission")
+    return descriptor
+
+
+def _not_writable(folder: Path, why: str | None) -> InvalidInput:
+    return InvalidInput(
+        f"The data directory {folder.absolute()} cannot be written: {why}. "
+        "Set ORC_DATA_DIR to another folder."
+    )

@@ -1,0 +1,58 @@
+"""Full disks and limits of the operating system, as errors of ours."""
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from core.errors import DependencyDown, DiskFull, TooManyOpenFiles
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NO_DESCRIPTORS = {
+    errno.EMFILE: "Orc has reached its limit of open files",
+    errno.ENFILE: "The server has too many open files",
+}
+_FULL_DATABASE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
+DEPTH = 10
+"""How many causes of an exception are looked at."""
+TEMPORARY = "the temporary folder", "temporary_files"
+
+
+def exhausted(
+    exc: BaseException, disk: str = "the server", dependency: str = "disk"
+) -> DependencyDown | None:
+    """The error if a full disk or too many open files caused an exception; None for any other cause.
+
+    `disk` says what the disk is used for, if the exception comes from there.
+    """
+    for cause in _causes(exc):
+        if isinstance(cause, DiskFull | TooManyOpenFiles):
+            return cause
+        if isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in _FULL_DATABASE:
+            return DiskFull("The disk of the database is full. Nothing was stored.", dependency="store")
+        number = cause.errno if isinstance(cause, OSError) else None
+        if number in _FULL:
+            return DiskFull(f"The disk of {disk} is full. Nothing was stored.", dependency=dependency)
+        if number in _NO_DESCRIPTORS:
+            message = f"{_NO_DESCRIPTORS[number]}. Try again in a moment."
+            return TooManyOpenFiles(message, dependency="open_files")
+    return None
+
+
+@contextmanager
+def naming_the_disk(disk: str, dependency: str) -> Iterator[None]:
+    """Raises what `exhausted` returns for an OSError of the body; other errors pass."""
+    try:
+        yield
+    except OSError as exc:
+        if (ours := exhausted(exc, disk, dependency)) is not None:
+            raise ours from exc
+        raise
+
+
+def _causes(exc: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(DEPTH):
+        if exc is None:
+            return
+        yield exc
+        exc = exc.__cause__ or exc.__context__

@@ -1,0 +1,131 @@
+"""HTTP servers: what one connection may take, as uvicorn limits neither headers nor connections, and servers
+that share a port with other processes.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from core.infra.shared_port import Intake
+
+
+class LimitedHttp(HttpToolsProtocol):
+    """Closes a connection whose request line and headers are too long or take too long.
+
+    Too many connections at a time are answered with 503. Bodies are limited by the app, which knows the
+    caller.
+    """
+
+    header_bytes = 128 * 1024
+    header_seconds = 20.0
+    most_connections = 2000
+    when_lost: Callable[[], None] | None = None
+    """Called once the connection is closed."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._received = 0
+        self._header_timer: asyncio.TimerHandle | None = None
+        if len(self.connections) > min(self.most_connections, _connections_of_process()):
+            self._refuse(b"503 Service Unavailable\r\nretry-after: 2")
+            return
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._have_headers()
+        super().connection_lost(exc)
+        if self.when_lost is not None:
+            self.when_lost()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._header_timer is not None:
+            self._received += len(data)
+            if self._received > self.header_bytes:
+                self._refuse(b"431 Request Header Fields Too Large")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._received = 0
+        self._await_headers()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # The parser leaves spaces after a value in it, which are no part of it (RFC 9110, 5.5).
+        super().on_header(name, value.strip(b" \t"))
+
+    def on_headers_complete(self) -> None:
+        self._have_headers()
+        super().on_headers_complete()
+
+    def _await_headers(self) -> None:
+        self._have_headers()
+        self._header_timer = self.loop.call_later(self.header_seconds, self._refuse, b"408 Request Timeout")
+
+    def _have_headers(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _refuse(self, status: bytes) -> None:
+        self._have_headers()
+        if not self.transport.is_closing():
+            self.transport.write(
+                b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            )
+            self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Serves at the address in its config. If `passed_at` names a Unix socket, it serves the connections that
+    another process accepts and passes there. The config's protocol is a LimitedHttp.
+    """
+
+    def __init__(self, config: uvicorn.Config, passed_at: Path | None = None) -> None:
+        super().__init__(config)
+        self._passed_at = passed_at
+        self._intake: Intake | None = None
+        self._beginning: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to serve."""
+        if self._passed_at is None:
+            await super().startup(sockets)
+            return
+        await super().startup([])
+        self._intake = Intake(self._passed_at, self._serve_passed)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, and wait for the responses under way."""
+        if self._intake is not None:
+            self._intake.close()
+        await super().shutdown(sockets)
+
+    def _serve_passed(self, connection: socket.socket, closed: Callable[[], None]) -> None:
+        task = asyncio.create_task(self._begin(connection, closed))
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+
+    async def _begin(self, connection: socket.socket, closed: Callable[[], None]) -> None:
+        def protocol() -> LimitedHttp:
+            made: LimitedHttp = self.config.http_protocol_class(  # type: ignore[call-arg, assignment]
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            made.when_lost = closed
+            return made
+
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
+        except OSError:  # the client has gone meanwhile
+            connection.close()
+            closed()
+
+
+def _connections_of_process() -> int:
+    """Half of the files that this process may have open."""
+    import resource  # not on Windows, where every command refuses
+
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2

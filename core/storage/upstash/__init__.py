@@ -1,0 +1,1 @@
+"""Upstash Vector as the index of passage vectors."""

@@ -1,0 +1,116 @@
+"""The contract of the store of rate limits, run over every adapter."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from core.infra.sqlite import Database
+from devkit.azure.cosmos import FaultyTransport, database
+from devkit.azure.targets import Target
+from orc.limits.cosmos import CosmosLimitStore
+from orc.limits.models import LimitStore
+from orc.limits.sqlite import SCHEMA, SqliteLimitStore
+from orc.limits.window import Window
+
+pytestmark = pytest.mark.contract("limit store")
+
+ADA = ("acme", "ada", "messages")
+HOUR = Window(20, 3600)
+
+
+class Clock:
+    """Seconds since the epoch, as a test sets them."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@asynccontextmanager
+async def sqlite_stores(folder: Path, clock: Callable[[], float]) -> AsyncIterator[list[LimitStore]]:
+    databases = [Database(folder / "orc.db") for _ in range(2)]
+    await databases[0].migrate(SCHEMA)
+    yield [SqliteLimitStore(each, clock) for each in databases]
+    for each in databases:
+        await each.close()
+
+
+@asynccontextmanager
+async def cosmos_stores(target: Target, clock: Callable[[], float]) -> AsyncIterator[list[LimitStore]]:
+    async with database(target) as open_database:
+        yield [CosmosLimitStore(open_database().container("limits"), clock) for _ in range(2)]
+
+
+@pytest.fixture(params=["sqlite", "cosmos"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def stores(
+    adapter: str, clock: Clock, request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[list[LimitStore]]:
+    """The stores of two processes over the same data."""
+    if adapter == "sqlite":
+        opening = sqlite_stores(tmp_path, clock)
+    else:
+        opening = cosmos_stores(request.getfixturevalue("cosmos_target"), clock)
+    async with opening as opened:
+        yield opened
+
+
+async def test_simultaneous_requests_at_two_processes_get_exactly_the_limit(stores: list[LimitStore]) -> None:
+    asked = [stores[number % 2].take(*ADA, 1, HOUR) for number in range(60)]
+    taken = await asyncio.gather(*asked)
+    assert sum(each.is_allowed for each in taken) == 20
+    assert sorted(each.remaining for each in taken if each.is_allowed) == list(range(20))
+    assert all(each.retry_after > 3500 for each in taken if not each.is_allowed)
+
+
+async def test_users_and_names_are_counted_separately(stores: list[LimitStore]) -> None:
+    one = Window(1, 3600)
+    for key in (ADA, ("acme", "bob", "messages"), ("umbra", "ada", "messages"), ("acme", "ada", "uploads")):
+        assert (await stores[0].take(*key, 1, one)).is_allowed
+        assert not (await stores[1].take(*key, 1, one)).is_allowed
+
+
+async def test_a_wait_as_long_as_was_said_is_enough(stores: list[LimitStore], clock: Clock) -> None:
+    two = Window(2, 3600)
+    for _ in range(2):
+        assert (await stores[0].take(*ADA, 1, two)).is_allowed
+        clock.now += 300
+    refused = await stores[1].take(*ADA, 1, two)
+    clock.now += refused.retry_after - 1
+    assert not (await stores[1].take(*ADA, 1, two)).is_allowed
+    clock.now += 1
+    assert (await stores[1].take(*ADA, 1, two)).is_allowed
+    assert not (await stores[0].take(*ADA, 1, two)).is_allowed
+
+
+async def test_what_is_given_back_can_be_taken_again(stores: list[LimitStore]) -> None:
+    one = Window(1, 3600)
+    await stores[1].give_back(*ADA, 5, one)
+    assert (await stores[0].take(*ADA, 1, one)).is_allowed
+    await stores[1].give_back(*ADA, 1, one)
+    assert (await stores[0].take(*ADA, 1, one)).is_allowed
+    assert not (await stores[0].take(*ADA, 1, one)).is_allowed
+
+
+async def test_a_write_whose_confirmation_is_lost_counts_once(cosmos_target: Target, clock: Clock) -> None:
+    wire = FaultyTransport()
+    async with database(cosmos_target) as open_database:
+        store = CosmosLimitStore(open_database(wire).container("limits"), clock)
+        for left in (19, 18):
+            wire.fail_after_write(408)
+            assert (await store.take(*ADA, 1, HOUR)).remaining == left
+        assert (await store.take(*ADA, 1, HOUR)).remaining == 17

@@ -1,0 +1,91 @@
+"""Functions of text in processes: results, errors, deadlines, and slots for every organization."""
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.errors import Overdue, Unavailable
+from core.infra.text_processes import FairSlots, TextProcesses
+
+pytestmark = pytest.mark.slow
+
+HOPELESS = (re.compile(r"(a+)+$"), "a" * 60 + "!")
+"""A regular expression that holds the interpreter for longer than the universe has existed."""
+
+
+@pytest.fixture
+async def processes() -> AsyncIterator[TextProcesses]:
+    pool = TextProcesses(2)
+    yield pool
+    await pool.close()
+
+
+async def test_results_and_errors_come_back_from_one_process(processes: TextProcesses) -> None:
+    first, second = [await processes.run(os.getpid, seconds=5) for _ in range(2)]
+    assert first == second != os.getpid()
+    with pytest.raises(TypeError):
+        await processes.run(len, 3, seconds=5)  # type: ignore[arg-type]
+    assert await processes.run(os.getpid, seconds=5) == first
+
+
+async def test_a_hopeless_expression_is_stopped_while_the_event_loop_goes_on(
+    processes: TextProcesses,
+) -> None:
+    pid = await processes.run(os.getpid, seconds=5)
+    pauses: list[float] = []
+
+    async def measure_pauses() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            pauses.append(time.monotonic() - before)
+
+    measuring = asyncio.create_task(measure_pauses())
+    with pytest.raises(Overdue):
+        await processes.run(re.Pattern.search, *HOPELESS, seconds=0.2)
+    measuring.cancel()
+    assert max(pauses) < 0.2
+    assert await processes.run(os.getpid, seconds=5) != pid
+
+
+async def test_work_that_waits_ends_by_the_clock() -> None:
+    pool = TextProcesses(1, start_seconds=0.3)
+    with pytest.raises(Overdue):
+        await pool.run(time.sleep, 60.0, seconds=0.01)
+    await pool.close()
+
+
+async def test_nothing_runs_after_closing(processes: TextProcesses) -> None:
+    waiting = asyncio.create_task(processes.run(time.sleep, 60.0, seconds=60))
+    await processes.run(os.getpid, seconds=5)
+    await processes.close()
+    with pytest.raises(Unavailable):
+        await waiting
+    with pytest.raises(Unavailable):
+        await processes.run(os.getpid, seconds=5)
+
+
+async def test_one_organization_gets_half_of_the_slots() -> None:
+    slots = FairSlots(4)
+    entered: list[str] = []
+
+    async def hold(whose: str) -> None:
+        async with slots.slot(whose):
+            entered.append(whose)
+            await asyncio.Event().wait()
+
+    holders = [asyncio.create_task(hold(whose)) for whose in ["mallory"] * 5 + ["ann"]]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert sorted(entered) == ["ann", "mallory", "mallory"]
+    holders[0].cancel()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert entered.count("mallory") == 3
+    for holder in holders:
+        holder.cancel()
+    await asyncio.gather(*holders, return_exceptions=True)
