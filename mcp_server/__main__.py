@@ -1,27 +1,19 @@
 """`python -m mcp_server [http|stdio]`: serve the tools over streamable HTTP (default) or stdio."""
 
 import asyncio
-import contextlib
-import gc
-import os
-import socket
-import sys
 from enum import StrEnum
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvicorn
 
 from core.errors import OrcError
+from core.infra.collector import collector_paused
 from core.infra.log_redaction import keep_content_out
+from core.infra.operating_system import private_files
 from core.infra.settings import load_settings
-from core.infra.telemetry.setup import Telemetry, start_telemetry
-from mcp_server.auth import session_scope
-from mcp_server.bootstrap import open_app
-from mcp_server.server import build_http_app, build_stdio_server
-from mcp_server.settings import Settings
-
-SERVICE = "orc-tools"
+from core.infra.shared_port import Member
 
 
 class Transport(StrEnum):
@@ -31,59 +23,25 @@ class Transport(StrEnum):
     STDIO = "stdio"
 
 
-async def serve_http(settings: Settings) -> None:
-    """Serve until a signal arrives, or until standard input ends where the settings say so."""
-    telemetry = start_telemetry(settings, SERVICE)
-    async with open_app(settings) as app:
-        config = uvicorn.Config(
-            build_http_app(app, settings),
-            host=settings.mcp_host,
-            port=settings.mcp_port,
-            log_level="warning",
-            timeout_graceful_shutdown=5,
-        )
-        server = _Server(config, telemetry)
-
-        def stop_at_end_of_input() -> None:
-            if not os.read(sys.stdin.fileno(), 1024):
-                asyncio.get_running_loop().remove_reader(sys.stdin)
-                server.should_exit = True
-
-        if settings.mcp_until_stdin_ends:
-            asyncio.get_running_loop().add_reader(sys.stdin, stop_at_end_of_input)
-        # Queued telemetry spans would otherwise trigger full collections of about 0.1 s during turns.
-        gc.freeze()
-        await server.serve()
-
-
-class _Server(uvicorn.Server):
-    """Ends with telemetry sent: the signal that has stopped it then ends the process on the spot."""
-
-    def __init__(self, config: uvicorn.Config, telemetry: Telemetry) -> None:
-        super().__init__(config)
-        self._telemetry = telemetry
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
-        await asyncio.to_thread(self._telemetry.close)
-
-
-async def serve_stdio(settings: Settings) -> None:
-    """Serve one client on standard input and output."""
-    telemetry = start_telemetry(settings, SERVICE)
-    token = settings.scope_token.get_secret_value() if settings.scope_token else None
-    with contextlib.closing(telemetry):
-        async with open_app(settings) as app:
-            await build_stdio_server(app, session_scope(app.tokens, token)).run_stdio_async()
-
-
-def main(transport: Annotated[Transport, typer.Argument()] = Transport.HTTP) -> None:
+def main(
+    transport: Annotated[Transport, typer.Argument()] = Transport.HTTP,
+    member: Annotated[Path | None, typer.Option(hidden=True)] = None,
+) -> None:
     """Serve Orc's document tools over MCP."""
+    with collector_paused():
+        import uvicorn
+
+        from mcp_server.serving import serve_http, serve_stdio
+        from mcp_server.settings import Settings
     keep_content_out()
-    serve = serve_http if transport is Transport.HTTP else serve_stdio
+    of_port = Member.at(member) if member else None
+    serve = partial(serve_http, member=of_port) if transport is Transport.HTTP else serve_stdio
     try:
         settings = load_settings(Settings)
-        with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
+        with (
+            private_files(),
+            asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner,
+        ):
             runner.run(serve(settings))
     except OrcError as exc:
         raise SystemExit(f"mcp_server: {exc.message}") from exc

@@ -28,16 +28,17 @@ class ScopeTokenVerifier(TokenVerifier):
             scopes=[REQUIRED_SCOPE],
             expires_at=expires_at,
             subject=f"{scope.organization_id}/{scope.user_id}",
-            claims={"scope": scope.model_dump()},
+            claims={"scope": scope},
         )
 
 
 def request_scope() -> Scope:
     """The scope of the HTTP request that is being served."""
     token = get_access_token()
-    if token is None or token.claims is None:
+    scope = token.claims.get("scope") if token is not None and token.claims is not None else None
+    if not isinstance(scope, Scope):
         raise NotAuthenticated("This call carries no scope token.")
-    return Scope.model_validate(token.claims["scope"])
+    return scope
 
 
 def session_scope(tokens: ScopeTokens, token: str | None) -> Callable[[], Scope]:

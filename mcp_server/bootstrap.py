@@ -13,6 +13,7 @@ from core.documents.scope import ScopeTokens
 from core.errors import InvalidInput
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.infra.text_processes import TextProcesses
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
@@ -52,6 +53,7 @@ class App:
     tokens: ScopeTokens
     ping_stores: Callable[[], Awaitable[None]]
     """Raises DependencyDown unless the stores answer."""
+    text: TextProcesses
 
 
 @asynccontextmanager
@@ -93,9 +95,11 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
             files=documents.files,
             named=models.named,
             counter=documents.counter,
+            text=documents.text,
             window=window,
             prompt=read_prompt("document_chat"),
             revise=read_prompt("revise"),
+            wishes=read_prompt("wishes"),
         ),
         documents_analyze=_build_analyze(settings, documents, models.writer),
         search=DocumentSearch(library, documents.retriever, analyses),
@@ -107,6 +111,7 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
         web=web,
         tokens=documents.tokens,
         ping_stores=documents.stores.catalog.ping,
+        text=documents.text,
     )
 
 
@@ -141,6 +146,7 @@ def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -
         prompt=read_prompt("documents_analyze"),
         counter=documents.counter,
         read_boxes=documents.stores.pages.boxes,
+        text=documents.text,
         limits=Limits() if settings.has_model else Limits(model_calls=_PARTS_WITHOUT_MODEL),
     )
 

@@ -1,11 +1,13 @@
 """The MCP server over HTTP and stdio: registers the tools and answers health checks."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from mcp.server import MCPServer
 from mcp.server.auth.settings import AuthSettings
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
@@ -16,17 +18,37 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from core import __version__
 from core.errors import DependencyDown, InvalidInput, OrcError
 from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import App
+from mcp_server.cancellation import RunningCalls, SessionIds
+from mcp_server.refusals import REGISTRATION, ExplainedRefusals
 from mcp_server.settings import Settings
 from mcp_server.tools import document_chat, documents, documents_analyze, pages, relations, search, web_search
 from mcp_server.tools.registration import CallScope, failure
 
 
 class ToolServer(MCPServer[None]):
-    """An MCPServer that answers invalid arguments and unknown tools with `{code, message, retryable}`."""
+    """An MCPServer that answers invalid arguments and unknown tools with `{code, message, retryable}`.
+
+    It has tools and nothing else, and offers nothing else.
+    """
+
+    def __init__(self, *middleware: ServerMiddleware[Any], **auth: Any) -> None:
+        super().__init__(
+            "orc-documents",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            log_level="WARNING",
+            subscriptions=False,
+            middleware=middleware,
+            **auth,
+        )
+        handlers = self._lowlevel_server._request_handlers
+        for method in [each for each in handlers if each.startswith(("prompts/", "resources/"))]:
+            del handlers[method]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -49,22 +71,33 @@ class ToolServer(MCPServer[None]):
 INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
 
 
-def build_http_app(app: App, settings: Settings) -> Starlette:
-    """The stateless streamable HTTP app at `/mcp`; every call needs a scope token."""
+def build_http_app(
+    app: App,
+    settings: Settings,
+    calls: RunningCalls | None = None,
+    *,
+    register: Callable[[MCPServer[None]], None] | None = None,
+) -> Starlette:
+    """The stateless streamable HTTP app at `/mcp`; every call needs a scope token.
+
+    `calls`: the running calls of this process, which siblings can cancel too. `register` adds tools of a
+    test, after Orc's own.
+    """
     auth = {
         "issuer_url": settings.mcp_url.removesuffix("/mcp"),
-        "resource_server_url": settings.mcp_url,
+        # With an address clients would look for its authorization server, and there is none.
+        "resource_server_url": None,
         "required_scopes": [REQUIRED_SCOPE],
         "validate_token_resource": False,
     }
     server = ToolServer(
-        "orc-documents",
-        instructions=INSTRUCTIONS,
-        log_level="WARNING",
+        calls or RunningCalls(),
         token_verifier=ScopeTokenVerifier(app.tokens),
         auth=AuthSettings.model_validate(auth),
     )
     _add_tools(server, app, request_scope)
+    if register is not None:
+        register(server)
 
     async def live(_request: Request) -> JSONResponse:
         """Succeeds even if a store is down, as a restart would not help."""
@@ -79,14 +112,16 @@ def build_http_app(app: App, settings: Settings) -> Starlette:
             return JSONResponse(down, HTTPStatus.SERVICE_UNAVAILABLE)
         return JSONResponse({"status": "ok"})
 
-    http_app = server.streamable_http_app(stateless_http=True, transport_security=_allowed_hosts(settings))
-    http_app.router.routes.extend([Route("/live", live), Route("/health", health)])
+    http_app = server.streamable_http_app(stateless_http=True, transport_security=_allowed_callers(settings))
+    http_app.router.routes.extend([Route("/live", live), Route("/health", health), REGISTRATION])
+    http_app.add_middleware(SessionIds)
+    http_app.add_middleware(ExplainedRefusals, tokens=app.tokens)
     return http_app
 
 
 def build_stdio_server(app: App, scope: CallScope) -> MCPServer[None]:
     """The same tools for one local client, limited to `scope`."""
-    server = ToolServer("orc-documents", instructions=INSTRUCTIONS, log_level="WARNING")
+    server = ToolServer()
     _add_tools(server, app, scope)
     return server
 
@@ -102,10 +137,15 @@ def _add_tools(server: MCPServer[None], app: App, scope: CallScope) -> None:
     web_search.register(server, app.web, scope)
 
 
-def _allowed_hosts(settings: Settings) -> TransportSecuritySettings:
-    """The accepted Host headers: any other one may come from DNS rebinding."""
+def _allowed_callers(settings: Settings) -> TransportSecuritySettings:
+    """The accepted Host and Origin headers: any other one may come from DNS rebinding.
+
+    Pages of this machine, such as the MCP inspector's, need a token too.
+    """
     local = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
-    public = urlsplit(settings.mcp_url).netloc
+    public = urlsplit(settings.mcp_url)
     return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=[*local, public], allowed_origins=[]
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*local, public.netloc],
+        allowed_origins=[*(f"http://{host}" for host in local), f"{public.scheme}://{public.netloc}"],
     )

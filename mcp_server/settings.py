@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 
-from core.infra.settings import CoreSettings, Section
+from core.infra.setting_section import Section
+from core.infra.settings import CoreSettings
 
 
 class ReadingSettings(Section):
@@ -25,7 +26,8 @@ class WebSearchSettings(Section):
         default="auto",
         description="search engine for the web; auto: Google if its key and engine are set, else Brave if its"
         " key is set, else none; the server does not start if the key of the named engine is missing."
-        " Questions, or search terms that a model derives from them, are sent to that company",
+        " Questions are sent to that company; search terms of a model too, but if there are documents only in"
+        " words of the user",
     )
     google_search_key: SecretStr | None = Field(
         default=None,

@@ -1,13 +1,13 @@
 """Documents in a prompt of document_chat: as provider files or as text, and how the result reports them."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from core.documents.ports import PDF, Attachment, plain_name
 from core.grounding.sources import fence, label
 from core.mcp_contract import FileStatus
-from core.models import Document, FileRef
+from core.models import Document
 from mcp_server.tools.document_context import PromptSources
 
 READ_FILES = (
@@ -48,15 +48,23 @@ def how_sent(attached: Sequence[Attachment]) -> list[str]:
     return sentences
 
 
+def created_ids(attached: Sequence[Attachment]) -> set[str]:
+    """The ids of the references that were created for these attachments."""
+    return {each.ref.file_id for each in attached if each.is_new}
+
+
 def file_statuses(
-    ready: Sequence[Document], attached: Mapping[str, Attachment], cached: Sequence[FileRef]
+    ready: Sequence[Document], attached: Mapping[str, Attachment], created: Set[str]
 ) -> list[FileStatus]:
-    """What became of each document; `attached` are those that the model got, by id."""
+    """What became of each document; `attached` are those that the model got, by id.
+
+    `created` are the ids of the references that were created for this answer.
+    """
     sent = ((document, attached.get(document.document_id)) for document in ready)
     return [
         FileStatus(
             blob_name=document.blob_name,
-            status="failed" if each is None else "reused" if each.ref in cached else "created",
+            status="failed" if each is None else "created" if each.ref.file_id in created else "reused",
             sent_as=each.sent_as if each else None,
             reason=document.reason,
             pages=document.pages,

@@ -16,23 +16,40 @@ from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
+from core.grounding.checked_answer import CheckedAnswer, Checker
 from core.grounding.citations import (
-    CitationWriter,
+    CUT_NOTE,
     ReadBoxes,
     StreamStripper,
     mark_truncated,
     with_rectangles,
 )
 from core.grounding.models import Revision
-from core.grounding.sources import withdrawn
+from core.grounding.sources import withdrawn, without_markers
+from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
-from core.llm.messages import QuestionMessage
+from core.llm.messages import (
+    USER_WANTS,
+    QuestionMessage,
+    fence_remembered,
+    memory_message,
+    remembered_line,
+)
 from core.llm.tokens import TokenCounter, section_tokens
-from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, DocumentChatMetadata, DocumentChatResult
+from core.mcp_contract import (
+    CAP_META_KEY,
+    MAX_WISH_CHARACTERS,
+    MAX_WISHES,
+    MODEL_META_KEY,
+    WHOLE_META_KEY,
+    WISHES_META_KEY,
+    DocumentChatMetadata,
+    DocumentChatResult,
+)
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, resolve_blob_name
-from mcp_server.tools.attachments import file_statuses, how_sent, message_content
+from mcp_server.tools.attachments import created_ids, file_statuses, how_sent, message_content
 from mcp_server.tools.document_context import Plan, PromptSources, Reader, fit_to_window, plan_reading
 from mcp_server.tools.registration import CallProgress, CallScope, Question, offer, success
 
@@ -53,21 +70,33 @@ class Reporter(Protocol):
         """Sends text of the answer."""
 
 
-class WriterOptions(Record):
-    """The model that writes the answer (None: the default one) and the longest answer in tokens."""
+class CallOptions(Record):
+    """The model that writes the answer (None: the default one), the longest answer in tokens, how many
+    documents may be read whole together, and the user's wishes for the form of the answer."""
 
     model: str | None = Field(default=None, max_length=LONGEST_NAME)
     max_tokens: int | None = Field(default=None, ge=1)
+    whole_documents: int | None = Field(default=None, ge=1)
+    wishes: list[Annotated[str, Field(max_length=MAX_WISH_CHARACTERS)]] = Field(
+        default=[], max_length=MAX_WISHES
+    )
+
+    @property
+    def remembered(self) -> str:
+        """The wishes as a block of the prompt; empty without any."""
+        lines = [remembered_line(USER_WANTS, without_markers(" ".join(each.split()))) for each in self.wishes]
+        return fence_remembered(lines) if lines else ""
 
 
-DEFAULT_WRITER = WriterOptions()
+DEFAULT_OPTIONS = CallOptions()
 
 
 @dataclass
 class _ChatCall:
     """The state of one call: what is read, how it is attached, and the answer so far.
 
-    `cut` is the limit in tokens that the answer has reached; 0 if it is complete.
+    `created` are the ids of file references that this call created. `is_cut`: the answer has reached a length
+    limit.
     """
 
     question: str
@@ -76,12 +105,14 @@ class _ChatCall:
     reporter: Reporter
     stream: bool
     model: ChatModel
-    max_tokens: int | None
+    options: CallOptions
     revision: Revision | None
     budget: CallBudget
+    checker: Checker
+    created: set[str] = field(default_factory=set)
     shown: str = ""
     trimmed: StreamStripper = field(default_factory=StreamStripper)
-    cut: int = 0
+    is_cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
 
 
@@ -95,45 +126,48 @@ class DocumentChat:
     files: ProviderFiles
     named: Callable[[str | None], ChatModel]
     counter: TokenCounter
+    text: TextWork = field(default_factory=InThread)
     window: int
     prompt: str
     revise: str
+    wishes: str
 
     async def answer(
         self,
         scope: Scope,
         question: str,
         document_names: Sequence[str],
-        cached: Sequence[FileRef],
         reporter: Reporter,
         *,
         stream: bool,
-        writer_options: WriterOptions = DEFAULT_WRITER,
+        options: CallOptions = DEFAULT_OPTIONS,
         revision: Revision | None = None,
     ) -> DocumentChatResult:
         """An answer over the named documents, which must all be in `scope`.
 
         A document that cannot be read is reported in `metadata.files`; if none can be, NoReadableDocument is
-        raised. `cached` ids are used only if the catalog has them for these documents. Raises InvalidInput
-        for a model that is not configured. With `revision` the answer corrects an earlier one.
+        raised. File references that are still valid are reused. Raises InvalidInput for a model that is not
+        configured. With `revision` the answer corrects an earlier one.
         """
-        model = self.named(writer_options.model)
+        model = self.named(options.model)
         documents = await self._in_scope(scope, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
         if not readable:
             reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in ready)
             raise NoReadableDocument(f"None of the documents can be read. {reasons}")
-        plan = plan_reading(readable, self.reader.limits)
+        plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
-        searched = [Attachment(document, await self.files.ensure(document)) for document in plan.searched]
+        searched = [await self.files.ensure(document) for document in plan.searched]
         budget = CallBudget(max_calls=MODEL_CALLS)
+        checker = Checker(self.text, scope.organization_id)
         work = _ChatCall(
-            question, plan, attached, reporter, stream, model, writer_options.max_tokens, revision, budget
+            question, plan, attached, reporter, stream, model, options, revision, budget, checker
         )
+        work.created |= created_ids([*attached, *searched])
         reading, writer = await self._answer(work)
         sent = {each.document.document_id: each for each in [*work.attached, *searched]}
-        grounding = await asyncio.to_thread(lambda: writer.grounding)
+        grounding = writer.grounding
         return DocumentChatResult(
             answer=work.shown,
             files=[sent[document.document_id].ref for document in readable],
@@ -147,8 +181,8 @@ class DocumentChat:
                 retrieval=reading.steps,
                 prompt=work.sizes,
                 usage=budget.usage,
-                files=file_statuses(ready, sent, cached),
-                grounding=mark_truncated(grounding, work.cut) if work.cut else grounding,
+                files=file_statuses(ready, sent, work.created),
+                grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
             ),
         )
 
@@ -167,7 +201,7 @@ class DocumentChat:
                 raise missing_document(name)
         return await self.library.resolve(scope.owner, names)
 
-    async def _answer(self, work: _ChatCall) -> tuple[PromptSources, CitationWriter]:
+    async def _answer(self, work: _ChatCall) -> tuple[PromptSources, CheckedAnswer]:
         """Asks the model, and a second time if it refuses the files before it has sent any text."""
         try:
             return await self._ask(work)
@@ -176,23 +210,28 @@ class DocumentChat:
             if again is None:
                 raise
         work.attached = again
+        work.created |= created_ids(again)
         return await self._ask(work)
 
-    async def _ask(self, work: _ChatCall) -> tuple[PromptSources, CitationWriter]:
+    async def _ask(self, work: _ChatCall) -> tuple[PromptSources, CheckedAnswer]:
         question, revision = work.question, work.revision
         files = {each.document.document_id: each for each in work.attached if each.sent_as != "text"}
-        query, besides, more = question, question, False
-        before: list[BaseMessage] = [SystemMessage(self.prompt)]
+        query, more = question, False
+        rules, shown = [self.prompt], memory_message(work.options.remembered)
+        if shown:
+            rules.append(self.wishes)
         if revision is not None:
-            query, besides = f"{question} {revision.query}", f"{question}\n{withdrawn(revision)}"
-            before = [SystemMessage(f"{self.prompt}\n{self.revise}"), HumanMessage(withdrawn(revision))]
-            more = revision.read_more
+            query, more = f"{question} {revision.query}", revision.read_more
+            rules.append(self.revise)
+            shown.append(HumanMessage(withdrawn(revision)))
+        before = [SystemMessage("\n".join(rules)), *shown]
+        besides = "\n".join([question, *(str(message.text) for message in shown)])
         found = await self.reader.read(query.strip(), work.plan, files, more=more)
-        reading = fit_to_window(found, besides, self.window, self.counter, work.max_tokens)
+        reading = fit_to_window(found, besides, self.window, self.counter, work.options.max_tokens)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
         content = message_content(question, reading, files)
         messages = [*before, QuestionMessage(content=content, question=question)]
-        writer = CitationWriter(reading.sources, question)
+        writer = CheckedAnswer(reading.sources, question, work.checker)
         _, work.sizes = await asyncio.gather(
             _write(messages, writer, work),
             asyncio.to_thread(section_tokens, messages, question, self.counter),
@@ -200,32 +239,41 @@ class DocumentChat:
         return reading, writer
 
 
-async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _ChatCall) -> None:
-    """Streams the answer. An answer that reaches its limit is kept and marked as cut."""
-    if not work.stream and work.max_tokens is None:
-        text = writer.feed(await work.model.complete(messages, budget=work.budget)) + writer.finish()
-        work.shown = text.strip()
-        if not work.shown:
-            raise empty_reply()
-        return
-    pieces = work.model.stream(messages, budget=work.budget, max_tokens=work.max_tokens)
+async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _ChatCall) -> None:
+    """Writes the answer. An answer that reaches a length limit is kept and marked as cut."""
+    cut: ReplyCut | None = None
+    cap = work.options.max_tokens
     try:
-        async with aclosing(pieces) as deltas:
-            async for delta in deltas:
-                await _send(writer.feed(delta), work)
+        if work.stream:
+            pieces = work.model.stream(messages, budget=work.budget, max_tokens=cap)
+            async with aclosing(pieces) as deltas:
+                async for delta in deltas:
+                    await _send(await writer.feed(delta), work)
+        else:
+            said = await work.model.complete(messages, budget=work.budget, max_tokens=cap)
+            await _send(await writer.feed(said), work)
     except ReplyCut as exc:
-        if work.max_tokens is None or not exc.at_limit or not work.shown:
+        if not exc.at_limit:
             raise
-        work.cut = work.max_tokens
-    await _send(writer.finish(), work)
+        cut = exc
+        if not work.stream:
+            await _send(await writer.feed(exc.text), work)
+    await _send(await writer.finish(), work)
     if not work.shown:
-        raise empty_reply()
+        raise cut or empty_reply()
+    work.is_cut = cut is not None
+    if notes := writer.label + (CUT_NOTE if work.is_cut else ""):
+        await _show(writer.code_end + notes, work)
 
 
 async def _send(text: str, work: _ChatCall) -> None:
     if text := work.trimmed.feed(text):
-        work.shown += text
-        await work.reporter.text(text)
+        await _show(text, work)
+
+
+async def _show(text: str, work: _ChatCall) -> None:
+    work.shown += text
+    await work.reporter.text(text)
 
 
 def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> None:
@@ -239,9 +287,12 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
             Field(min_length=1, max_length=MAX_DOCUMENTS, description="names of documents in scope"),
         ],
         ctx: Context[None],
-        cached_file_info: Annotated[
+        cached_file_info: Annotated[  # noqa: ARG001 part of the contract with clients
             list[FileRef] | None,
-            Field(description="the `files` of an earlier answer over the same documents"),
+            Field(
+                description="the `files` of an earlier answer over the same documents. It has no effect: ids"
+                " are taken from the catalog, and reused while they are valid, whether they are sent or not"
+            ),
         ] = None,
         revision: Annotated[
             Revision | None,
@@ -249,24 +300,30 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
         ] = None,
     ) -> Annotated[CallToolResult, DocumentChatResult]:
         """Answer a question from the named documents, with citations that are checked against the page."""
-        progress = CallProgress(ctx)
-        result = await chat.answer(
-            scope(),
-            question,
-            document_names,
-            cached_file_info or [],
-            progress,
-            stream=progress.streaming,
-            writer_options=_writing(ctx),
-            revision=revision,
-        )
+        async with CallProgress(ctx) as progress:
+            result = await chat.answer(
+                scope(),
+                question,
+                document_names,
+                progress,
+                stream=progress.streaming,
+                options=_options_of(ctx),
+                revision=revision,
+            )
         return success(result, result.answer)
 
 
-def _writing(ctx: Context[None]) -> WriterOptions:
-    """The writer options in the call's `_meta`; InvalidInput if they are invalid."""
+def _options_of(ctx: Context[None]) -> CallOptions:
+    """The options in the call's `_meta`; InvalidInput if they are invalid."""
     meta = ctx.request_context.meta or {}
     try:
-        return WriterOptions(model=meta.get(MODEL_META_KEY), max_tokens=meta.get(CAP_META_KEY))
+        return CallOptions(
+            model=meta.get(MODEL_META_KEY),
+            max_tokens=meta.get(CAP_META_KEY),
+            whole_documents=meta.get(WHOLE_META_KEY),
+            wishes=meta.get(WISHES_META_KEY) or [],
+        )
     except ValidationError:
-        raise InvalidInput(f"{MODEL_META_KEY} is a name, {CAP_META_KEY} a number from 1.") from None
+        numbers = f"{CAP_META_KEY} and {WHOLE_META_KEY} are numbers from 1"
+        texts = f"{WISHES_META_KEY} has at most {MAX_WISHES} texts of {MAX_WISH_CHARACTERS} characters"
+        raise InvalidInput(f"{MODEL_META_KEY} is a name, {numbers}, {texts}.") from None

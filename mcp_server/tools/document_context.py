@@ -63,8 +63,15 @@ class Plan(Record):
     searched: list[Document]
 
 
-def plan_reading(documents: Sequence[Document], limits: ReadingLimits) -> Plan:
-    """Decides from size and status only; the documents must be readable."""
+def plan_reading(documents: Sequence[Document], limits: ReadingLimits, at_once: int | None = None) -> Plan:
+    """Decides from number, size and status only; the documents must be readable.
+
+    If there are more than `at_once`, all are searched.
+    """
+    if at_once is not None and len(documents) > at_once:
+        named = f"{len(documents)} documents are named, and at most {at_once} are read whole together"
+        reason = f"{named}: they were searched for passages."
+        return Plan(mode="rag", reason=reason, whole=[], searched=list(documents))
     size = sum(document.tokens for document in documents)
     if size <= limits.whole:
         reason = f"The whole text ({size} tokens) fits the budget of {limits.whole}."

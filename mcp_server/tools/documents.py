@@ -15,7 +15,7 @@ from core.errors import NoReadableDocument, NotFound, ToolFailed, Unavailable
 from core.mcp_contract import ContentResult, DocumentsListResult, ListedDocument, SummaryResult
 from core.models import Document, DocumentStatus, Progress
 from mcp_server.tools import scope_filter
-from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, offer, success
+from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, document_line, offer, success
 
 MAX_CONTENT_CHARACTERS = 100_000
 
@@ -60,7 +60,7 @@ class DocumentContents:
         most = self.characters if max_chars is None else max_chars
         pages = await self.library.text(document)
         length = sum(len(page.text) for page in pages)
-        shared: dict[str, Any] = {"document_id": document_id, "filename": document.blob_name}
+        shared: dict[str, Any] = {"document_id": document.document_id, "filename": document.blob_name}
         shared |= {"status": document.status, "characters": length}
         if length <= most:
             return ContentResult(
@@ -110,10 +110,11 @@ def _listed(document: Document, analysis: DocumentAnalysis | None) -> ListedDocu
 
 
 def content_as_text(content: ContentResult) -> str:
-    """The content as text: each page under its number, or the summary."""
+    """The content as text, under its document: each page under its number, or the summary."""
+    document = document_line(content.filename, content.document_id)
     if content.kind == "detailed_summary":
-        return f"{content.reason}\n\n{content.detailed_summary}"
-    return "\n\n".join(f"[Page {page.page_number}]\n{page.text}" for page in content.pages)
+        return f"{document}: {content.reason}\n\n{content.detailed_summary}"
+    return "\n\n".join([document, *(f"[Page {page.page_number}]\n{page.text}" for page in content.pages)])
 
 
 def register(server: MCPServer[None], contents: DocumentContents, scope: CallScope) -> None:
@@ -123,14 +124,17 @@ def register(server: MCPServer[None], contents: DocumentContents, scope: CallSco
     async def documents_list() -> Annotated[CallToolResult, DocumentsListResult]:
         """List the documents in scope with their status, pages, pages without text, and summaries."""
         result = await contents.documents(scope())
-        lines = [f"{d.filename}: {d.status}, {d.pages} pages" for d in result.documents]
+        lines = [
+            f"{document_line(d.filename, d.document_id)}: {d.status}, {d.pages} pages"
+            for d in result.documents
+        ]
         return success(result, "\n".join(lines) or "There are no documents.")
 
     @offer(server, "Summarise a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
     async def documents_get_summary(document_id: DocumentId) -> Annotated[CallToolResult, SummaryResult]:
         """Get the summary of one document, once its status is `completed`."""
         result = await contents.summary(scope(), document_id)
-        return success(result, result.summary)
+        return success(result, f"{document_line(result.filename, result.document_id)}: {result.summary}")
 
     @offer(server, "Read a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
     async def documents_get_content(
@@ -142,5 +146,6 @@ def register(server: MCPServer[None], contents: DocumentContents, scope: CallSco
         ] = None,
     ) -> Annotated[CallToolResult, ContentResult]:
         """Get the whole text of one document if it is short, otherwise its detailed summary."""
-        result = await contents.content(scope(), document_id, max_chars, CallProgress(ctx).working)
+        async with CallProgress(ctx) as progress:
+            result = await contents.content(scope(), document_id, max_chars, progress.working)
         return success(result, content_as_text(result))

@@ -15,10 +15,12 @@ from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError
-from core.grounding.citations import CitationWriter, ReadBoxes, with_rectangles
+from core.grounding.checked_answer import CheckedAnswer, Checker
+from core.grounding.citations import ReadBoxes, with_rectangles
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation
 from core.grounding.sources import Source, fence
+from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter
@@ -81,6 +83,7 @@ class DocumentsAnalyze:
     prompt: str
     counter: TokenCounter
     read_boxes: ReadBoxes
+    text: TextWork = field(default_factory=InThread)
     limits: Limits
 
     async def answer(
@@ -99,13 +102,13 @@ class DocumentsAnalyze:
         plan = await self._plan(document, pages, run)
         relevant = await self._condense(plan.parts, run)
         sources = [sized.source for block in relevant for sized in block.sources]
-        writer = CitationWriter(sources, question)
+        writer = CheckedAnswer(sources, question, Checker(self.text, scope.organization_id))
         said = await self._ask(sources, run) if sources else NOT_FOUND_ANSWER
-        text = await asyncio.to_thread(lambda: writer.feed(said) + writer.finish())
+        text = await writer.feed(said) + await writer.finish()
         chosen = {block.page for part in plan.parts for block in part}
         failed = set().union(*run.failures.values())
         return DocumentsAnalyzeResult(
-            answer=text.strip(),
+            answer=text.strip() + writer.label,
             citations=await with_rectangles(writer.citations, sources, self.read_boxes),
             passages=_cited_passages(sources, writer.citations),
             metadata=DocumentsAnalyzeMetadata(
@@ -118,7 +121,7 @@ class DocumentsAnalyze:
                 truncated=not run.is_whole,
                 chunks=len(plan.parts),
                 usage=run.budget.usage,
-                grounding=await asyncio.to_thread(lambda: writer.grounding),
+                grounding=writer.grounding,
             ),
         )
 
@@ -225,5 +228,6 @@ def register(server: MCPServer[None], analyze: DocumentsAnalyze, scope: CallScop
 
         Slow. Use it if searching is not enough: to count, to compare, to survey.
         """
-        result = await analyze.answer(scope(), document_id, question, CallProgress(ctx).working)
+        async with CallProgress(ctx) as progress:
+            result = await analyze.answer(scope(), document_id, question, progress.working)
         return success(result, result.answer)

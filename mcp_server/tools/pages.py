@@ -15,7 +15,15 @@ from core.errors import InvalidInput, NoReadableDocument, NotFound
 from core.mcp_contract import GetPageResult, ReadPage
 from core.models import Progress
 from core.names import page_id
-from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, PageId, offer, success
+from mcp_server.tools.registration import (
+    CallProgress,
+    CallScope,
+    DocumentId,
+    PageId,
+    offer,
+    page_line,
+    success,
+)
 from mcp_server.tools.scope_filter import current_analyses, page_text, read_document
 
 NO_SUCH_PAGE = "There is no such page in this conversation."
@@ -33,10 +41,10 @@ class Pages:
     characters: int = MAX_PAGE_CHARS
 
     async def get(self, scope: Scope, place: tuple[str, int], progress: Progress) -> GetPageResult:
-        """The page at (document id, number); NotFound if it does not exist or is not in `scope`."""
-        document_id, number = place
+        """The page at (document id or name, number); NotFound if it does not exist or is not in `scope`."""
+        document_id_or_name, number = place
         try:
-            document = await read_document(self.library, scope, document_id, progress)
+            document = await read_document(self.library, scope, document_id_or_name, progress)
         except NotFound:
             raise NotFound(NO_SUCH_PAGE) from None
         found = await self.library.text(document, [number])
@@ -44,7 +52,7 @@ class Pages:
             raise NotFound(NO_SUCH_PAGE)
         page = found[0]
         analysed = await current_analyses(self.analyses, [document])
-        analyses = await self.analyses.pages(document_id, [number]) if analysed else []
+        analyses = await self.analyses.pages(document.document_id, [number]) if analysed else []
         read = ReadPage(
             **page_text(document, page, end=self.characters).model_dump(),
             label=page.label,
@@ -56,7 +64,7 @@ class Pages:
 
 
 def page_reference(page: str | None, document_id: str | None, number: int | None) -> tuple[str, int]:
-    """The (document id, number) of a page, from its id or from both parts.
+    """The (document id or name, number) of a page, from its id or from both parts.
 
     Raises InvalidInput for both ways, neither, or half of one, and NotFound for an invalid page id.
     """
@@ -85,5 +93,7 @@ def register(server: MCPServer[None], pages: Pages, scope: CallScope) -> None:
         Name it either by page_id, or by document_id and page_number.
         """
         place = page_reference(page_id, document_id, page_number)
-        result = await pages.get(scope(), place, CallProgress(ctx).working)
-        return success(result, result.pages[0].text)
+        async with CallProgress(ctx) as progress:
+            result = await pages.get(scope(), place, progress.working)
+        [page] = result.pages
+        return success(result, f"{page_line(page.blob_name, page.page_number, page.page_id)}:\n{page.text}")

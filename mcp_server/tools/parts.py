@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol
 from langchain_core.messages import SystemMessage
 
 from core.documents.passages import split_pages
-from core.grounding.sources import OPENING, Source, bracketed, cited_numbers, fence
+from core.grounding.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers
+from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import take_each_fitting
@@ -159,7 +160,8 @@ class NoteTaker:
         """The sources that the notes cite."""
         asked = QuestionMessage(content=f"{fence(sources)}\n\nQuestion: {question}", question=question)
         notes = await self._model.complete([SystemMessage(self._prompt), asked], budget=budget)
-        brackets = (bracketed(notes[opened.start() :], is_all=True) for opened in OPENING.finditer(notes))
+        starts = [opened.start() for opened in OPENING.finditer(notes)]
+        brackets = (bracketed(notes[start : start + MAX_BRACKET], is_all=True) for start in starts)
         return {number for bracket in brackets if bracket for number in cited_numbers(bracket)}
 
 

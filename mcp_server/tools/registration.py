@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 
 from core.documents.scope import Scope
 from core.errors import INTERNAL, OrcError
+from core.infra.exhaustion import exhausted
 from core.infra.telemetry.spans import fail
 from core.mcp_contract import (
     MAX_QUERY_CHARACTERS,
@@ -34,24 +35,62 @@ logger = logging.getLogger(__name__)
 MIN_SECONDS_BETWEEN_STATUS = 0.25
 
 
-class CallProgress:
-    """Sends the progress notifications of one call, if the caller asked for them."""
+SILENT_SECONDS = 4.0
+"""After this long without a notification one is sent: clients give up on calls that are silent."""
 
-    def __init__(self, context: Context[None]) -> None:
+
+class CallProgress:
+    """Sends the progress notifications of one call, if the caller asked for them.
+
+    While the context is open, the last step is reported again whenever nothing was for `SILENT_SECONDS`.
+    """
+
+    def __init__(
+        self,
+        context: Context[None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         self._context = context
+        self._clock, self._sleep = clock, sleep
+        self._begun = self._last_sent = clock()
+        self._now_at = StatusLine(message="Working")
         self._sent = 0
-        self._last_status = 0.0
+        self._last_status = float("-inf")
         self._pending: set[asyncio.Task[None]] = set()
+        self._beat: asyncio.Task[None] | None = None
         self.streaming = bool((context.request_context.meta or {}).get(STREAM_META_KEY))
+
+    async def __aenter__(self) -> "CallProgress":
+        self._beat = asyncio.create_task(self._repeat_when_silent())
+        self._beat.add_done_callback(self._settle)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._beat is not None:
+            self._beat.cancel()
+            await asyncio.gather(self._beat, return_exceptions=True)
+
+    async def _repeat_when_silent(self) -> None:
+        while True:
+            silent = self._clock() - self._last_sent
+            if silent < SILENT_SECONDS:
+                await self._sleep(SILENT_SECONDS - silent)
+                continue
+            line = f"{self._now_at.message} ({self._clock() - self._begun:.0f} s)"
+            await self._send(self._now_at.model_copy(update={"message": line}), line)
 
     def working(self, done: int, total: int, message: str) -> None:
         """Report a step without waiting; at most four a second are sent."""
-        now = time.monotonic()
+        status = StatusLine(
+            message=f"{message} ({done} of {total})" if total else message, done=done, total=total
+        )
+        now, self._now_at = self._clock(), status
         if now - self._last_status < MIN_SECONDS_BETWEEN_STATUS:
             return
         self._last_status = now
-        line = f"{message} ({done} of {total})" if total else message
-        task = asyncio.ensure_future(self._send(StatusLine(message=line), line))
+        task = asyncio.ensure_future(self._send(status, status.message))
         self._pending.add(task)
         task.add_done_callback(self._settle)
 
@@ -63,11 +102,13 @@ class CallProgress:
 
     async def text(self, delta: str) -> None:
         """Send text of the answer to a caller that streams."""
+        self._now_at = StatusLine(message="Writing the answer")
         if self.streaming:
             await self._send(TextDelta(text=delta), delta)
 
     async def _send(self, typed: StatusLine | TextDelta, plain: str) -> None:
         self._sent += 1
+        self._last_sent = self._clock()
         message = tool_progress.dump_json(typed).decode() if self.streaming else plain
         await self._context.report_progress(self._sent, message=message)
 
@@ -97,10 +138,16 @@ def offer(
     return lambda tool: register(reports_failures(tool))
 
 
-MAX_ID_CHARACTERS = 200
+MAX_ID_CHARACTERS = 300
+"""Enough for the longest file name with a page number."""
 
 DocumentId = Annotated[
-    str, Field(min_length=1, max_length=MAX_ID_CHARACTERS, description="from documents_list or a search")
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_ID_CHARACTERS,
+        description="id or file name, from documents_list or a search",
+    ),
 ]
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 PageId = Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARACTERS, description="from a search")]
@@ -118,7 +165,11 @@ def failure(error: OrcError) -> CallToolResult:
     fail(get_current_span(), error)
     dependency = getattr(error, "dependency", None)
     content = ToolFailure(
-        code=error.code, message=error.message, retryable=error.retryable, dependency=dependency
+        code=error.code,
+        message=error.message,
+        retryable=error.retryable,
+        dependency=dependency,
+        retry_after=error.retry_after,
     )
     return CallToolResult(is_error=True, content=[TextContent(text=content.model_dump_json())])
 
@@ -132,13 +183,27 @@ def reports_failures(tool: Tool[Arguments]) -> Tool[Arguments]:
             return await tool(*args, **kwargs)
         except OrcError as exc:
             return failure(exc)
-        except Exception:
+        except Exception as exc:
+            if (ours := exhausted(exc)) is not None:
+                logger.warning("tool %s failed: %s", tool.__name__, ours.code)
+                return failure(ours)
             logger.exception("tool %s failed", tool.__name__)
             return failure(OrcError("The tool failed unexpectedly.", code=INTERNAL))
 
     return guarded
 
 
+def document_line(filename: str, document_id: str) -> str:
+    """A document as the text of a result names it."""
+    return f"{filename} (document_id {document_id})"
+
+
+def page_line(filename: str, number: int, page_id: str) -> str:
+    """A page as the text of a result names it. Its id starts with the document's."""
+    return f"{filename}, page {number} (page_id {page_id})"
+
+
 def success(result: BaseModel, text: str) -> CallToolResult:
-    """A typed result, with `text` for clients that show plain content."""
+    """A typed result, with `text` for clients that give a model only the text: it names documents and pages
+    by their ids, so that the model can use them in further calls."""
     return CallToolResult(content=[TextContent(text=text)], structured_content=result.model_dump(mode="json"))

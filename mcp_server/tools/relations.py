@@ -17,7 +17,7 @@ from core.grounding.quotes import locate
 from core.llm.errors import ModelMisconfigured
 from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult
 from core.models import Document, Page
-from mcp_server.tools.registration import CallScope, offer, success
+from mcp_server.tools.registration import CallScope, offer, page_line, success
 from mcp_server.tools.scope_filter import current_analyses, documents_in_scope, page_text
 
 MAX_NAME_CHARACTERS = 500
@@ -130,7 +130,7 @@ def register(server: MCPServer[None], relations: Relations, scope: CallScope) ->
         for page in result.pages:
             found = page.relation
             says = f"{found.source} {found.type} {found.target}" if found else f"names {page.named}"
-            lines.append(f"{page.blob_name}, page {page.page_number}: {says}")
+            lines.append(f"{page_line(page.blob_name, page.page_number, page.page_id)}: {says}")
         return success(result, "\n".join(lines) or "No page was found.")
 
     @offer(server, "Show the vocabulary")

@@ -21,9 +21,10 @@ async def documents_in_scope(library: DocumentService, scope: Scope) -> list[Doc
 
 
 async def document_in_scope(library: DocumentService, scope: Scope, document_id: str) -> Document:
-    """The document with this id. NotFound if it does not exist, has another owner, or is not in `scope`."""
-    for document in await documents_in_scope(library, scope):
-        if document.document_id == document_id:
+    """The document with this id, or else with this file name. NotFound if there is none in `scope`."""
+    documents = await documents_in_scope(library, scope)
+    for known in ({d.document_id: d for d in documents}, {d.blob_name: d for d in documents}):
+        if (document := known.get(document_id)) is not None:
             return document
     raise NotFound("There is no such document in this conversation.")
 

@@ -27,7 +27,7 @@ from core.mcp_contract import (
 from core.models import Document, Hit, Progress, Retrieval
 from core.names import page_id
 from core.search.bm25 import Candidate, TextRanking
-from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, success
+from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, page_line, success
 from mcp_server.tools.scope_filter import current_analyses, read_documents_in_scope, searched_document
 
 MAX_PASSAGES = 50
@@ -37,6 +37,8 @@ HITS_PER_PAGE = 4
 """Passages to retrieve for each requested page: several may be on one page."""
 MATCHES_PER_PAGE = 3
 LONGEST_MATCH = 400
+MAX_SENTENCES = 5000
+"""Sentences of a page that are compared with the query."""
 
 PageKey = tuple[str, int]
 
@@ -111,7 +113,8 @@ def _page(blob_name: str, hits: Sequence[Hit], analysis: PageAnalysis | None, qu
     """A page with the sentences that match the query best, best first, word for word."""
     best = hits[0].passage
     texts = (hit.passage.text for hit in hits)
-    found = [text[span.start : span.end] for text in texts for span in page_sentences(text)]
+    sentences = (text[span.start : span.end] for text in texts for span in page_sentences(text))
+    found = list(islice(sentences, MAX_SENTENCES))
     ranking = TextRanking(query, [Candidate(sentence) for sentence in found])
     matches = dict.fromkeys(found[index][:LONGEST_MATCH] for index in ranking.matching())
     return FoundPage(
@@ -142,8 +145,9 @@ def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) 
 
         If they do not hold what you look for, search again in other words.
         """
-        result = await search.passages(scope(), query, top_k, CallProgress(ctx).working)
-        found = [f"{p.blob_name}, page {p.page}: {p.text}" for p in result.passages]
+        async with CallProgress(ctx) as progress:
+            result = await search.passages(scope(), query, top_k, progress.working)
+        found = [f"{page_line(p.blob_name, p.page, p.page_id)}: {p.text}" for p in result.passages]
         return success(result, _as_text(found, result.documents))
 
     @offer(server, "Search pages")
@@ -153,8 +157,12 @@ def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) 
         limit: Annotated[int, Field(ge=1, le=MAX_PAGES, description="pages to return")] = 10,
     ) -> Annotated[CallToolResult, SearchPagesResult]:
         """Find the pages that bear on a question, with their summaries, topics and best sentences."""
-        result = await search.pages(scope(), query, limit, CallProgress(ctx).working)
-        found = [f"{p.blob_name}, page {p.page_number}: {' … '.join(p.matches)}" for p in result.pages]
+        async with CallProgress(ctx) as progress:
+            result = await search.pages(scope(), query, limit, progress.working)
+        found = [
+            f"{page_line(p.blob_name, p.page_number, p.page_id)}: {' … '.join(p.matches)}"
+            for p in result.pages
+        ]
         return success(result, _as_text(found, result.documents))
 
 

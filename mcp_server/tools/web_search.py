@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from core.errors import InvalidInput
 from core.mcp_contract import FoundWebPage, WebSearchResult
-from mcp_server.tools.registration import CallScope, Query, offer, success
+from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, success
 from mcp_server.web.http import AUTH, BUSY, NOT_IN_PLAN, QUOTA, REFUSED
 from mcp_server.web.ports import (
     MOST_CHARACTERS,
@@ -61,13 +62,16 @@ def register(server: MCPServer[None], web: WebSearchTool | None, scope: CallScop
 
     @offer(server, "Search the web", AUTH, QUOTA, REFUSED, NOT_IN_PLAN, BUSY, open_world=True)
     async def web_search(
-        query: Query, limit: Annotated[int, Field(ge=1, le=MOST_PAGES, description="pages to return")] = 5
+        query: Query,
+        ctx: Context[None],
+        limit: Annotated[int, Field(ge=1, le=MOST_PAGES, description="pages to return")] = 5,
     ) -> Annotated[CallToolResult, WebSearchResult]:
         """Find web pages about a question, each with the text that the search engine quotes.
 
         Use it for what the documents of the conversation do not contain, such as recent events.
         """
         scope()  # It uses no document, but the caller must still be authorised.
-        result = await web.search(query, limit)
+        async with CallProgress(ctx):
+            result = await web.search(query, limit)
         found = [f"{page.title or page.url} ({page.url}): {page.text}" for page in result.results]
         return success(result, "\n\n".join(found) or "Nothing was found.")

@@ -91,7 +91,8 @@ async def test_a_short_text_comes_whole_and_page_by_page_ready_or_not(
         (1, "One.", 4),
         (2, "Two.", 4),
     ]
-    assert content_as_text(found) == "[Page 1]\nOne.\n\n[Page 2]\nTwo."
+    named = f"a.pdf (document_id {document.document_id})"
+    assert content_as_text(found) == f"{named}\n\n[Page 1]\nOne.\n\n[Page 2]\nTwo."
 
 
 async def test_a_long_text_comes_as_its_detailed_summary_and_says_so(

@@ -20,7 +20,7 @@ from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatResult
-from core.models import FileRef, Page, Progress
+from core.models import Page, Progress
 from core.storage.attachments import build_provider_files
 from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import queue as sqlite_queue
@@ -28,7 +28,7 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor
 from mcp_server.bootstrap import read_prompt
-from mcp_server.tools.document_chat import DEFAULT_WRITER, DocumentChat, WriterOptions
+from mcp_server.tools.document_chat import DEFAULT_OPTIONS, CallOptions, DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits
 from tests.unit.core.extraction.samples import pdf
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
@@ -126,6 +126,7 @@ def chat_by(side: DocumentSide, settings: CoreSettings, provider: Provider) -> C
             named=lambda _: build_chat_model(given, "writer", TiktokenCounter(), provider),
             prompt=read_prompt("document_chat"),
             revise=read_prompt("revise"),
+            wishes=read_prompt("wishes"),
         )
 
     return make
@@ -146,9 +147,8 @@ async def ask(
     side: DocumentSide,
     chat: DocumentChat,
     *names: str,
-    cached: list[FileRef] | None = None,
     listener: Listener | None = None,
-    writer_options: WriterOptions = DEFAULT_WRITER,
+    options: CallOptions = DEFAULT_OPTIONS,
 ) -> DocumentChatResult:
     """A question over these documents; streamed if there is a listener."""
     documents = await side.library.resolve(ANN, names)
@@ -156,10 +156,9 @@ async def ask(
         Scope.over(ANN, documents),
         "When does the quay open?",
         names,
-        cached or [],
         listener or Listener(),
         stream=listener is not None,
-        writer_options=writer_options,
+        options=options,
     )
 
 
@@ -261,7 +260,7 @@ async def test_a_lost_file_is_sent_again_unseen(
     first = await ask(side, chat, "a.pdf", "b.pdf")
     del double.files.files[first.files[0].file_id]
     listener = Listener() if listens else None
-    second = await ask(side, chat, "a.pdf", "b.pdf", cached=first.files, listener=listener)
+    second = await ask(side, chat, "a.pdf", "b.pdf", listener=listener)
     assert double.files.uploads == 3
     assert [file.status for file in second.metadata.files] == ["created", "reused"]
     assert second.answer == first.answer
@@ -337,18 +336,22 @@ async def test_without_a_files_api_the_file_goes_along(
     assert ways(result) == ["base64"]
     assert "stores no files" in result.metadata.reason
     assert result.citations[0].verified
-    again = await ask(side, chat, "a.pdf", cached=result.files)
+    again = await ask(side, chat, "a.pdf")
     assert [file.status for file in again.metadata.files] == ["reused"]
 
 
-async def test_a_made_up_id_is_neither_used_nor_called_reused(
+async def test_only_a_reference_that_the_call_created_is_called_created(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:
+    """Also if another set of documents is named, and if the files then go as text after all."""
     await put(side, "a.pdf", pdf(QUAY))
-    made_up = FileRef(file_id="file-made-up", blob_name="a.pdf")
-    result = await ask(side, chat, "a.pdf", cached=[made_up])
-    assert [file.status for file in result.metadata.files] == ["created"]
-    assert "file-made-up" not in sent(double)
+    await put(side, "b.pdf", pdf(CRANE))
+    first = await ask(side, chat, "a.pdf")
+    double.script.failures.append(Failure(status=400, code="context_length_exceeded"))
+    second = await ask(side, chat, "a.pdf", "b.pdf")
+    third = await ask(side, chat, "b.pdf")
+    statuses = [[file.status for file in each.metadata.files] for each in (first, second, third)]
+    assert statuses == [["created"], ["reused", "created"], ["reused"]]
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
@@ -358,9 +361,7 @@ async def test_an_answer_that_reaches_its_cap_is_kept_and_said_to_be_cut(
     await put(side, "a.pdf", pdf(QUAY))
     double.script.replies.append(Reply(text="The quay opens at seven [S1].", finish_reason="length"))
     listener = Listener() if listens else None
-    result = await ask(
-        side, chat_by("text"), "a.pdf", listener=listener, writer_options=WriterOptions(max_tokens=9)
-    )
+    result = await ask(side, chat_by("text"), "a.pdf", listener=listener, options=CallOptions(max_tokens=9))
     assert result.answer.startswith("The quay opens at seven")
     assert "The answer was cut at its limit of 9 tokens." in result.metadata.grounding.issues
     assert not result.metadata.grounding.grounded

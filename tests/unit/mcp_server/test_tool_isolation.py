@@ -150,8 +150,10 @@ async def test_foreign_out_of_scope_and_absent_ids_are_refused_alike(
         BlobPath(ANN, "more.txt").document_id,
         BlobPath(BOB, "own.txt").document_id,
         BlobPath(ANN, "absent.txt").document_id,
-        "own.txt",
+        "more.txt",
+        "absent.txt",
         "../own.txt",
+        str(BlobPath(BOB, "own.txt")),
     ]
     for arguments in CALLS[name]:
         shown = [failure(await call(server, name, filled(arguments, each))) for each in elsewhere]
@@ -164,6 +166,18 @@ async def test_ids_in_scope_are_accepted(name: str, server: MCPServer[None], own
     for arguments in CALLS[name]:
         result = await call(server, name, filled(arguments, own.document_id))
         assert not result.is_error or failure(result)["code"] == "not_ready"
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_name_means_the_document_of_the_conversation_and_no_other_of_this_name(
+    name: str, server: MCPServer[None], own: Document
+) -> None:
+    for arguments in CALLS[name]:
+        named, identified = [
+            await call(server, name, filled(arguments, each)) for each in (own.blob_name, own.document_id)
+        ]
+        assert named == identified
+        assert "canary sings" not in named.model_dump_json()
 
 
 @pytest.mark.parametrize("name", SEARCHES)

@@ -1,5 +1,6 @@
 """The tools through an MCP client: results fit their schemas, people get text, and progress is shown."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,7 @@ from mcp_types import TextContent
 from core.analysis.models import Entity, PageAnalysis
 from core.bootstrap import open_documents
 from core.documents.scope import Scope
-from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
+from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WISHES_META_KEY
 from core.models import Document
 from core.names import page_id
 from mcp_server.bootstrap import open_app
@@ -81,6 +82,59 @@ async def test_a_result_fits_its_schema_and_has_text_for_people(
     assert content.text.strip()
 
 
+async def call_text(server: MCPServer[None], name: str, arguments: dict[str, Any]) -> str:
+    async with Client(server) as client:
+        result = await client.call_tool(name, arguments)
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    assert not result.is_error, content.text
+    return content.text
+
+
+IDS = {
+    "documents_list": "document_id",
+    "documents_get_content": "document_id",
+    "semantic_search": "page_id",
+    "search_pages": "page_id",
+    "get_page": "page_id",
+    "follow_relation": "page_id",
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), IDS.items())
+async def test_a_model_that_is_given_only_the_text_can_call_the_next_tool(
+    name: str, kind: str, server: MCPServer[None], documents: list[Document]
+) -> None:
+    """Many clients give a model the text block alone."""
+    values = {"DOCUMENT": documents[0].document_id, "PAGE": page_id(documents[0].document_id, 1)}
+    arguments = {key: values.get(str(value), value) for key, value in CALLS[name].items()}
+    text = await call_text(server, name, arguments)
+    shown = re.findall(rf"\({kind} ([^ )]+)\)", text)
+    following = "get_page" if kind == "page_id" else "documents_get_content"
+    read = await call_text(server, following, {kind: shown[0]})
+    assert "quay" in read
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("documents_get_content", {"document_id": "quay.txt"}),
+        ("documents_analyze", {"document_id": "quay.txt", "question": "When does the quay open?"}),
+        ("get_page", {"document_id": "quay.txt", "page_number": 1}),
+    ],
+)
+async def test_a_file_name_names_a_document_as_its_id_does(
+    name: str, arguments: dict[str, Any], server: MCPServer[None], documents: list[Document]
+) -> None:
+    by_id = {**arguments, "document_id": documents[0].document_id}
+    async with Client(server) as client:
+        named, identified = [
+            (await client.call_tool(name, given)).structured_content for given in (arguments, by_id)
+        ]
+    assert named == identified
+    assert "seven" in str(named)
+
+
 async def test_documents_that_are_not_indexed_are_searched_and_named_with_their_status(
     server: MCPServer[None], documents: list[Document]
 ) -> None:
@@ -114,10 +168,11 @@ async def test_reading_a_long_document_reports_progress(
     [
         ({MODEL_META_KEY: "another"}, "The configured models are: extractive."),
         ({MODEL_META_KEY: ["extractive"]}, "is a name"),
-        ({CAP_META_KEY: 0}, "a number from 1"),
+        ({CAP_META_KEY: 0}, "numbers from 1"),
+        ({WISHES_META_KEY: ["Answer briefly."] * 5}, "at most 4"),
         ({MODEL_META_KEY: "extractive", CAP_META_KEY: 200}, ""),
     ],
-    ids=["a model that is not here", "no name", "no cap", "the model that is here"],
+    ids=["a model that is not here", "no name", "no cap", "too many wishes", "the model that is here"],
 )
 async def test_a_caller_may_choose_among_the_models_that_are_configured(
     meta: dict[str, Any], shown: str, server: MCPServer[None]

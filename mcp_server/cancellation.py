@@ -1,0 +1,102 @@
+"""Cancels tool calls of clients of protocols before 2026-07-28, which do so by a second request.
+
+The transport is stateless, so only a session id connects the two requests. Such a client gets one in
+answer to its first request; nothing is stored under it. Both requests must reach the same process, or two
+that serve the same port.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.streamable_http import REQUEST_CANCELLED
+from mcp.shared.exceptions import MCPError
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.infra.siblings import Siblings
+
+SESSION_HEADER = "mcp-session-id"
+VERSION_HEADER = "mcp-protocol-version"
+
+CallKey = tuple[str | None, str, str | int]
+"""Who calls (organization and user), the session, and the id of the request."""
+
+
+class RunningCalls:
+    """The tool calls that run in this process for clients with a session, as a middleware of the server."""
+
+    def __init__(self, siblings: Siblings | None = None) -> None:
+        self._siblings = siblings
+        self._telling: set[asyncio.Task[None]] = set()
+        self._calls: dict[CallKey, anyio.CancelScope] = {}
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Run a call so that it can be cancelled; a notification that it is cancelled stops it."""
+        if ctx.method == "notifications/cancelled":
+            key = _key(ctx, (ctx.params or {}).get("requestId"))
+            if key is not None and not self._cancel(key) and self._siblings is not None:
+                # A notification ends when it was received, and its tasks with it.
+                telling = asyncio.create_task(self._siblings.tell(key))
+                self._telling.add(telling)
+                telling.add_done_callback(self._telling.discard)
+        elif ctx.method == "tools/call" and (key := _key(ctx, ctx.request_id)) is not None:
+            return await self._run(key, ctx, call_next)
+        return await call_next(ctx)
+
+    async def answer(self, key: CallKey) -> AsyncGenerator[None, None]:
+        """Cancel the call of a notification that has reached a sibling. There is no answer."""
+        self._cancel(key)
+        for _ in ():
+            yield
+
+    def _cancel(self, key: CallKey) -> bool:
+        """Whether there was such a call."""
+        if (running := self._calls.get(key)) is not None:
+            running.cancel()
+        return running is not None
+
+    async def _run(
+        self, key: CallKey, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        with anyio.CancelScope() as running:
+            self._calls[key] = running
+            try:
+                return await call_next(ctx)
+            finally:
+                if self._calls.get(key) is running:
+                    del self._calls[key]
+        raise MCPError(REQUEST_CANCELLED, "Request cancelled")
+
+
+def _key(ctx: ServerRequestContext[Any, Any], request_id: object) -> CallKey | None:
+    """None for a client without a session, such as one of stdio, whose calls the transport cancels."""
+    session = ctx.request.headers.get(SESSION_HEADER) if ctx.request is not None else None
+    if session is None or not isinstance(request_id, str | int):
+        return None
+    token = get_access_token()
+    return token.subject if token else None, session, request_id
+
+
+class SessionIds:
+    """Gives a session id to clients whose first request, by its headers, begins a session."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        if scope.get("method") != "POST" or SESSION_HEADER in headers or VERSION_HEADER in headers:
+            await self._app(scope, receive, send)
+            return
+
+        async def add_id(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                MutableHeaders(scope=message)[SESSION_HEADER] = uuid.uuid4().hex
+            await send(message)
+
+        await self._app(scope, receive, add_id)

@@ -1,0 +1,82 @@
+"""Serves the tools, over HTTP or on standard input and output."""
+
+import asyncio
+import contextlib
+import gc
+import socket
+from contextlib import AsyncExitStack
+
+import uvicorn
+
+from core.infra.http_server import LimitedHttp, Server
+from core.infra.lifeline import hold_on
+from core.infra.shared_port import Member
+from core.infra.siblings import Siblings
+from core.infra.telemetry.setup import Telemetry, start_telemetry
+from mcp_server.auth import session_scope
+from mcp_server.bootstrap import open_app
+from mcp_server.cancellation import RunningCalls
+from mcp_server.server import build_http_app, build_stdio_server
+from mcp_server.settings import Settings
+
+SERVICE = "orc-tools"
+
+
+async def serve_http(settings: Settings, member: Member | None = None) -> None:
+    """Serve until a signal arrives, or until standard input ends where the settings say so.
+
+    A `member` serves the connections that are passed to it.
+    """
+    telemetry = start_telemetry(settings, SERVICE)
+    siblings = Siblings(member) if member else None
+    calls = RunningCalls(siblings)
+    async with open_app(settings) as app, AsyncExitStack() as stack:
+        config = uvicorn.Config(
+            build_http_app(app, settings, calls),
+            host=settings.mcp_host,
+            port=settings.mcp_port,
+            http=LimitedTools,
+            ws="none",
+            log_level="warning",
+            timeout_graceful_shutdown=5,
+        )
+        server = _Server(config, telemetry, member)
+
+        def stop() -> None:
+            server.should_exit = True
+
+        if settings.mcp_until_stdin_ends:
+            hold_on(stop)
+        await app.text.start()
+        # Queued telemetry spans would otherwise trigger full collections of about 0.1 s during turns.
+        gc.freeze()
+        if siblings:
+            await stack.enter_async_context(siblings.answered(calls.answer))
+        await server.serve()
+
+
+class LimitedTools(LimitedHttp):
+    """Takes the scope token of a conversation with some ten thousand documents."""
+
+    header_bytes = 1024 * 1024
+
+
+class _Server(Server):
+    """Ends with telemetry sent: the signal that has stopped it then ends the process on the spot."""
+
+    def __init__(self, config: uvicorn.Config, telemetry: Telemetry, member: Member | None) -> None:
+        super().__init__(config, member.connections if member else None)
+        self._telemetry = telemetry
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        await asyncio.to_thread(self._telemetry.close)
+
+
+async def serve_stdio(settings: Settings) -> None:
+    """Serve one client on standard input and output."""
+    telemetry = start_telemetry(settings, SERVICE)
+    token = settings.scope_token.get_secret_value() if settings.scope_token else None
+    with contextlib.closing(telemetry):
+        async with open_app(settings) as app:
+            await build_stdio_server(app, session_scope(app.tokens, token)).run_stdio_async()

@@ -1,0 +1,72 @@
+"""Progress notifications of one call: each step, and a sign of life while a step takes long."""
+
+import asyncio
+import itertools
+from types import SimpleNamespace
+from typing import Any, cast
+
+from mcp.server.mcpserver import Context
+
+from core.mcp_contract import STREAM_META_KEY, StatusLine, tool_progress
+from mcp_server.tools.registration import SILENT_SECONDS, CallProgress
+
+
+class Heard:
+    """A caller's side of a call: when each notification came, by a clock that only sleeping advances."""
+
+    def __init__(self, meta: dict[str, Any] | None = None, until: float = 20) -> None:
+        self.request_context = SimpleNamespace(meta=meta)
+        self.now, self.until = 0.0, until
+        self.messages: list[tuple[float, str]] = []
+        self.counts: list[float] = []
+        self.ended = asyncio.Event()
+
+    async def report_progress(self, count: float, message: str) -> None:
+        self.counts.append(count)
+        self.messages.append((self.now, message))
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        if self.now >= self.until:
+            self.ended.set()
+            await asyncio.Event().wait()
+        self.now += seconds
+
+    def progress(self) -> CallProgress:
+        return CallProgress(cast("Context[None]", self), clock=lambda: self.now, sleep=self.sleep)
+
+
+async def test_a_call_that_takes_long_is_never_silent_for_more_than_5_seconds() -> None:
+    heard = Heard()
+    async with heard.progress() as progress:
+        progress.working(0, 3, "Reading the document in parts")
+        await heard.ended.wait()
+    times = [0.0, *(time for time, _ in heard.messages), heard.now]
+    assert max(later - earlier for earlier, later in itertools.pairwise(times)) <= 5
+    assert heard.messages[0][1] == "Reading the document in parts (0 of 3)"
+    assert heard.messages[1][1] == f"Reading the document in parts (0 of 3) ({SILENT_SECONDS:.0f} s)"
+    assert heard.counts == sorted(set(heard.counts))
+
+
+async def test_a_caller_that_does_not_stream_hears_that_the_answer_is_being_written() -> None:
+    heard = Heard()
+    async with heard.progress() as progress:
+        await progress.text("The quay")
+        await heard.ended.wait()
+    assert heard.messages[-1][1] == "Writing the answer (20 s)"
+
+
+async def test_a_caller_that_streams_gets_signs_of_life_as_status_lines() -> None:
+    heard = Heard({STREAM_META_KEY: True}, until=8)
+    async with heard.progress():
+        await heard.ended.wait()
+    pieces = [tool_progress.validate_json(message) for _, message in heard.messages]
+    assert pieces == [StatusLine(message="Working (4 s)"), StatusLine(message="Working (8 s)")]
+
+
+async def test_nothing_is_sent_after_the_call_has_ended() -> None:
+    heard = Heard()
+    async with heard.progress():
+        pass
+    await asyncio.sleep(0)
+    assert heard.messages == []

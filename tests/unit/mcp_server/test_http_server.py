@@ -1,0 +1,255 @@
+"""The tools server over HTTP: who may call, what a refusal says, and cancelled calls."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from core import __version__
+from core.documents.scope import Scope, ScopeTokens
+from core.infra.shared_port import members_in
+from core.infra.siblings import Siblings
+from core.names import Owner
+from mcp_server.bootstrap import open_app
+from mcp_server.cancellation import RunningCalls
+from mcp_server.server import build_http_app
+from mcp_server.settings import Settings
+from mcp_server.tools.documents_analyze import DocumentsAnalyze
+from tests.unit.mcp_server.stand_ins import ANN, BOB
+
+PUBLIC = "https://tools.example.org"
+HERE = "http://127.0.0.1:7072"
+ACCEPT = {"accept": "application/json, text/event-stream"}
+VERSION = {"mcp-protocol-version": "2025-11-25"}
+MODERN = "2026-07-28"
+Json = dict[str, Any]
+
+
+class SlowAnalysis:
+    """Replaces documents_analyze: each answer takes until the test ends, or until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.begun, self.cancelled = asyncio.Semaphore(0), asyncio.Event()
+
+    async def answer(self, *_: object) -> None:
+        self.begun.release()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled.set()
+
+
+@asynccontextmanager
+async def served(
+    folder: Path, slow: SlowAnalysis | None = None, calls: RunningCalls | None = None
+) -> AsyncIterator[tuple[httpx.AsyncClient, ScopeTokens]]:
+    """A client of a tools server, with a token of Ann's, and what makes tokens."""
+    settings = Settings(data_dir=folder, mcp_public_url=f"{PUBLIC}/mcp")
+    async with open_app(settings) as app:
+        analyze = app.documents_analyze if slow is None else cast(DocumentsAnalyze, slow)
+        http_app = build_http_app(replace(app, documents_analyze=analyze), settings, calls)
+        transport = httpx.ASGITransport(http_app)
+        headers = {**ACCEPT, **bearer(app.tokens)}
+        async with (
+            http_app.router.lifespan_context(http_app),
+            httpx.AsyncClient(transport=transport, base_url=HERE, headers=headers) as client,
+        ):
+            yield client, app.tokens
+
+
+def bearer(tokens: ScopeTokens, owner: Owner = ANN, seconds: int = 60) -> dict[str, str]:
+    return {"authorization": f"Bearer {tokens.mint(Scope.over(owner, []), seconds=seconds)}"}
+
+
+def request(method: str, number: int = 1, **params: Any) -> Json:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+INITIALIZE = request(
+    "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "test", "version": "1"}
+)
+
+
+def message_of(response: httpx.Response) -> Json:
+    """The message of an answer, which is JSON or a stream of one event."""
+    text = response.text.partition("data: ")[2] or response.text
+    message: Json = json.loads(text)
+    return message
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://localhost:6274", 200),
+        ("http://127.0.0.1:7072", 200),
+        ("http://[::1]:6274", 200),
+        (PUBLIC, 200),
+        ("https://evil.example", 403),
+        ("http://localhost.evil.example", 403),
+        ("https://tools.example.org.evil.example", 403),
+        ("null", 403),
+    ],
+)
+async def test_pages_of_this_machine_and_of_the_servers_address_may_call(
+    origin: str, status: int, tmp_path: Path
+) -> None:
+    async with served(tmp_path) as (client, _):
+        answer = await client.post("/mcp", json=INITIALIZE, headers={"origin": origin})
+        assert answer.status_code == status
+        without = await client.post(
+            "/mcp", json=INITIALIZE, headers={"origin": origin, "authorization": "Bearer x"}
+        )
+        assert without.status_code == 401
+
+
+async def test_the_server_names_its_version_and_offers_tools_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    discover = {
+        **request("server/discover"),
+        "params": {
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+        },
+    }
+    async with served(tmp_path) as (client, _):
+        older = message_of(await client.post("/mcp", json=INITIALIZE))["result"]
+        headers = {"mcp-protocol-version": MODERN, "mcp-method": "server/discover"}
+        newer = message_of(await client.post("/mcp", json=discover, headers=headers))["result"]
+        prompt = request("prompts/get", name="a")
+        refused = message_of(await client.post("/mcp", json=prompt, headers=VERSION))["error"]
+    assert older["serverInfo"] == {"name": "orc-documents", "version": __version__}
+    assert older["capabilities"].keys() - {"experimental"} == {"tools"}
+    assert newer["capabilities"].keys() - {"experimental"} == {"tools"}
+    assert not newer["capabilities"]["tools"].get("listChanged")
+    assert refused["code"] == -32601
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_refusal_says_what_is_wrong_with_the_token_and_how_to_get_one(tmp_path: Path) -> None:
+    foreign = ScopeTokens("another key of more than 32 characters")
+    async with served(tmp_path) as (client, tokens):
+        said = {}
+        for name, headers in {
+            "missing": {"authorization": ""},
+            "expired": bearer(tokens, seconds=-1),
+            "foreign": bearer(foreign),
+        }.items():
+            refused = await client.post("/mcp", json=INITIALIZE, headers=headers)
+            assert refused.status_code == 401
+            said[name] = refused.json()["error_description"]
+            assert said[name] in refused.headers["www-authenticate"]
+            assert "orc token --conversation" in said[name]
+    assert "missing" in said["missing"]
+    assert "expired" in said["expired"]
+    assert "another key" in said["foreign"]
+
+
+async def test_no_authorization_server_is_named_and_a_registration_is_answered_with_how_to_get_a_token(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path) as (client, _):
+        for path in (
+            "oauth-protected-resource/mcp",
+            "oauth-protected-resource",
+            "oauth-authorization-server",
+        ):
+            assert (await client.get(f"/.well-known/{path}")).status_code == 404
+        refused = await client.post("/mcp", json=INITIALIZE, headers={"authorization": ""})
+        assert "resource_metadata" not in refused.headers["www-authenticate"]
+        registration = await client.post("/register", json={"redirect_uris": ["http://localhost"]})
+    assert registration.status_code == 403
+    assert "orc token --conversation" in registration.json()["error_description"]
+
+
+def slow_call(number: int = 7) -> Json:
+    arguments = {"document_id": "a", "question": "When?"}
+    return request("tools/call", number, name="documents_analyze", arguments=arguments)
+
+
+def cancellation(number: int = 7) -> Json:
+    params = {"requestId": number}
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+
+
+async def test_a_client_with_a_session_cancels_its_call_by_a_notification(tmp_path: Path) -> None:
+    slow = SlowAnalysis()
+    async with served(tmp_path, slow) as (client, _):
+        session = (await client.post("/mcp", json=INITIALIZE)).headers["mcp-session-id"]
+        headers = {**VERSION, "mcp-session-id": session}
+        call = asyncio.create_task(client.post("/mcp", json=slow_call(), headers=headers))
+        await slow.begun.acquire()
+        notified = await client.post("/mcp", json=cancellation(), headers=headers)
+        answer = message_of(await asyncio.wait_for(call, 5))
+    assert notified.status_code == 202
+    assert slow.cancelled.is_set()
+    assert answer["error"]["code"] == -32800
+
+
+async def test_a_notification_that_reaches_another_process_of_the_port_cancels_the_call(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    slow = SlowAnalysis()
+    members = members_in(tmp_path_factory.mktemp("m"), 2)
+    here, there = (RunningCalls(Siblings(member)) for member in members)
+    headers = {**VERSION, "mcp-session-id": "one"}
+    async with (
+        Siblings(members[0]).answered(here.answer),
+        served(tmp_path, slow, here) as (client, tokens),
+        served(tmp_path, calls=there) as (other, _),
+    ):
+        call = asyncio.create_task(client.post("/mcp", json=slow_call(), headers=headers))
+        await slow.begun.acquire()
+        foreign = {**headers, **bearer(tokens, BOB)}
+        assert (await other.post("/mcp", json=cancellation(), headers=foreign)).status_code == 202
+        assert not slow.cancelled.is_set()
+        assert (await other.post("/mcp", json=cancellation(), headers=headers)).status_code == 202
+        answer = message_of(await asyncio.wait_for(call, 5))
+    assert slow.cancelled.is_set()
+    assert answer["error"]["code"] == -32800
+
+
+@pytest.mark.parametrize("other", ["caller", "session", "request"])
+async def test_a_call_is_not_cancelled_by_another_caller_session_or_request(
+    other: str, tmp_path: Path
+) -> None:
+    slow = SlowAnalysis()
+    async with served(tmp_path, slow) as (client, tokens):
+        headers = {**VERSION, "mcp-session-id": "one"}
+        calls = [asyncio.create_task(client.post("/mcp", json=slow_call(n), headers=headers)) for n in (7, 8)]
+        for _ in calls:
+            await slow.begun.acquire()
+        theirs = dict(headers)
+        if other == "caller":
+            theirs |= bearer(tokens, BOB)
+        elif other == "session":
+            theirs["mcp-session-id"] = "two"
+        number = 9 if other == "request" else 7
+        assert (await client.post("/mcp", json=cancellation(number), headers=theirs)).status_code == 202
+        # The same client's own cancellation is handled after the foreign one, which has had no effect.
+        await client.post("/mcp", json=cancellation(8), headers=headers)
+        await asyncio.wait_for(calls[1], 5)
+        assert not calls[0].done()
+        calls[0].cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def test_a_client_of_the_newest_protocol_gets_no_session(tmp_path: Path) -> None:
+    async with served(tmp_path) as (client, _):
+        first = await client.post("/mcp", json=INITIALIZE)
+        headers = {**VERSION, "mcp-session-id": first.headers["mcp-session-id"]}
+        later = await client.post("/mcp", json=request("tools/list"), headers=headers)
+        newest = await client.post(
+            "/mcp", json=request("tools/list"), headers={"mcp-protocol-version": MODERN}
+        )
+    assert "mcp-session-id" not in later.headers
+    assert "mcp-session-id" not in newest.headers
