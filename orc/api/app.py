@@ -5,22 +5,50 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
+from starlette.types import ASGIApp
 
 from core.infra.log_redaction import keep_content_out
 from core.infra.telemetry.setup import start_telemetry
 from orc import __version__
+from orc.api import PREFIX
 from orc.api.auth import AuthMiddleware, build_authenticator
 from orc.api.dependencies import given_once
 from orc.api.errors import add_error_handlers
-from orc.api.responses import DocumentedApp
-from orc.api.routes import admin, chat, conversations, documents, health, turns
+from orc.api.limits import UserLimits
+from orc.api.openai_errors import OpenAIErrors
+from orc.api.openapi import DocumentedApp
+from orc.api.routes import (
+    admin,
+    chat,
+    context_documents,
+    contexts,
+    conversations,
+    documents,
+    health,
+    me,
+    openai,
+    turns,
+)
 from orc.api.tracing import TraceIds
 from orc.bootstrap import AppProvider, Override
 from orc.settings import Settings
 
-PREFIX = "/api"
+OPENAPI_PATH = f"{PREFIX}/openapi.json"
+OPEN_PATHS = frozenset({f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH})
+"""All that answers callers who are not authenticated. A route that is not listed here asks who is calling."""
 MAX_QUESTION_BYTES = 1024 * 1024
+OPENAI_PREFIXES = ("/v1", f"{PREFIX}/v1")
+"""Clients of OpenAI's interface have one address to set; a host of functions serves the second one only."""
+MAX_COMPLETION_BYTES = 32 * MAX_QUESTION_BYTES
+"""A chat completion may have files in its messages, in base64."""
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
+
+
+class _App(DocumentedApp):
+    """The app, with the translation of errors around the framework's own handler of unexpected ones."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES)
 
 
 def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
@@ -41,13 +69,14 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
             await provider.close()
             await asyncio.to_thread(telemetry.close)
 
-    app = DocumentedApp(
+    app = _App(
+        auth_mode=settings.auth_mode,
         title="Orc",
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        openapi_url=f"{PREFIX}/openapi.json",
-        docs_url=f"{PREFIX}/docs",
+        openapi_url=OPENAPI_PATH,
+        docs_url=None,
         redoc_url=None,
         # FastAPI's own spans hold paths and queries, and with them the names of documents: see TraceIds.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
@@ -55,15 +84,18 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     app.state.provider = provider
     app.state.authenticator = build_authenticator(settings)
     app.state.admin_role = settings.admin_role
+    app.add_middleware(UserLimits, settings=settings, body_bytes=MAX_QUESTION_BYTES)
     upload_bytes = settings.max_upload_bytes * documents.MAX_FILES_PER_UPLOAD
     app.add_middleware(
         AuthMiddleware,
-        prefixes=tuple(f"{PREFIX}/{part}" for part in ("orc", "chat", "conversations", "admin")),
+        open_paths=OPEN_PATHS,
         max_bytes=MAX_QUESTION_BYTES,
-        max_upload_bytes=upload_bytes,
+        longer={"/documents": upload_bytes, "/chat/completions": MAX_COMPLETION_BYTES},
     )
-    app.add_middleware(TraceIds, prefix=PREFIX)
+    app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
     add_error_handlers(app)
-    for each in (turns, chat, documents, conversations, admin, health):
+    for each in (turns, chat, documents, conversations, contexts, context_documents, me, admin, health):
         app.include_router(each.router, prefix=PREFIX, dependencies=[Depends(given_once)])
+    for prefix in OPENAI_PREFIXES:
+        app.include_router(openai.router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])
     return app

@@ -1,10 +1,9 @@
 """Authenticates requests by host headers, by a bearer token or in local mode; middleware enforces it."""
 
-import asyncio
 import base64
-import binascii
 import ipaddress
 import json
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -15,9 +14,10 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError, UnsafeName
-from core.names import check_segment
+from core.errors import Forbidden, InvalidInput, NotAuthenticated, OrcError, UnsafeName
+from core.names import check_segment, is_reserved
 from orc.api.errors import render
+from orc.api.issuer_keys import IssuerKeys
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.problems import problem_of
 from orc.settings import AuthMode, Settings
@@ -26,8 +26,13 @@ EASYAUTH_HEADER = "x-ms-client-principal"
 _TENANT_CLAIMS = ("tid", "http://schemas.microsoft.com/identity/claims/tenantid")
 _USER_CLAIMS = ("oid", "http://schemas.microsoft.com/identity/claims/objectidentifier", "sub")
 _ROLE_CLAIMS = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
-KEYS_SECONDS = 5.0
-"""How long the issuer may take to give its keys."""
+_GROUPS = "groups"
+MOST_GROUPS = 250
+"""Entra names at most 200 in a token."""
+_OF_PROXIES = ("forwarded", "via")
+_FILE = re.compile(r"/api/(conversations|contexts)/[^/]+/documents/[^/]+/content")
+_ORIGIN = re.compile(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]+)?")
+_ALGORITHMS = ["RS256", "ES256"]
 
 
 class Authenticator(Protocol):
@@ -38,9 +43,9 @@ class Authenticator(Protocol):
 
 
 def build_authenticator(settings: Settings) -> Authenticator:
-    """The authenticator that the settings ask for."""
+    """The authenticator that the settings ask for. Raises InvalidInput if they do not suffice for it."""
     if settings.auth_mode is AuthMode.EASYAUTH:
-        return EasyAuth()
+        return EasyAuth(settings)
     if settings.auth_mode is AuthMode.JWT:
         return BearerTokens(settings)
     return LocalUser(settings)
@@ -49,8 +54,9 @@ def build_authenticator(settings: Settings) -> Authenticator:
 class LocalUser:
     """The one user of a laptop; only for requests that never left the machine.
 
-    A page of some other site can have the browser send requests from this machine too; the browser
-    then names that site as their origin, which is Forbidden.
+    A page of some other site, or of another server of this machine, can have the browser send requests from
+    this machine too; the browser then names that page as their origin, which is Forbidden. Such a page may
+    link to a file that was uploaded: the browser shows it in a tab that the page cannot read.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -58,28 +64,39 @@ class LocalUser:
         self._principal = Principal(LOCAL_ORGANIZATION, LOCAL_USER, frozenset({settings.admin_role}))
 
     async def identify(self, request: Request) -> Principal:
-        if self._on_azure or not all(map(_is_loopback, _hosts_of(request))):
+        is_forwarded = any(name in request.headers for name in _OF_PROXIES)
+        if self._on_azure or is_forwarded or not all(map(_is_loopback, _hosts_of(request))):
             raise NotAuthenticated(
                 "This server answers local callers only. Set ORC_AUTH_MODE to easyauth or jwt to open it."
             )
-        for origin in request.headers.getlist("origin"):
-            if not _is_loopback(_host_of(origin)):
-                raise Forbidden("This server takes no requests from pages of other sites.")
+        if not _is_of_own_page(request) and not _opens_file(request):
+            raise Forbidden("This server takes no requests from pages of other sites.")
         return self._principal
 
 
 class EasyAuth:
     """Trusts what Azure's built-in authentication injects, which strips a caller's own headers."""
 
+    def __init__(self, settings: Settings) -> None:
+        if not (settings.azure_auth_enabled or settings.trust_principal_header):
+            raise InvalidInput(
+                f"ORC_AUTH_MODE=easyauth trusts the header {EASYAUTH_HEADER}, and nothing here keeps callers"
+                " from sending it: Azure's authentication is off (WEBSITE_AUTH_ENABLED is not true). Turn it"
+                " on. If a proxy of yours sets the header and removes that of callers, set"
+                ' "trust_principal_header" in ORC_ADVANCED to true.'
+            )
+
     async def identify(self, request: Request) -> Principal:
-        encoded = request.headers.get(EASYAUTH_HEADER, "")
         try:
-            content = json.loads(base64.b64decode(encoded, validate=True))
+            encoded = request.headers.get(EASYAUTH_HEADER, "")
+            content = json.loads(base64.b64decode(encoded, validate=True).decode())
             claims = [(claim["typ"], claim["val"]) for claim in content["claims"]]
-        except (ValueError, KeyError, TypeError, binascii.Error) as exc:
+            values = dict(reversed(claims))
+            roles = [value for kind, value in claims if kind in _ROLE_CLAIMS]
+            groups = [value for kind, value in claims if kind == _GROUPS]
+        except (ValueError, KeyError, TypeError, RecursionError) as exc:
             raise NotAuthenticated("The request carries no usable client principal.") from exc
-        roles = [value for kind, value in claims if kind in _ROLE_CLAIMS]
-        return _principal(dict(reversed(claims)), roles)
+        return _principal(values, roles, groups)
 
 
 class BearerTokens:
@@ -91,10 +108,7 @@ class BearerTokens:
                 "ORC_AUTH_MODE=jwt needs ORC_JWT_ISSUER, ORC_JWT_AUDIENCE and ORC_JWT_JWKS_URL."
             )
         self._issuer, self._audience = settings.jwt_issuer, settings.jwt_audience
-        try:
-            self._keys = jwt.PyJWKClient(settings.jwt_jwks_url, cache_keys=True, timeout=KEYS_SECONDS)
-        except jwt.PyJWKClientError as exc:
-            raise InvalidInput("ORC_JWT_JWKS_URL must be an http or https address.") from exc
+        self._keys = IssuerKeys(settings.jwt_jwks_url)
 
     async def identify(self, request: Request) -> Principal:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -103,8 +117,8 @@ class BearerTokens:
         try:
             claims = jwt.decode(
                 token,
-                await self._key_of(token),
-                algorithms=["RS256", "ES256"],
+                await self._keys.find(_key_id(token)),
+                algorithms=_ALGORITHMS,
                 audience=self._audience,
                 issuer=self._issuer,
                 options={"require": ["exp", "iss", "aud"]},
@@ -113,19 +127,19 @@ class BearerTokens:
             raise NotAuthenticated("The bearer token does not verify.") from exc
         roles = claims.get("roles")
         # Some issuers write one role as a text.
-        return _principal(claims, roles if isinstance(roles, list) else [roles])
-
-    async def _key_of(self, token: str) -> jwt.PyJWK:
-        try:
-            return await asyncio.to_thread(self._keys.get_signing_key_from_jwt, token)
-        # A connection error is a PyJWTError too; the others are an answer cut short, or no JSON.
-        except (jwt.PyJWKClientConnectionError, OSError, ValueError) as exc:
-            raise DependencyDown(
-                "The keys that bearer tokens are verified with cannot be fetched.", dependency="identity"
-            ) from exc
+        groups = claims.get(_GROUPS, [])
+        return _principal(claims, roles if isinstance(roles, list) else [roles], groups)
 
 
-def _principal(claims: Mapping[str, Any], roles: list[object]) -> Principal:
+def _key_id(token: str) -> str:
+    """The id of the key that a token names. Raises PyJWTError for what cannot be a token of the issuer."""
+    header = jwt.decode_complete(token, options={"verify_signature": False})["header"]
+    if header.get("alg") not in _ALGORITHMS or not header.get("kid"):
+        raise jwt.InvalidTokenError("no key of an issuer")
+    return str(header["kid"])
+
+
+def _principal(claims: Mapping[str, Any], roles: list[object], groups: object) -> Principal:
     organization = next((claims[name] for name in _TENANT_CLAIMS if claims.get(name)), None)
     user = next((claims[name] for name in _USER_CLAIMS if claims.get(name)), None)
     if not isinstance(organization, str) or not isinstance(user, str):
@@ -135,7 +149,26 @@ def _principal(claims: Mapping[str, Any], roles: list[object]) -> Principal:
         check_segment(user)
     except UnsafeName as exc:
         raise NotAuthenticated("The identity holds characters that cannot be used.") from exc
-    return Principal(organization, user, frozenset(role for role in roles if isinstance(role, str)))
+    if is_reserved(user):
+        raise NotAuthenticated("The identity has a user id that is reserved for Orc itself.")
+    known = _known_groups(claims, groups)
+    return Principal(
+        organization,
+        user,
+        frozenset(role for role in roles if isinstance(role, str)),
+        known or frozenset(),
+        groups_complete=known is not None,
+    )
+
+
+def _known_groups(claims: Mapping[str, Any], groups: object) -> frozenset[str] | None:
+    """The groups of a user; None if they are too many for the identity, which then names where to ask."""
+    named = groups if isinstance(groups, list) else [groups]
+    # Easy Auth passes a claim that is an object on as text.
+    elsewhere = _GROUPS in str(claims.get("_claim_names", "")) or claims.get("hasgroups")
+    if elsewhere or len(named) > MOST_GROUPS or not all(isinstance(group, str) for group in named):
+        return None
+    return frozenset(named)
 
 
 def _hosts_of(request: Request) -> list[str]:
@@ -143,11 +176,46 @@ def _hosts_of(request: Request) -> list[str]:
 
     The name matters too: a page of some other site may have had its name point to this machine.
     """
-    hosts = [request.client.host if request.client else "", _host_of(f"//{request.headers.get('host', '')}")]
-    hosts += [_host_of(f"//{value}") for value in request.headers.getlist("x-forwarded-host")]
-    for value in request.headers.getlist("x-forwarded-for"):
+    hosts = [request.client.host if request.client else ""]
+    hosts += [_host_of(f"//{value}") for value in _own_addresses(request)]
+    for value in request.headers.getlist("x-forwarded-for") + request.headers.getlist("x-real-ip"):
         hosts += [_without_port(part.strip()) for part in value.split(",")]
     return hosts
+
+
+def _own_addresses(request: Request) -> list[str]:
+    """What the caller takes this server for: host, and port if it is not the usual one."""
+    return [request.headers.get("host", ""), *request.headers.getlist("x-forwarded-host")]
+
+
+def _is_of_own_page(request: Request) -> bool:
+    """Whether no page sent the request, or one that came from this server.
+
+    A browser says how the page is related; a development server that passes requests on passes that on too.
+    """
+    sites, origins = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
+    if sites:
+        return set(sites) <= {"same-origin", "none"} and all(map(_is_local_origin, origins))
+    return all(
+        _is_local_origin(origin) and origin.partition("//")[2] in _own_addresses(request)
+        for origin in origins
+    )
+
+
+def _opens_file(request: Request) -> bool:
+    """Whether a person followed a link to an uploaded file. It changes nothing, and no page gets to see it.
+
+    No page can set these headers. A frame, an image or a script has another destination.
+    """
+    is_file = request.method == "GET" and _FILE.fullmatch(request.url.path) is not None
+    modes, destinations = map(request.headers.getlist, ("sec-fetch-mode", "sec-fetch-dest"))
+    return (
+        is_file and (modes, destinations) == (["navigate"], ["document"]) and "origin" not in request.headers
+    )
+
+
+def _is_local_origin(origin: str) -> bool:
+    return _ORIGIN.fullmatch(origin) is not None and _is_loopback(_host_of(origin))
 
 
 def _without_port(address: str) -> str:
@@ -176,21 +244,24 @@ PRINCIPAL = "orc.principal"
 
 
 class AuthMiddleware:
-    """ASGI middleware over everything below `prefixes`; it leaves the principal in the scope.
+    """ASGI middleware that authenticates every request but those to `open_paths`.
+
+    It leaves the principal in the scope. A body may have `max_bytes`; `longer` has the limits of paths with
+    these ends.
 
     FastAPI's own `max_body_size` answers in plain text as soon as there is a `content-length`.
     """
 
     def __init__(
-        self, app: ASGIApp, *, prefixes: tuple[str, ...], max_bytes: int, max_upload_bytes: int
+        self, app: ASGIApp, *, open_paths: frozenset[str], max_bytes: int, longer: Mapping[str, int]
     ) -> None:
         self._app = app
-        self._prefixes = prefixes
+        self._open_paths = open_paths
         self._max_bytes = max_bytes
-        self._max_upload_bytes = max_upload_bytes
+        self._longer = longer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(self._prefixes):
+        if scope["type"] != "http" or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return
         try:
@@ -199,8 +270,8 @@ class AuthMiddleware:
         except OrcError as exc:
             await render(problem_of(exc, scope["orc.trace_id"]))(scope, receive, send)
             return
-        limit = self._max_upload_bytes if scope["path"].endswith("/documents") else self._max_bytes
-        await self._app(scope, _within(limit, receive), send)
+        limits = (limit for end, limit in self._longer.items() if scope["path"].endswith(end))
+        await self._app(scope, _within(next(limits, self._max_bytes), receive), send)
 
 
 def _within(limit: int, receive: Receive) -> Receive:

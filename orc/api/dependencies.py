@@ -3,6 +3,7 @@
 import re
 import uuid
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
@@ -12,6 +13,8 @@ from core.errors import InvalidInput
 from core.names import Owner
 from orc.api.auth import PRINCIPAL
 from orc.bootstrap import App, AppProvider
+from orc.contexts.rights import Right
+from orc.contexts.service import Caller
 from orc.identity import Principal
 
 
@@ -57,7 +60,31 @@ async def trace_id(request: Request) -> str:
     return str(request.scope["orc.trace_id"])
 
 
+async def context_caller(
+    request: Request,
+    caller: Annotated[Principal, Depends(principal)],
+    trace: Annotated[str, Depends(trace_id)],
+) -> Caller:
+    """The caller as the service of contexts needs it."""
+    return Caller(caller, request.app.state.admin_role in caller.roles, trace)
+
+
 AppDep = Annotated[App, Depends(opened_app)]
+CallerDep = Annotated[Caller, Depends(context_caller)]
+ContextId = Annotated[str, Path(max_length=64, description="the context")]
+
+
+def context_owner(right: Right) -> Callable[[str, Caller, App], Awaitable[Owner]]:
+    """A dependency: the owner of the context's documents, if the caller has the right."""
+
+    async def owner_of(context_id: ContextId, caller: CallerDep, app: AppDep) -> Owner:
+        return await app.contexts.owner(caller, context_id, right)
+
+    return owner_of
+
+
+ReaderOwnerDep = Annotated[Owner, Depends(context_owner(Right.READ_DOCUMENTS))]
+EditorOwnerDep = Annotated[Owner, Depends(context_owner(Right.CHANGE_DOCUMENTS))]
 PrincipalDep = Annotated[Principal, Depends(principal)]
 OwnerDep = Annotated[Owner, Depends(owner)]
 TraceIdDep = Annotated[str, Depends(trace_id)]

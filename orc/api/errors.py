@@ -11,30 +11,51 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from core.errors import OrcError
+from core.errors import DependencyDown, OrcError
+from core.infra.exhaustion import TEMPORARY, exhausted
 from orc.api.tracing import TRACE_HEADER
 from orc.events import FieldProblem, Problem
+from orc.limits.window import Taken
 from orc.problems import problem, problem_of
 
 MEDIA_TYPE = "application/problem+json"
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = "2"
+RETRY_AFTER_SECONDS = 2
 SESSION_HEADER = "x-session-id"
+CONVERSATION_HEADER = "x-conversation-id"
+TURN_HEADER = "x-turn-id"
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def render(content: Problem) -> JSONResponse:
     """A problem document as a response."""
-    headers = {"retry-after": RETRY_AFTER_SECONDS} if content.status in {409, 429, 503} else None
+    seconds = content.retry_after or RETRY_AFTER_SECONDS
+    headers = {"retry-after": str(seconds)} if content.status in {409, 429, 503, 507} else {}
+    if content.conversation_id and content.turn_id:
+        headers |= turn_headers(content.conversation_id, content.turn_id)
     body = content.model_dump(mode="json", exclude_none=True)
     return JSONResponse(body, content.status, headers, media_type=MEDIA_TYPE)
+
+
+def turn_headers(conversation_id: str, turn_id: str) -> dict[str, str]:
+    """The headers that name a turn."""
+    return {CONVERSATION_HEADER: conversation_id, TURN_HEADER: turn_id}
+
+
+def limit_headers(allowance: Taken | None) -> dict[str, str]:
+    """The headers of draft-ietf-httpapi-ratelimit-headers; none without a limit."""
+    if allowance is None:
+        return {}
+    policy = f'"messages";q={allowance.limit};w={allowance.seconds}'
+    return {"ratelimit-policy": policy, "ratelimit": f'"messages";r={allowance.remaining}'}
 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Make the app answer every failure with a problem document."""
     app.add_exception_handler(OrcError, _ours)
+    app.add_exception_handler(OSError, _of_the_system)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)
@@ -42,9 +63,23 @@ def add_error_handlers(app: FastAPI) -> None:
 
 async def _ours(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, OrcError)
-    if exc.__cause__ is not None:
-        logger.warning("%s: %s", exc.code, type(exc.__cause__).__name__)
+    log_cause(exc)
     return _of_session(request, render(problem_of(exc, _trace_id(request))))
+
+
+def log_cause(exc: OrcError) -> None:
+    """Log one line about an error that another exception caused."""
+    if exc.__cause__ is not None:
+        place = f" dependency={exc.dependency}" if isinstance(exc, DependencyDown) else ""
+        logger.warning("%s: %s%s", exc.code, type(exc.__cause__).__name__, place)
+
+
+async def _of_the_system(request: Request, exc: Exception) -> JSONResponse:
+    """An OSError: a full disk and too many open files have answers; any other is unexpected."""
+    if (ours := exhausted(exc)) is None:
+        raise exc
+    ours.__cause__ = exc
+    return await _ours(request, ours)
 
 
 async def _invalid(request: Request, exc: Exception) -> JSONResponse:
@@ -66,6 +101,10 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
 
 async def _http(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, HTTPException)
+    # The framework stores large uploads in the temporary folder and reports any failure as a bad body.
+    if (ours := exhausted(exc, *TEMPORARY)) is not None:
+        ours.__cause__ = exc.__cause__
+        return await _ours(request, ours)
     response = render(problem(exc.status_code, str(exc.detail), _trace_id(request)))
     response.headers.update(exc.headers or {})
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

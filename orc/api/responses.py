@@ -1,32 +1,53 @@
 """Responses: server-sent events, JSON, and how routes document both."""
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Header, Response
+from fastapi import Header, Response
 from fastapi.responses import JSONResponse
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from orc.api.errors import MEDIA_TYPE, render
+from core.errors import INTERNAL
+from orc.api.dependencies import DIGITS
+from orc.api.errors import CONVERSATION_HEADER, MEDIA_TYPE, TURN_HEADER, limit_headers, render, turn_headers
 from orc.conversations.models import KEY_CHARACTERS
 from orc.events import Done, Event, Failed, Problem
+from orc.identity import Principal
 from orc.problems import problem
 from orc.turns.event_log import EventLog
+from orc.turns.requests import TurnRequest
+from orc.turns.service import Orchestrator
 
 Numbered = AsyncIterator[tuple[int, Event]]
 KEEPALIVE_SECONDS = 15
+_LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
+"""Line ends in Unicode, escaped: many clients split lines at them, although a stream of events does not."""
 HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
+logger = logging.getLogger(__name__)
 
-def stream(events: Numbered) -> EventSourceResponse:
-    """The events as they happen, with a `: ping` comment while nothing does."""
 
-    async def encoded() -> AsyncIterator[ServerSentEvent]:
-        async for number, event in events:
-            data = json.dumps(event.data(), ensure_ascii=False, separators=(",", ":"))
-            yield ServerSentEvent(id=str(number), event=event.kind, data=data)
+def stream(events: Numbered, trace_id: str) -> EventSourceResponse:
+    """The events as they happen, with a `: ping` comment while nothing does.
+
+    If an event cannot be made or encoded, the stream ends with `error`.
+    """
+
+    async def encoded() -> AsyncIterator[bytes]:
+        number = 0
+        try:
+            async for number, event in events:
+                yield _encode(number, event)
+        except Exception:
+            # The outermost edge of a stream: its reader would otherwise wait for an end.
+            logger.exception("a stream of events broke off at event %d", number)
+            broken = problem(500, "The events could not be sent to their end.", trace_id, code=INTERNAL)
+            yield _encode(number, Failed(problem=broken))
 
     ping = ServerSentEvent(comment="ping")
     return EventSourceResponse(
@@ -34,30 +55,21 @@ def stream(events: Numbered) -> EventSourceResponse:
     )
 
 
+def _encode(number: int, event: Event) -> bytes:
+    data = json.dumps(event.data(), ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS)
+    return ServerSentEvent(id=str(number), event=event.kind, data=data, sep="\n").encode()
+
+
 EVENT_STREAM = "text/event-stream"
-_EVENT = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string", "description": "a number, for `Last-Event-ID`"},
-        "event": {"type": "string"},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-    "required": ["id", "event", "data"],
-}
 EVENTS: dict[str, Any] = {
     EVENT_STREAM: {
-        "schema": {"type": "array", "items": _EVENT},
-        "itemSchema": _EVENT,
-        "example": 'id: 1\nevent: token\ndata: {"text":"..."}\n\n',
+        "schema": {"type": "string"},
+        "example": 'id: 7\nevent: token\ndata: {"text":"..."}\n\n',
     }
 }
-"""The content of a response that is a stream of events."""
-_DISPOSITION = {
-    "description": "the file's name, whose extension says what it is",
-    "schema": {"type": "string", "example": 'form-data; name="file"; filename="handbook.txt"'},
-}
-_REFERENCES = "#/components/schemas/{model}"
-_ALWAYS = {401, 403, 422, 500, 503}
+"""The content of a response that is a stream of events: text, as OpenAPI 3.1 has no word for events."""
+REFERENCES = "#/components/schemas/{model}"
+_ALWAYS = {401, 403, 422, 500, 503, 507}
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -65,42 +77,39 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: _response(HTTPStatus(status)) for status in sorted({*_ALWAYS, *statuses})}
 
 
-class DocumentedApp(FastAPI):
-    """FastAPI whose document holds the schema that `responses` refers to.
-
-    FastAPI itself would put a response's model under `application/json`, whatever its media type.
-    """
-
-    def openapi(self) -> dict[str, Any]:
-        document = super().openapi()
-        schema = Problem.model_json_schema(ref_template=_REFERENCES)
-        document["components"]["schemas"].update({**schema.pop("$defs"), Problem.__name__: schema})
-        operations = [each for path in document["paths"].values() for each in path.values()]
-        for operation in operations:
-            # A file's name says what it is, which the schema of the form cannot tell.
-            content = operation.get("requestBody", {}).get("content", {})
-            if form := content.get("multipart/form-data"):
-                form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
-        return document
-
-
 def _response(status: HTTPStatus) -> dict[str, Any]:
     detail, trace_id = "What went wrong, for the person who asked.", "0af7651916cd43dd8448eb211c80319c"
     example = problem(status, detail, trace_id).model_dump(mode="json", exclude_none=True)
-    content = {"schema": {"$ref": _REFERENCES.format(model=Problem.__name__)}, "example": example}
+    content = {"schema": {"$ref": REFERENCES.format(model=Problem.__name__)}, "example": example}
     return {"description": status.phrase, "content": {MEDIA_TYPE: content}}
 
 
-_ANSWERED = {
-    "description": "The answer, or with `Accept: text/event-stream` the events of the turn, "
-    "ending in `done` (the same object) or `error` (a problem document).",
-    "content": EVENTS,
+_UUID = {"type": "string", "format": "uuid"}
+TURN_HEADERS: dict[str, Any] = {
+    CONVERSATION_HEADER: {"description": "the conversation", "schema": _UUID},
+    TURN_HEADER: {"description": "the turn, whose events can be followed again", "schema": _UUID},
 }
+_REFUSED = responses(400, 404, 409, 413, 415, 429, 504)
+_REFUSED[409] |= {"description": "The turn of this key is running: follow it.", "headers": TURN_HEADERS}
+_ENDING = "ending in `done` (the object of the JSON response) or `error` (a problem document)."
 TURN_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **responses(400, 404, 409, 413, 415, 429, 504),
-    200: _ANSWERED,
+    **_REFUSED,
+    200: {
+        "description": f"The answer, or with `Accept: text/event-stream` the events of the turn, {_ENDING}",
+        "content": EVENTS,
+        "headers": TURN_HEADERS,
+    },
 }
 """What a route that asks may answer, for its documentation."""
+STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **_REFUSED,
+    200: {
+        "description": f"The events of the turn, {_ENDING}",
+        "content": EVENTS,
+        "headers": TURN_HEADERS,
+    },
+}
+"""The same of a route that always streams."""
 
 IdempotencyKey = Annotated[
     str | None,
@@ -110,12 +119,37 @@ IdempotencyKey = Annotated[
         description="a retry with the same key gives the stored answer",
     ),
 ]
+LastEventId = Annotated[
+    # A header has no null; for a union with null, generated clients send a number that HTTP clients refuse.
+    Annotated[int, Field(ge=0)] | SkipJsonSchema[None],
+    Header(
+        description="takes up the stream of the same request with the same `Idempotency-Key` after it;"
+        " no turn is begun",
+    ),
+    DIGITS,
+]
 
 
-async def reply(log: EventLog, *, streaming: bool) -> Response:
-    """The turn's events from the first, or what it ended in."""
-    if streaming:
-        return stream(log.follow())
+async def answer(
+    orchestrator: Orchestrator, turn: TurnRequest, caller: Principal, last_event_id: int | None
+) -> Response:
+    """Start the turn, or take up the one that the same request began; the response to either."""
+    if last_event_id is None:
+        log = await orchestrator.start(turn, caller)
+    else:
+        log = await orchestrator.resume(turn, caller, after=last_event_id)
+    return await reply(log, streaming=turn.stream, trace_id=turn.trace_id, after=last_event_id or 0)
+
+
+async def reply(log: EventLog, *, streaming: bool, trace_id: str, after: int = 0) -> Response:
+    """The turn's events after this one, or what it ended in; with the ids of the turn in the headers."""
+    response = stream(log.follow(after), trace_id) if streaming else await _ending(log)
+    response.headers.update(turn_headers(log.conversation_id, log.turn_id))
+    response.headers.update(limit_headers(log.allowance))
+    return response
+
+
+async def _ending(log: EventLog) -> Response:
     match await log.last():
         case Done(result=result):
             return JSONResponse(result.model_dump(mode="json"))

@@ -1,5 +1,6 @@
 """The bodies of requests and responses."""
 
+import unicodedata
 import uuid
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -17,11 +18,12 @@ from pydantic import (
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
 from core.models import DocumentStatus, Usage
-from orc.conversations.models import ChatMessage, Failure, TurnStatus
+from orc.conversations.models import ChatMessage, Failure, TitleBy, TurnStatus
 from orc.events import FieldProblem
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
 from orc.traces.models import DayTotals, Status, TurnTrace
+from orc.turns.requests import FeatureFlags
 
 MAX_NAMES = 50
 MAX_MESSAGES = 200
@@ -34,6 +36,13 @@ def without_nul(text: str) -> str:
     if "\x00" in text:
         raise ValueError("must not contain NUL characters")
     return text
+
+
+def visible(text: str) -> str:
+    """The text in normal form C; ValueError if it holds characters that cannot be seen."""
+    if any(unicodedata.category(character)[0] == "C" for character in text):
+        raise ValueError("must not contain control or invisible characters")
+    return unicodedata.normalize("NFC", text)
 
 
 Question = Annotated[
@@ -59,7 +68,8 @@ class View(BaseModel):
         return cls.model_validate({**record.model_dump(include=set(cls.model_fields)), **others})
 
 
-def _example(**fields: JsonValue) -> ConfigDict:
+def example(**fields: JsonValue) -> ConfigDict:
+    """The configuration of a body with this example in its schema."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
@@ -87,6 +97,9 @@ class Choices(Body):
         default={}, description="false switches the tool of that name off for this turn"
     )
     model: str | None = None
+    feature_flags: FeatureFlags = Field(
+        default=FeatureFlags(), description="what this turn does differently from the settings"
+    )
 
     @field_validator("tools")
     @classmethod
@@ -100,20 +113,26 @@ class Choices(Body):
         """The options as fields of a TurnRequest; blob names are distinct and in the order given."""
         names = dict.fromkeys(n if isinstance(n, str) else n.blob_name for n in self.blob_names)
         contexts = [context.model_dump() for context in self.contexts]
-        return {"blob_names": list(names), "contexts": contexts, "tools": self.tools, "model": self.model}
+        return {
+            "blob_names": list(names),
+            "contexts": contexts,
+            "tools": self.tools,
+            "model": self.model,
+            "flags": self.feature_flags,
+        }
 
 
 class AskRequest(Choices):
     """A question, with the documents to ask about."""
 
-    model_config = _example(
+    model_config = example(
         question="How many days of leave does a new employee get?",
         conversation_id="3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11",
         blob_names=["handbook.pdf"],
     )
     question: Question
     conversation_id: uuid.UUID | None = Field(
-        default=None, description="without it, a new conversation begins"
+        default=None, description="chosen by the client: an unknown id opens a conversation; none: a new id"
     )
 
 
@@ -129,7 +148,7 @@ class SaidMessage(Body):
 class ChatRequest(Choices):
     """The messages of a chat, oldest first. The last is the question, those before it its history."""
 
-    model_config = _example(
+    model_config = example(
         session_id="holiday-planning",
         messages=[
             {"role": "user", "content": "How many days of leave does a new employee get?"},
@@ -200,7 +219,7 @@ class UploadResponse(BaseModel):
 class TicketRequest(Body):
     """A file to be uploaded directly to the storage service."""
 
-    model_config = _example(file_name="handbook.pdf", size=52_428_800)
+    model_config = example(file_name="handbook.pdf", size=52_428_800)
     file_name: str
     size: int = Field(ge=1, description="bytes")
 
@@ -228,10 +247,19 @@ class ConversationView(View):
 
     conversation_id: str
     title: str | None = Field(examples=["How many days of leave does a new employee get?"])
+    title_by: TitleBy | None = None
     turn_count: int
     last_mcp_tool_used: str | None
     created_at: datetime
     updated_at: datetime
+
+
+class ConversationChange(Body):
+    """The title that the user gives a conversation."""
+
+    title: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), AfterValidator(visible)
+    ] = Field(examples=["Leave of new employees"])
 
 
 class ConversationsResponse(BaseModel):
@@ -315,10 +343,11 @@ class TelemetryResponse(BaseModel):
 
 
 class TraceResponse(BaseModel):
-    """The turns under one trace id, oldest first."""
+    """The turns under one trace id, oldest first; `next_cursor` leads to earlier ones."""
 
     trace_id: str = Field(examples=["0af7651916cd43dd8448eb211c80319c"])
     turns: list[TurnTrace]
+    next_cursor: str | None = Field(default=None, description="pass as `cursor` for the next page")
 
 
 _TURNS: dict[str, Any] = {"day": "2025-03-10", "turns": 40, "failed": 1, "p50_ms": 2100.0, "p95_ms": 6800.0}

@@ -29,18 +29,19 @@ class TraceIds:
     """ASGI middleware that never touches the body.
 
     OpenTelemetry's own for ASGI would note paths and queries, which hold the names of documents. Routes
-    name their paths below `prefix`.
+    name their paths below the first of the `prefixes` that fits.
     """
 
-    def __init__(self, app: ASGIApp, *, prefix: str) -> None:
+    def __init__(self, app: ASGIApp, *, prefixes: tuple[str, ...]) -> None:
         self._app = app
-        self._prefix = prefix
+        self._prefixes = prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with _request(scope, self._prefix) as (begun, attributes):
+        prefix = next(filter(scope["path"].startswith, self._prefixes), "")
+        with _request(scope, prefix) as (begun, attributes):
             scope["orc.trace_id"] = trace_id = trace_id_of(begun)
 
             async def send_with_id(message: Message) -> None:

@@ -122,12 +122,19 @@ async def show_page() -> HTMLResponse:
 
 @router.get("/{trace_id}", response_model=TraceResponse, responses=responses(404))
 async def get_trace(
-    trace_id: TraceId, caller: PrincipalDep, app: AppDep, attempt: Name = None
+    trace_id: TraceId,
+    caller: PrincipalDep,
+    app: AppDep,
+    attempt: Name = None,
+    user_id: Name = None,
+    cursor: str | None = None,
 ) -> TraceResponse:
-    """The turns of one trace: steps, tools, models, budgets, checks and a timeline. The latest 200, or one
-    `attempt` at one of them."""
-    wanted = TraceFilter(trace_id=trace_id, attempt=attempt)
-    turns, _ = await app.traces.page(caller.organization_id, wanted, limit=MOST_TURNS)
+    """The turns of one trace: steps, tools, models, budgets, checks and a timeline. At most 200, the latest
+    first page by page; or those of one user, or one `attempt` at one of them."""
+    wanted = TraceFilter(trace_id=trace_id, attempt=attempt, user_id=user_id)
+    turns, next_cursor = await app.traces.page(
+        caller.organization_id, wanted, limit=MOST_TURNS, cursor=cursor
+    )
     if not turns:
         raise NotFound("There is no such trace.")
-    return TraceResponse(trace_id=trace_id, turns=turns[::-1])
+    return TraceResponse(trace_id=trace_id, turns=turns[::-1], next_cursor=next_cursor)

@@ -6,7 +6,15 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 
 from orc.api.dependencies import AppDep, PrincipalDep, TraceIdDep
 from orc.api.errors import SESSION_HEADER
-from orc.api.responses import TURN_RESPONSES, IdempotencyKey, prefers_stream, reply
+from orc.api.responses import (
+    STREAM_RESPONSES,
+    TURN_HEADERS,
+    TURN_RESPONSES,
+    IdempotencyKey,
+    LastEventId,
+    answer,
+    prefers_stream,
+)
 from orc.api.schemas import ChatRequest
 from orc.bootstrap import App
 from orc.events import TurnResult
@@ -22,10 +30,11 @@ _SESSION = {
     "description": "the `session_id` to send next time: the id of the session's conversation",
     "schema": {"type": "string", "format": "uuid"},
 }
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **TURN_RESPONSES,
-    200: {**TURN_RESPONSES[200], "headers": {SESSION_HEADER: _SESSION}},
-}
+
+
+def _with_session(responses: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    return {**responses, 200: {**responses[200], "headers": {SESSION_HEADER: _SESSION, **TURN_HEADERS}}}
+
 
 ClientId = Annotated[
     str | None,
@@ -63,7 +72,6 @@ async def chat_turn(
     return TurnRequest(
         question=question,
         conversation_id=session,
-        creates=True,
         # Two chats that begin alike are one conversation: only what was sent is surely of this one.
         recalls=body.session_id is not None,
         history=None if goes_on else latest_turns(earlier, app.settings.history_turns),
@@ -76,21 +84,27 @@ async def chat_turn(
 ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]
 
 
-@router.post("/chat", response_model=TurnResult, responses=_RESPONSES)
-async def chat(request: Request, turn: ChatTurn, app: AppDep, caller: PrincipalDep) -> Response:
+@router.post("/chat", response_model=TurnResult, responses=_with_session(TURN_RESPONSES))
+async def chat(
+    request: Request, turn: ChatTurn, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
+) -> Response:
     """Go on with a chat: the last message is answered, the ones before it are what was said."""
     streaming = prefers_stream(request.headers.get("accept", ""))
-    return await _answered(turn, app, caller, streaming=streaming)
+    return await _answered(turn, app, caller, last_event_id, streaming=streaming)
 
 
-@router.post("/chat/stream", response_model=TurnResult, responses=_RESPONSES)
-async def chat_streaming(turn: ChatTurn, app: AppDep, caller: PrincipalDep) -> Response:
+@router.post("/chat/stream", response_class=Response, responses=_with_session(STREAM_RESPONSES))
+async def chat_streaming(
+    turn: ChatTurn, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
+) -> Response:
     """Go on with a chat and always get the stream."""
-    return await _answered(turn, app, caller, streaming=True)
+    return await _answered(turn, app, caller, last_event_id, streaming=True)
 
 
-async def _answered(turn: TurnRequest, app: App, caller: Principal, *, streaming: bool) -> Response:
-    log = await app.orchestrator.start(turn.model_copy(update={"stream": streaming}), caller)
-    response = await reply(log, streaming=streaming)
+async def _answered(
+    turn: TurnRequest, app: App, caller: Principal, last_event_id: int | None, *, streaming: bool
+) -> Response:
+    turn = turn.model_copy(update={"stream": streaming})
+    response = await answer(app.orchestrator, turn, caller, last_event_id)
     response.headers[SESSION_HEADER] = str(turn.conversation_id)
     return response

@@ -7,7 +7,13 @@ from fastapi import APIRouter, Query
 from core.errors import NotFound
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep
 from orc.api.responses import responses
-from orc.api.schemas import ConversationResponse, ConversationsResponse, ConversationView, TurnView
+from orc.api.schemas import (
+    ConversationChange,
+    ConversationResponse,
+    ConversationsResponse,
+    ConversationView,
+    TurnView,
+)
 from orc.conversations.models import history_view
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
@@ -45,19 +51,27 @@ async def get_conversation(
     return ConversationResponse(
         **ConversationView.of(head).model_dump(),
         turns=[TurnView.of(turn, answer=turn.assistant and turn.assistant.content) for turn in turns],
-        history=history_view(head, turns),
+        history=history_view(turns),
         next_seq=turns[-1].seq if len(more) > limit else None,
     )
 
 
+@router.patch("/{conversation_id}", response_model=ConversationView, responses=responses(400, 404, 413, 415))
+async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: AppDep) -> ConversationView:
+    """Give a conversation a title of the user's own. Its place in the list stays the same."""
+    return ConversationView.of(await app.log.retitle(owner, body.title))
+
+
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
 async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
-    """Delete a conversation with its turns, its documents and its memory."""
+    """Delete a conversation with its turns, its documents, its memory and its traces."""
     documents = await app.library.list_documents(owner)
     await app.library.delete_all(owner)
     await app.memory.forget(owner)
     deleted = await app.log.delete(owner)
     # Again: an update may have written in between, while the conversation still existed.
     await app.memory.forget(owner)
+    await app.traces.delete(owner)
+    await app.orchestrator.forget(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")

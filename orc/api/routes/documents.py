@@ -2,26 +2,32 @@
 
 import asyncio
 import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Response, UploadFile
+from fastapi.responses import FileResponse
+from pydantic import WithJsonSchema
+from starlette.background import BackgroundTask
 
 from core.documents.service import DocumentService
 from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
+from core.infra.exhaustion import TEMPORARY, naming_the_disk
+from core.infra.temporary_folders import temporary_folder
 from core.models import Document, JobProgress
 from core.names import Owner, name_for_upload
-from orc.api.dependencies import AppDep, OwnerDep, TraceIdDep
-from orc.api.errors import render
+from orc.api.dependencies import AppDep, OwnerDep, PrincipalDep, TraceIdDep
+from orc.api.errors import log_cause, render
 from orc.api.responses import EVENTS, responses, stream
 from orc.api.schemas import DocumentsResponse, DocumentView, TicketRequest, UploadResponse, UploadTicketView
 from orc.bootstrap import App
 from orc.events import Event, Failed, FieldProblem
-from orc.problems import problem, problem_of, status_of
+from orc.identity import Principal
+from orc.problems import problem, problem_of
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.2, 2.0
 """A look costs a few requests where services keep documents: after a while without news there are fewer."""
@@ -93,44 +99,96 @@ MAX_FILES_PER_UPLOAD = 20
 
 router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
 
+READING_SECONDS = 10.0
+"""How long a request waits for the text of its files; the worker reads what is left."""
+LEAST_READING_SECONDS = 1.0
+"""For each file, however long those before it took: most files that are refused are refused at once."""
 TICKET_SECONDS = 15 * 60
+_SHOWN = {"application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp"}
+"""What a browser can show without running anything of it on the origin of this API."""
+ANY_FILE: dict[str, Any] = {
+    kind: {"schema": {"type": "string", "format": "binary"}, "example": "%PDF-1.7 ..."}
+    for kind in sorted({*_SHOWN, "application/octet-stream"})
+}
+_FILE_HEADERS = {
+    "x-content-type-options": "nosniff",
+    # A cache on the way may otherwise keep what has a date and show it to another user.
+    "cache-control": "private, no-cache",
+    # The page of another site whose link opened the file learns nothing of its tab.
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
 _NO_TICKETS = "Files cannot be stored directly here. Upload through POST .../documents instead."
-_FOLLOWED = {"description": "The events, as they come; the last is `done` or `error`.", "content": EVENTS}
+FOLLOWED = {"description": "The events, as they come; the last is `done` or `error`.", "content": EVENTS}
 
 
-@router.post("/documents", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415))
+Files = Annotated[
+    list[Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})]],
+    File(min_length=1, description="one or more files", examples=[["the bytes of handbook.pdf"]]),
+]
+
+
+@router.post(
+    "/documents", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415, 429)
+)
 async def upload(
-    file: Annotated[
-        list[UploadFile],
-        File(min_length=1, description="one or more files", examples=[["the bytes of handbook.pdf"]]),
-    ],
+    file: Files,
     owner: OwnerDep,
+    caller: PrincipalDep,
     app: AppDep,
     trace: TraceIdDep,
 ) -> UploadResponse | Response:
     """Store documents and make them searchable. Nothing of a refused file is stored.
 
+    What is not read within about 10 seconds is `processing` and not yet `readable`: it is read in the
+    background, and the events of the document show how far that is.
+
     201 as soon as one file was stored; `errors` says which were not, and why. If none was, the
     response is the problem document of the first, with every file's reason in `errors`.
     """
-    if len(file) > MAX_FILES_PER_UPLOAD:
+    stored = await store_files(file, owner, caller, app, trace)
+    if isinstance(stored, Response):
+        return stored
+    await app.log.ensure_conversation(owner)
+    documents, errors = stored
+    return UploadResponse(conversation_id=owner.conversation_id, documents=documents, errors=errors)
+
+
+async def store_files(
+    files: list[UploadFile],
+    owner: Owner,
+    caller: Principal,
+    app: App,
+    trace: str,
+    *,
+    replaces: bool = True,
+) -> Response | tuple[list[DocumentView], list[FieldProblem]]:
+    """Store each file; returns the documents and the reasons of refusals, or a problem if none was stored.
+
+    Without `replaces` a file is refused if there is a document with its name.
+    """
+    if len(files) > MAX_FILES_PER_UPLOAD:
         raise InvalidInput(f"At most {MAX_FILES_PER_UPLOAD} files can be uploaded at once.", field="file")
     stored: list[Document] = []
     refused: list[tuple[str, OrcError]] = []
-    for item in file:
+    end = time.monotonic() + READING_SECONDS
+    for item in files:
+        seconds = max(end - time.monotonic(), LEAST_READING_SECONDS)
         try:
-            stored.append(await _store(item, _new_name(item, stored), owner, app))
+            name = _new_name(item, stored)
+            async with app.uploads.counted(caller, item.size or 0):
+                stored.append(await _store(item, name, owner, app, seconds, replaces=replaces))
         except OrcError as exc:
+            log_cause(exc)
             refused.append((item.filename or "file", exc))
     errors = [FieldProblem(field=name, reason=exc.message, code=exc.code) for name, exc in refused]
     if not stored:
         name, first = refused[0]
-        detail = f"{name}: {first.message}"
-        return render(problem(status_of(first), detail, trace, code=first.code, errors=errors))
-    await app.log.ensure_conversation(owner)
-    return UploadResponse(
-        conversation_id=owner.conversation_id, documents=[DocumentView.of(d) for d in stored], errors=errors
-    )
+        whole = problem_of(first, trace).model_copy(
+            update={"detail": f"{name}: {first.message}", "errors": errors}
+        )
+        return render(whole)
+    return [DocumentView.of(document) for document in stored], errors
 
 
 @router.post(
@@ -148,7 +206,7 @@ async def ticket(
     """
     name = name_for_upload(request.file_name)
     _check_size(request.size, app)
-    granted = await app.library.presign_upload(owner, name, TICKET_SECONDS)
+    granted = await app.library.presign_upload(owner, name, request.size, TICKET_SECONDS)
     if granted is None:
         return render(problem(HTTPStatus.CONFLICT, _NO_TICKETS, trace, code="direct_upload_not_offered"))
     await app.log.ensure_conversation(owner)
@@ -169,7 +227,9 @@ async def list_documents(owner: OwnerDep, app: AppDep) -> DocumentsResponse:
 
 
 @router.get(
-    "/documents/{document_id}/events", response_class=Response, responses={**responses(404), 200: _FOLLOWED}
+    "/documents/{document_id}/events",
+    response_class=Response,
+    responses={**responses(404, 429), 200: FOLLOWED},
 )
 async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace: TraceIdDep) -> Response:
     """How the document comes along, as server-sent events, until it is `completed` or `failed`.
@@ -177,7 +237,29 @@ async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace:
     `status` and the last one, `done`, carry the document as the list shows it; `progress` has done, total
     and message.
     """
-    return stream(follow_document(app.library, await app.library.find(owner, document_id), trace))
+    document = await app.library.find(owner, document_id)
+    return stream(follow_document(app.library, document, trace), trace)
+
+
+@router.get(
+    "/documents/{document_id}/content",
+    response_class=Response,
+    responses={**responses(404), 200: {"description": "The bytes of the file.", "content": ANY_FILE}},
+)
+async def document_content(document_id: str, owner: OwnerDep, app: AppDep) -> Response:
+    """The file as it was uploaded. A browser shows a PDF or an image; it saves any other file."""
+    document = await app.library.find(owner, document_id)
+    stack = AsyncExitStack()
+    path = await stack.enter_async_context(app.library.local_copy(document))
+    is_shown = document.media_type in _SHOWN
+    return FileResponse(
+        path,
+        media_type=document.media_type if is_shown else "application/octet-stream",
+        filename=document.blob_name,
+        content_disposition_type="inline" if is_shown else "attachment",
+        headers=_FILE_HEADERS,
+        background=BackgroundTask(stack.aclose),
+    )
 
 
 @router.delete("/documents/{document_id}", status_code=204, responses=responses(404))
@@ -196,12 +278,14 @@ def _new_name(item: UploadFile, stored: list[Document]) -> str:
     return name
 
 
-async def _store(item: UploadFile, name: str, owner: Owner, app: App) -> Document:
+async def _store(
+    item: UploadFile, name: str, owner: Owner, app: App, seconds: float, *, replaces: bool
+) -> Document:
     _check_size(item.size or 0, app)
-    with tempfile.TemporaryDirectory(prefix="orc-upload-") as folder:
-        copy = Path(folder) / "upload"
+    with naming_the_disk(*TEMPORARY), temporary_folder() as folder:
+        copy = folder / "upload"
         await asyncio.to_thread(_save, item, copy)
-        return await app.library.upload(owner, name, copy)
+        return await app.library.upload(owner, name, copy, seconds=seconds, replaces=replaces)
 
 
 def _save(item: UploadFile, target: Path) -> None:

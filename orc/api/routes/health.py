@@ -1,10 +1,12 @@
-"""Is the process alive, and can it answer turns?"""
+"""Is the process alive, can it answer turns, and what does the API offer?"""
 
 import asyncio
 
 from fastapi import APIRouter, Response
+from fastapi.responses import HTMLResponse
 
 from orc.api.dependencies import AppDep
+from orc.api.pages import page
 from orc.api.schemas import DependencyView, Health, Readiness
 
 router = APIRouter(tags=["health"])
@@ -26,3 +28,10 @@ async def ready(app: AppDep, response: Response) -> Readiness:
     return Readiness(
         status="ready" if all_ok else "not_ready", dependencies=[DependencyView.of(state) for state in states]
     )
+
+
+@router.get("/docs", include_in_schema=False)
+async def docs() -> HTMLResponse:
+    """The operations of the API. The page loads no script of another site: it could act as the user."""
+    html, headers = page("docs")
+    return HTMLResponse(html, headers=headers)

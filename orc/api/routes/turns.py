@@ -1,18 +1,38 @@
 """Asking: `/api/orc` as JSON or as a stream, and a turn's events again."""
 
-from typing import Annotated
+from http import HTTPStatus
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
 
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
-from orc.api.responses import EVENTS, TURN_RESPONSES, IdempotencyKey, prefers_stream, reply, responses, stream
+from orc.api.responses import (
+    EVENTS,
+    STREAM_RESPONSES,
+    TURN_HEADERS,
+    TURN_RESPONSES,
+    IdempotencyKey,
+    LastEventId,
+    answer,
+    prefers_stream,
+    reply,
+    responses,
+)
 from orc.api.schemas import AskRequest
 from orc.events import TurnResult
 from orc.turns.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])
 
-_FOLLOWED = {"description": "The remaining events, as they happen.", "content": EVENTS}
+_FOLLOWED: dict[int | str, dict[str, Any]] = {
+    **responses(404, 429),
+    200: {
+        "description": "The remaining events, as they happen.",
+        "content": EVENTS,
+        "headers": TURN_HEADERS,
+    },
+    204: {"description": "The turn has ended, and `Last-Event-ID` is its last event or a later one."},
+}
 
 
 @router.post("/orc", response_model=TurnResult, responses=TURN_RESPONSES)
@@ -23,29 +43,31 @@ async def ask(
     caller: PrincipalDep,
     trace: TraceIdDep,
     idempotency_key: IdempotencyKey = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Ask a question, about documents or in general."""
     streaming = prefers_stream(request.headers.get("accept", ""))
-    log = await app.orchestrator.start(_turn(body, trace, idempotency_key, streaming), caller)
-    return await reply(log, streaming=streaming)
+    turn = _turn(body, trace, idempotency_key, streaming)
+    return await answer(app.orchestrator, turn, caller, last_event_id)
 
 
-@router.post("/orc/stream", response_model=TurnResult, responses=TURN_RESPONSES)
+@router.post("/orc/stream", response_class=Response, responses=STREAM_RESPONSES)
 async def ask_streaming(
     body: AskRequest,
     app: AppDep,
     caller: PrincipalDep,
     trace: TraceIdDep,
     idempotency_key: IdempotencyKey = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Ask a question; the response is always a stream of events."""
-    log = await app.orchestrator.start(_turn(body, trace, idempotency_key, True), caller)
-    return await reply(log, streaming=True)
+    turn = _turn(body, trace, idempotency_key, True)
+    return await answer(app.orchestrator, turn, caller, last_event_id)
 
 
 @router.get(
     "/conversations/{conversation_id}/turns/{turn_id}/events",
-    responses={**responses(404), 200: _FOLLOWED},
+    responses=_FOLLOWED,
     response_class=Response,
 )
 async def resume(
@@ -57,7 +79,10 @@ async def resume(
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
     log = await app.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
-    return stream(log.follow(last_event_id))
+    if log is None:
+        # The status that tells event sources not to connect again.
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    return await reply(log, streaming=True, trace_id=trace, after=last_event_id)
 
 
 def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:

@@ -23,7 +23,7 @@ EVERY_PATH = (TURNS, DAYS, "/telemetry/page", f"/telemetry/{1:032x}")
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[FastAPI]:
-    made = create_app(Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH))
+    made = create_app(Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True))
     yield made
     await made.state.provider.close()
 
@@ -58,7 +58,9 @@ async def turns(client: httpx.AsyncClient, **wanted: str) -> list[str]:
 
 @pytest.mark.parametrize("path", EVERY_PATH)
 async def test_only_admins_have_access_and_no_store_is_opened_for_others(tmp_path: Path, path: str) -> None:
-    app = create_app(Settings(data_dir=tmp_path / "data", auth_mode=AuthMode.EASYAUTH))
+    app = create_app(
+        Settings(data_dir=tmp_path / "data", auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)
+    )
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url=ADDRESS) as client:
         unknown = await client.get(path)
@@ -107,7 +109,11 @@ async def test_invalid_filters_are_refused(client: httpx.AsyncClient, wanted: di
 
 async def test_a_trace_has_the_complete_turns_of_the_caller(client: httpx.AsyncClient) -> None:
     returned = (await client.get(f"/telemetry/{1:032x}")).json()
-    assert returned == {"trace_id": f"{1:032x}", "turns": [detailed(1).model_dump(mode="json")]}
+    assert returned == {
+        "trace_id": f"{1:032x}",
+        "turns": [detailed(1).model_dump(mode="json")],
+        "next_cursor": None,
+    }
 
 
 async def test_one_attempt_of_a_trace_can_be_requested(client: httpx.AsyncClient) -> None:
@@ -115,10 +121,20 @@ async def test_one_attempt_of_a_trace_can_be_requested(client: httpx.AsyncClient
     assert turn["turn_id"] == "turn-1"
 
 
-async def test_a_trace_of_many_turns_returns_the_latest(client: httpx.AsyncClient, store: TraceStore) -> None:
+async def test_a_trace_of_many_turns_returns_the_latest_and_leads_to_the_others(
+    client: httpx.AsyncClient, store: TraceStore
+) -> None:
     for number in range(MOST_TURNS + 3):
         await store.save(trace(100 + number, NOON + timedelta(seconds=number), trace_id="e" * 32))
-    returned = (await client.get(f"/telemetry/{'e' * 32}")).json()["turns"]
+    await store.save(trace(99, NOON, trace_id="e" * 32, user_id="victim"))
+    path = f"/telemetry/{'e' * 32}"
+    latest = (await client.get(path)).json()
+    earlier = (await client.get(path, params={"cursor": latest["next_cursor"]})).json()
+    assert "turn-99" in [turn["turn_id"] for turn in earlier["turns"]]
+    assert earlier["next_cursor"] is None
+    of_one = (await client.get(path, params={"user_id": "victim"})).json()
+    assert [turn["turn_id"] for turn in of_one["turns"]] == ["turn-99"]
+    returned = latest["turns"]
     assert [turn["turn_id"] for turn in returned] == [f"turn-{103 + number}" for number in range(MOST_TURNS)]
 
 

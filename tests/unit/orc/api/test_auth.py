@@ -23,10 +23,16 @@ from orc.settings import AuthMode, Settings
 ISSUER, AUDIENCE = "https://login.example.com/t/v2.0", "api://orc"
 
 
-def request(host: str = "127.0.0.1:7071", client: str | None = "127.0.0.1", **headers: str) -> Request:
+def request(
+    host: str = "127.0.0.1:7071",
+    client: str | None = "127.0.0.1",
+    method: str = "GET",
+    path: str = "/",
+    **headers: str,
+) -> Request:
     named = {"host": host, **{name.replace("_", "-"): value for name, value in headers.items()}}
     raw = [(name.encode(), value.encode()) for name, value in named.items()]
-    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "scheme": "http"}
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "scheme": "http"}
     address = None if client is None else (client, 5)
     return Request({**scope, "headers": raw, "client": address, "server": ("127.0.0.1", 7071)})
 
@@ -52,6 +58,9 @@ async def test_a_local_caller_is_the_local_user(host: str) -> None:
         request(x_forwarded_for="10.0.0.7"),
         request(x_forwarded_for="127.0.0.1, 10.0.0.7:4711"),
         request(x_forwarded_for="2001:db8::1"),
+        request(x_real_ip="10.0.0.7"),
+        request(forwarded="for=10.0.0.7"),
+        request(via="1.1 nginx"),
     ],
     ids=[
         "address",
@@ -66,6 +75,9 @@ async def test_a_local_caller_is_the_local_user(host: str) -> None:
         "forwarded address",
         "behind another",
         "ipv6",
+        "real address",
+        "standard header",
+        "any proxy",
     ],
 )
 async def test_a_remote_caller_or_another_host_name_is_not_authenticated(foreign: Request) -> None:
@@ -80,9 +92,72 @@ async def test_a_local_caller_behind_the_local_functions_host_is_the_local_user(
     assert (await LocalUser(Settings()).identify(forwarded)).user_id == "me"
 
 
-@pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1:7071", "http://[::1]:7071"])
-async def test_a_page_of_the_same_machine_is_allowed(origin: str) -> None:
-    assert (await LocalUser(Settings()).identify(request(origin=origin))).user_id == "me"
+@pytest.mark.parametrize(
+    "sent",
+    [
+        request(host="localhost:7071", origin="http://localhost:7071"),
+        request(origin="http://127.0.0.1:7071"),
+        request(host="[::1]:7071", origin="http://[::1]:7071"),
+        request(x_forwarded_host="localhost:7071", origin="http://localhost:7071"),
+        request(origin="http://127.0.0.1:7071", sec_fetch_site="same-origin"),
+        request(origin="http://localhost:3000", sec_fetch_site="same-origin"),
+        request(sec_fetch_site="none"),
+    ],
+    ids=["name", "address", "ipv6", "forwarded", "own page", "development server", "typed address"],
+)
+async def test_a_page_of_this_server_is_allowed(sent: Request) -> None:
+    assert (await LocalUser(Settings()).identify(sent)).user_id == "me"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        request(origin="http://127.0.0.1:9999"),
+        request(host="localhost:7071", origin="http://localhost:3000", sec_fetch_site="same-site"),
+        request(sec_fetch_site="same-site"),
+        request(sec_fetch_site="cross-site"),
+        request(sec_fetch_site="", origin="http://127.0.0.1:7071"),
+    ],
+    ids=["other port", "other port as a browser says it", "no origin", "link elsewhere", "empty"],
+)
+async def test_a_page_of_another_server_of_this_machine_is_refused(sent: Request) -> None:
+    with pytest.raises(Forbidden, match="other sites"):
+        await LocalUser(Settings()).identify(sent)
+
+
+FILE = "/api/conversations/c/documents/d/content"
+
+
+def link(path: str = FILE, method: str = "GET", **headers: str) -> Request:
+    """What a browser sends for a link on a page of another server of this machine."""
+    followed = {"sec_fetch_site": "same-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    return request(method=method, path=path, **{**followed, **headers})
+
+
+@pytest.mark.parametrize(
+    "sent", [link(), link(sec_fetch_site="cross-site"), link("/api/contexts/c/documents/d/content")]
+)
+async def test_a_link_to_a_file_may_be_on_any_page(sent: Request) -> None:
+    assert (await LocalUser(Settings()).identify(sent)).user_id == "me"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        link("/api/conversations/c"),
+        link("/api/conversations/c/documents/d/events"),
+        link("/api/admin/telemetry/page"),
+        link(f"{FILE}/x"),
+        link(method="POST"),
+        link(sec_fetch_dest="iframe"),
+        link(sec_fetch_dest="image", sec_fetch_mode="no-cors"),
+        link(sec_fetch_mode="cors", sec_fetch_dest="empty"),
+        link(origin="https://evil.example"),
+    ],
+)
+async def test_a_page_of_another_server_can_only_link_to_files(sent: Request) -> None:
+    with pytest.raises(Forbidden, match="other sites"):
+        await LocalUser(Settings()).identify(sent)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +166,9 @@ async def test_a_page_of_the_same_machine_is_allowed(origin: str) -> None:
         "https://evil.example",
         "http://localhost.evil.example",
         "http://127.0.0.1@evil.example",
+        "http://evil.com%2f@127.0.0.1",
+        "http://evil.example@127.0.0.1:7071",
+        "http://127.0.0.1:7071/",
         "null",
         "",
         "http://[",
@@ -107,9 +185,34 @@ async def test_on_azure_there_is_no_local_user(monkeypatch: pytest.MonkeyPatch) 
         await LocalUser(Settings()).identify(request())
 
 
+def behind_azure() -> EasyAuth:
+    return EasyAuth(Settings(azure_auth_enabled=True))
+
+
+def principal(content: object) -> str:
+    return base64.b64encode(json.dumps(content).encode()).decode()
+
+
+def test_easyauth_is_refused_if_nothing_keeps_callers_from_naming_themselves() -> None:
+    settings = Settings(auth_mode=AuthMode.EASYAUTH)
+    with pytest.raises(InvalidInput, match=r"WEBSITE_AUTH_ENABLED.*trust_principal_header"):
+        build_authenticator(settings)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("WEBSITE_AUTH_ENABLED", "True"), ("ORC_ADVANCED", '{"trust_principal_header": true}')],
+)
+def test_easyauth_is_for_azure_or_for_those_who_ask_for_it(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert isinstance(build_authenticator(Settings(auth_mode=AuthMode.EASYAUTH)), EasyAuth)
+
+
 async def test_easyauth_gives_tenant_user_and_roles() -> None:
     headers = principal_headers("contoso", "ada", "orc.admin")
-    caller = await EasyAuth().identify(request(x_ms_client_principal=headers["x-ms-client-principal"]))
+    caller = await behind_azure().identify(request(x_ms_client_principal=headers["x-ms-client-principal"]))
     assert (caller.organization_id, caller.user_id, caller.roles) == (
         "contoso",
         "ada",
@@ -126,12 +229,31 @@ async def test_easyauth_gives_tenant_user_and_roles() -> None:
         base64.b64encode(json.dumps({"claims": [{"typ": "oid", "val": "ada"}]}).encode()).decode(),
         principal_headers("../contoso", "ada")["x-ms-client-principal"],
         principal_headers("contoso", "a/b")["x-ms-client-principal"],
+        principal_headers("contoso", "~contexts")["x-ms-client-principal"],
+        principal({"claims": [{"typ": ["oid"], "val": "ada"}]}),
+        principal({"claims": [{"typ": {"oid": 1}, "val": "ada"}]}),
+        principal({"claims": [{"typ": "tid", "val": ["contoso"]}, {"typ": "oid", "val": "ada"}]}),
+        principal({"claims": {"typ": "tid"}}),
+        base64.b64encode(b"[" * 100_000).decode(),
     ],
-    ids=["none", "garbage", "no claims", "no tenant", "tenant that is a path", "user that is a path"],
+    ids=[
+        "none",
+        "garbage",
+        "no claims",
+        "no tenant",
+        "tenant that is a path",
+        "user that is a path",
+        "reserved user",
+        "list as a type",
+        "object as a type",
+        "list as a value",
+        "object of claims",
+        "deep",
+    ],
 )
 async def test_an_unusable_principal_is_not_authenticated(header: str) -> None:
     with pytest.raises(NotAuthenticated):
-        await EasyAuth().identify(request(x_ms_client_principal=header))
+        await behind_azure().identify(request(x_ms_client_principal=header))
 
 
 @pytest.fixture(scope="module")
@@ -219,8 +341,15 @@ async def test_roles_may_be_a_list_or_a_string(
 
 @pytest.mark.parametrize(
     "claims",
-    [{"iss": "https://evil.example"}, {"aud": "api://other"}, {"exp": 1}, {"oid": None}, {"tid": "a/b"}],
-    ids=["issuer", "audience", "expired", "no user", "tenant that is a path"],
+    [
+        {"iss": "https://evil.example"},
+        {"aud": "api://other"},
+        {"exp": 1},
+        {"oid": None},
+        {"tid": "a/b"},
+        {"oid": "~a"},
+    ],
+    ids=["issuer", "audience", "expired", "no user", "tenant that is a path", "reserved user"],
 )
 async def test_a_token_with_a_wrong_claim_is_not_authenticated(
     tokens: BearerTokens, key: rsa.RSAPrivateKey, claims: dict[str, Any]

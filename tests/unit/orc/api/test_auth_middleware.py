@@ -1,10 +1,13 @@
-"""The body of an unknown caller is not read, and the size of every body is limited."""
+"""Every route authenticates, the body of an unknown caller is not read, and every body is limited."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from fastapi import APIRouter, FastAPI
 
 from devkit.system import principal_headers
 from orc.api.app import MAX_QUESTION_BYTES, create_app
@@ -34,12 +37,52 @@ class Body:
 
 
 @pytest.fixture
-async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    app = create_app(Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH))
+async def app(tmp_path: Path) -> AsyncIterator[FastAPI]:
+    app = create_app(Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True))
+    yield app
+    await app.state.provider.close()
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/api") as opened:
         yield opened
-    await app.state.provider.close()
+
+
+async def test_every_route_but_four_authenticates(app: FastAPI, client: httpx.AsyncClient) -> None:
+    answered = set()
+    for method, path in routes_of(app):
+        url = "http://127.0.0.1" + re.sub("{.*?}", CONVERSATION.rpartition("/")[2], path)
+        if (await client.request(method, url)).status_code != 401:
+            answered.add(path)
+    assert answered == {"/api/health", "/api/ready", "/api/docs", "/api/openapi.json"}
+
+
+def routes_of(app: FastAPI) -> list[tuple[str, str]]:
+    """Method and path of every route, those that are not documented included."""
+    found: list[tuple[str, str]] = []
+    for each in app.routes:
+        included: Any = each
+        is_router = hasattr(included, "original_router")
+        prefix = included.include_context.prefix if is_router else ""
+        routes = included.original_router.routes if is_router else [included]
+        found += [(method, prefix + route.path) for route in routes for method in route.methods]
+    assert ("POST", "/api/v1/chat/completions") in found
+    return found
+
+
+async def test_a_route_that_is_added_later_authenticates_too(app: FastAPI, client: httpx.AsyncClient) -> None:
+    router = APIRouter()
+    router.add_api_route("/later", lambda: "secret")
+    app.include_router(router, prefix="/api")
+    assert (await client.get("/later")).status_code == 401
+    assert (await client.get("/later", headers=principal_headers("acme", "ann"))).json() == "secret"
+
+
+@pytest.mark.parametrize("path", ["/health/", "/health/../later", "//health", "/healthy", "/Health"])
+async def test_paths_like_an_open_one_authenticate(client: httpx.AsyncClient, path: str) -> None:
+    assert (await client.get(path)).status_code == 401
 
 
 @pytest.mark.parametrize(("path", "media_type"), BODIES)

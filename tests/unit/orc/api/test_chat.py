@@ -1,5 +1,6 @@
 """Chatting over HTTP: the session of a list of messages, and which messages the model receives."""
 
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -31,7 +32,9 @@ class Api:
         def change(parts: TurnDependencies) -> TurnDependencies:
             return replace(parts, models=models_of(model), tools=FakeTools())
 
-        self.app = create_app(Settings(data_dir=folder, auth_mode=AuthMode.EASYAUTH), change)
+        self.app = create_app(
+            Settings(data_dir=folder, auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True), change
+        )
         self.stack = AsyncExitStack()
 
     async def client(
@@ -225,3 +228,39 @@ async def test_an_invalid_request_is_refused_with_its_field(
     assert response.status_code == 422
     assert response.json()["errors"][0]["field"] == field
     assert (await ann.get("/conversations")).json()["conversations"] == []
+
+
+ENDPOINTS = {
+    "/orc": {"question": "The fee?"},
+    "/orc/stream": {"question": "The fee?"},
+    "/chat": body_of(),
+    "/chat/stream": body_of(),
+}
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+async def test_a_client_chooses_the_id_of_a_new_conversation(
+    path: str, ann: httpx.AsyncClient, api: Api
+) -> None:
+    """The same id of another user is a separate conversation, which begins like any new one."""
+    chosen = str(uuid.uuid4())
+    named = {"session_id" if "chat" in path else "conversation_id": chosen}
+    bob = await api.client(user="bob")
+    bodies = []
+    for client in (ann, bob):
+        response = await client.post(path, json={**ENDPOINTS[path], **named})
+        assert response.status_code == 200, response.text
+        assert f'"conversation_id":"{chosen}"' in response.text
+        assert received(api.model) == ["The fee?"]
+        bodies.append((await client.get(f"/conversations/{chosen}")).json())
+    assert [len(body["turns"]) for body in bodies] == [1, 1]
+    assert bodies[0]["turns"][0]["turn_id"] != bodies[1]["turns"][0]["turn_id"]
+    assert (await (await api.client("globex")).get(f"/conversations/{chosen}")).status_code == 404
+
+
+async def test_the_stored_turns_of_another_user_are_not_continued(ann: httpx.AsyncClient, api: Api) -> None:
+    chosen, bob = str(uuid.uuid4()), await api.client(user="bob")
+    for client, question in ((ann, "My secret."), (ann, "The fee?"), (bob, "And mine?")):
+        body = {"question": question, "conversation_id": chosen}
+        assert (await client.post("/orc", json=body)).status_code == 200
+    assert received(api.model) == ["And mine?"]

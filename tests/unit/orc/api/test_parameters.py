@@ -61,12 +61,12 @@ async def test_a_switch_for_an_unknown_tool_is_refused(client: httpx.AsyncClient
 
 
 @pytest.mark.parametrize(
-    ("path", "allowed"), [(CONVERSATION, "DELETE, GET"), (f"{CONVERSATION}/documents", "GET, POST")]
+    ("path", "allowed"), [(CONVERSATION, "DELETE, GET, PATCH"), (f"{CONVERSATION}/documents", "GET, POST")]
 )
 async def test_a_wrong_method_returns_all_allowed_methods(
     client: httpx.AsyncClient, path: str, allowed: str
 ) -> None:
-    response = await client.patch(path)
+    response = await client.put(path)
     assert response.status_code == 405
     assert response.headers["allow"] == allowed
     assert response.headers["content-type"] == "application/problem+json"

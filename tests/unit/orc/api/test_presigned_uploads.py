@@ -1,7 +1,7 @@
 """Presigned uploads over HTTP: a file goes directly to the store and is checked there."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,6 @@ from core.storage.blob.documents import AzureBlobStore
 from devkit.azure.storage import fresh_container
 from devkit.azure.targets import Target
 from devkit.fakes_documents import DocumentSide, open_document_side
-from devkit.system import System, running
 from orc.api.app import create_app
 from orc.bootstrap import App, AppProvider, open_app
 from orc.settings import Settings
@@ -138,8 +137,6 @@ async def test_a_file_larger_than_declared_fails_without_being_read(
         ({"file_name": "../a.txt", "size": 1}, 400, "unsafe_name"),
         ({"file_name": "a%2f..%2fb.txt", "size": 1}, 400, "unsafe_name"),
         ({"file_name": "", "size": 1}, 400, "unsafe_name"),
-        ({"file_name": "a.exe", "size": 1}, 415, "unsupported_document"),
-        ({"file_name": "a.doc", "size": 1}, 415, "unsupported_document"),
         ({"file_name": "a.txt", "size": 0}, 422, None),
         ({"file_name": "a.txt", "size": 1, "more": 1}, 422, None),
         ({"file_name": "a.txt"}, 422, None),
@@ -156,17 +153,10 @@ async def test_a_file_that_an_upload_would_refuse_gets_no_presigned_url(
     assert (await client.get(f"{place}/documents")).status_code == 404
 
 
-@pytest.fixture(scope="module")
-def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    with running(tmp_path_factory.mktemp("tickets")) as started:
-        yield started
-
-
-@pytest.mark.slow
-def test_a_store_on_disk_names_the_endpoint_to_use_instead(on_disk: System, place: str) -> None:
-    with on_disk.client() as client:
-        refused = client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})
+async def test_a_store_on_disk_names_the_endpoint_to_use_instead(tmp_path: Path, place: str) -> None:
+    async with open_app(Settings(data_dir=tmp_path)) as services, app_over(services) as client:
+        refused = await client.post(f"{place}/uploads", json={"file_name": "a.txt", "size": 1})
         assert refused.status_code == 409
         assert refused.json()["code"] == "direct_upload_not_offered"
         assert "/documents" in refused.json()["detail"]
-        assert client.get(f"{place}/documents").status_code == 404
+        assert (await client.get(f"{place}/documents")).status_code == 404

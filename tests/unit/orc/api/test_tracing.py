@@ -53,6 +53,14 @@ async def test_a_span_is_named_after_the_route(
     assert "quokka" not in "".join(span.to_json().lower() for span in recorded.spans)
 
 
+@pytest.mark.parametrize("prefix", ["/v1", "/api/v1"])
+async def test_a_span_names_the_address_that_was_called(
+    recorded: Recorded, client: httpx.AsyncClient, prefix: str
+) -> None:
+    await client.get(f"http://127.0.0.1{prefix}/models")
+    assert (recorded.span(f"GET {prefix}/models").attributes or {})["http.route"] == f"{prefix}/models"
+
+
 async def test_an_internal_error_is_recorded_by_its_type_only(recorded: Recorded, tmp_path: Path) -> None:
     class Broken:
         def identify(self, request: object) -> None:

@@ -1,0 +1,355 @@
+"""Chat completions in OpenAI's form: the bodies of requests, and answers with numbered sources."""
+
+import base64
+import binascii
+import mimetypes
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from core.errors import InvalidInput
+from core.grounding.brackets import visible_name, without_numbers
+from core.grounding.citations import place_of
+from core.grounding.code_blocks import CodeBlocks
+from core.grounding.models import Citation
+from core.models import Usage
+from orc.events import Problem, TurnResult
+
+MODEL = "orc"
+WITH_SOURCES = "orc-markdown"
+"""The model whose answers end in a list of their sources, for clients that show no annotations."""
+MAX_MESSAGES = 500
+MAX_PARTS = MAX_FILES = 50
+MAX_CHARACTERS = 1024 * 1024
+TASK = "### Task:"
+"""How the prompts of Open WebUI for titles, tags and suggestions begin."""
+PIECE_CHARACTERS = 120
+"""Text in one chunk of a stream."""
+
+Json = dict[str, Any]
+_DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,")
+_PIECE = re.compile(rf".{{1,{PIECE_CHARACTERS}}}", re.DOTALL)
+_DOUBT = r"(?:, (?P<doubt>not verified|not checked))?"
+_SOURCES = "\n\n**Sources**\n\n"
+_NUMBERED = re.compile(r" ?\[[0-9]{1,4}\]")
+_Target = tuple[str, int, str | None]
+
+
+class _Lenient(BaseModel):
+    """Part of a request; fields that have no meaning here, such as `temperature`, are ignored."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class FilePart(_Lenient):
+    """A file in a message, as a data URL."""
+
+    filename: str | None = None
+    file_data: str | None = Field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the file; one without a name is called after its type."""
+        if self.filename:
+            return self.filename
+        media_type = (self.file_data or "")[len("data:") :].partition(";")[0]
+        return f"file{mimetypes.guess_extension(media_type) or ''}"
+
+    def decode(self) -> bytes:
+        """The bytes. Raises InvalidInput if there are none, such as for a file named by an id."""
+        encoded = self.file_data or ""
+        if (prefix := _DATA_URL.match(encoded)) is None:
+            raise InvalidInput(
+                "Send files as data URLs: data:application/pdf;base64,...", field="file.file_data"
+            )
+        try:
+            return base64.b64decode(encoded[prefix.end() :], validate=True)
+        except (binascii.Error, ValueError) as exc:
+            raise InvalidInput("The file is not valid base64.", field="file.file_data") from exc
+
+
+class Part(_Lenient):
+    """One part of a message: text, or a file."""
+
+    type: str
+    text: str = ""
+    file: FilePart | None = None
+
+
+class Message(_Lenient):
+    """One message of the chat."""
+
+    role: Literal["user", "assistant", "system", "developer", "tool", "function"]
+    content: str | Annotated[list[Part], Field(max_length=MAX_PARTS)] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of all parts. Raises InvalidInput for parts that are neither text nor a file."""
+        if isinstance(self.content, str):
+            return self.content
+        parts = self.content or []
+        if other := [part.type for part in parts if part.type not in ("text", "file", "refusal")]:
+            raise InvalidInput(f"Parts of type {other[0]!r} cannot be used.", field="messages")
+        return "\n".join(part.text for part in parts if part.type == "text")
+
+    @property
+    def files(self) -> list[FilePart]:
+        """The files among its parts; those of other roles than the user's do not count, as their text."""
+        parts = self.content if isinstance(self.content, list) and self.role == "user" else []
+        return [part.file or FilePart() for part in parts if part.type == "file"]
+
+
+class StreamOptions(_Lenient):
+    """What a stream has besides the answer."""
+
+    include_usage: bool = False
+
+
+class CompletionRequest(_Lenient):
+    """A chat completion. The last message is the question; sampling options have no effect."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"model": MODEL, "messages": [{"role": "user", "content": "What is the hotel limit?"}]}
+            ]
+        }
+    )
+
+    model: Annotated[str, StringConstraints(max_length=200)] = MODEL
+    messages: list[Message] = Field(min_length=1, max_length=MAX_MESSAGES)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    metadata: dict[str, str] | None = Field(
+        default=None, description="`session_id` names the conversation, as the header `x-session-id` does"
+    )
+    n: int | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
+    max_tokens: int | None = Field(default=None, ge=1, description="counts for tasks only")
+
+    def check(self) -> None:
+        """Raises InvalidInput if the request asks for what cannot be done, or has too much text or files."""
+        asked = {
+            "n": self.n not in (None, 1),
+            # Open WebUI offers tools with each question; a model that calls none answers as usual.
+            "tool_choice": self.tool_choice not in (None, "auto", "none"),
+            "response_format": (self.response_format or {}).get("type", "text") != "text",
+        }
+        for name, is_asked in asked.items():
+            if is_asked:
+                raise InvalidInput(f"{name} is not supported.", field=name)
+        if sum(len(message.text) for message in self.messages) > MAX_CHARACTERS:
+            raise InvalidInput(
+                f"The messages may have {MAX_CHARACTERS:,} characters together.", field="messages"
+            )
+        if sum(len(message.files) for message in self.messages) > MAX_FILES:
+            raise InvalidInput(f"The messages may have {MAX_FILES} files together.", field="messages")
+
+    @property
+    def writer(self) -> str | None:
+        """The configured model that the request names after `orc/` or `orc-markdown/`; None: the default.
+
+        Raises InvalidInput for the name of any other model.
+        """
+        family, _, name = self.model.partition("/")
+        if family not in (MODEL, WITH_SOURCES):
+            raise InvalidInput(f"The models are listed at /v1/models; {MODEL} is one.", field="model")
+        return name or None
+
+    @property
+    def lists_sources(self) -> bool:
+        """Whether the answer ends in a list of its sources."""
+        return self.model.partition("/")[0] == WITH_SOURCES
+
+    @property
+    def task(self) -> str | None:
+        """The prompt of a task of the client, such as a title for the chat, which is not a question."""
+        if len(self.messages) > 1 or self.messages[0].role != "user" or self.stream:
+            return None
+        text = self.messages[0].text
+        return text if text.lstrip().startswith(TASK) else None
+
+
+@dataclass
+class NumberedSource:
+    """A cited page: its number in the text, its citations, and where its markers are (start, end)."""
+
+    number: int
+    title: str
+    url: str
+    citations: list[Citation]
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def quotes(self) -> list[str]:
+        """The quoted passages, each once; of a citation that failed its check the claim, which says so."""
+        shown = (c.quote if c.verified else f"Not verified: {c.quote}" for c in self.citations)
+        return list(dict.fromkeys(shown))
+
+
+@dataclass
+class Completion:
+    """An answer whose citations are numbered by page, in the order of the text."""
+
+    result: TurnResult
+    text: str
+    sources: list[NumberedSource]
+
+    @property
+    def annotations(self) -> list[Json]:
+        """One `url_citation` for each marker in the text."""
+        found = [(place, source) for source in self.sources for place in source.places]
+        return [
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "start_index": start,
+                    "end_index": end,
+                    "title": source.title,
+                    "url": source.url,
+                },
+            }
+            for (start, end), source in sorted(found, key=lambda pair: pair[0])
+        ]
+
+    @property
+    def details(self) -> Json:
+        """What OpenAI's form has no place for."""
+        citations = [citation.model_dump(mode="json") for citation in self.result.citations]
+        return {
+            "conversation_id": self.result.conversation_id,
+            "turn_id": self.result.turn_id,
+            "answer_kind": self.result.answer_kind,
+            "citations": citations,
+        }
+
+    @property
+    def pieces(self) -> Iterator[str]:
+        """The text in the pieces of a stream."""
+        return (found[0] for found in _PIECE.finditer(self.text))
+
+
+def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Completion:
+    """The answer with `[1]` for each marker. A marker that failed its check stays recognisable.
+
+    `base_url` is the address of the API, without a slash at the end.
+    """
+    answer = _with_numbers_of_markers_only(result.answer)
+    cited: defaultdict[str, list[Citation]] = defaultdict(list)
+    by_target: defaultdict[_Target, list[Citation]] = defaultdict(list)
+    for citation in result.citations:
+        cited[place_of(citation)].append(citation)
+        by_target[_target(citation)].append(citation)
+    sources: dict[_Target, NumberedSource] = {}
+    text, end = "", 0
+    for found, targets in _markers(answer, cited):
+        text += answer[end : found.start()]
+        for position, target in enumerate(targets):
+            citations = by_target[target]
+            url = _url(result, citations[0], base_url)
+            source = sources.setdefault(
+                target, NumberedSource(len(sources) + 1, _title(citations), url, citations)
+            )
+            text += " " if position else ""
+            source.places.append((len(text), len(text) + len(shown := f"[{source.number}]")))
+            text += shown
+        text += f" ({found['doubt']})" if found["doubt"] else ""
+        end = found.end()
+    text += answer[end:]
+    listed = list(sources.values())
+    return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed)
+
+
+def _with_numbers_of_markers_only(answer: str) -> str:
+    """The answer without `[1]` of the model's own, except in blocks of code, where nothing cites."""
+    blocks = CodeBlocks()
+    runs = groupby(re.split(r"(?<=\n)", answer), lambda line: blocks.is_code(line.rstrip("\r\n")))
+    joined = ((is_code, "".join(lines)) for is_code, lines in runs)
+    return "".join(text if is_code else without_numbers(text) for is_code, text in joined)
+
+
+def _markers(answer: str, cited: dict[str, list[Citation]]) -> Iterator[tuple[re.Match[str], list[_Target]]]:
+    """The markers of an answer, each with what it cites.
+
+    Pages of one web site may have one title. Their markers are in the order of the citations; if that does
+    not say which is meant, because a citation is listed once only, a marker has all of them.
+    """
+    if not cited:
+        return
+    marker = re.compile(rf"\[(?P<place>{'|'.join(map(re.escape, cited))}){_DOUBT}\]")
+    found = list(marker.finditer(answer))
+    times, passed = Counter(match["place"] for match in found), Counter[str]()
+    for match in found:
+        place = match["place"]
+        targets = [_target(citation) for citation in cited[place]]
+        if len(targets) == times[place]:
+            targets = [targets[passed[place]]]
+        passed[place] += 1
+        yield match, list(dict.fromkeys(targets))
+
+
+def _target(citation: Citation) -> _Target:
+    return citation.document_id, citation.page, citation.url
+
+
+def without_sources(text: str) -> str:
+    """An answer as a client sends it back, without the numbers, which mean nothing in the next answer."""
+    return _NUMBERED.sub("", text.partition(_SOURCES)[0])
+
+
+def _title(citations: Sequence[Citation]) -> str:
+    first = citations[0]
+    title = first.blob_name if first.url else f"{first.blob_name}, page {first.page}"
+    return title if all(citation.verified for citation in citations) else f"{title} (not verified)"
+
+
+def _url(result: TurnResult, citation: Citation, base_url: str) -> str:
+    place = f"{base_url}/conversations/{result.conversation_id}/documents/{citation.document_id}/content"
+    return citation.url or f"{place}#page={citation.page}"
+
+
+def _source_list(sources: Sequence[NumberedSource]) -> str:
+    """A Markdown list of the sources with their quotes; empty without sources."""
+    lines = []
+    for source in sources:
+        passages = dict.fromkeys(map(_passage, source.citations))
+        lines.append(f"{source.number}. {visible_name(source.title)}: {'; '.join(passages)}")
+    return _SOURCES + "\n".join(lines) if lines else ""
+
+
+def _passage(citation: Citation) -> str:
+    # Text of a document must not act in Markdown.
+    text = visible_name(" ".join(citation.quote.split()))
+    return f'"{text}"' if citation.verified else f"not verified: {text}"
+
+
+def usage_of(usage: Usage) -> Json:
+    """The tokens of a turn, in OpenAI's names."""
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
+
+
+_ERROR_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "invalid_request_error",
+    429: "rate_limit_error",
+}
+
+
+def error_of(problem: Problem) -> Json:
+    """A problem document in OpenAI's form."""
+    fallback = "server_error" if problem.status >= 500 else "invalid_request_error"
+    param = problem.errors[0].field if problem.errors else None
+    kind = _ERROR_TYPES.get(problem.status, fallback)
+    return {"error": {"message": problem.detail, "type": kind, "param": param, "code": problem.code}}

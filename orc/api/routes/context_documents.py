@@ -1,0 +1,114 @@
+"""The documents of a context, which all its members can read and editors change."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from core.errors import Forbidden, NotFound
+from core.models import DocumentStatus
+from core.names import Owner
+from orc.api.context_schemas import ContextDocumentsResponse, ContextUploadResponse
+from orc.api.dependencies import (
+    DIGITS,
+    AppDep,
+    CallerDep,
+    ContextId,
+    EditorOwnerDep,
+    ReaderOwnerDep,
+    TraceIdDep,
+)
+from orc.api.responses import responses
+from orc.api.routes import documents
+from orc.api.routes.documents import ANY_FILE, FOLLOWED, Files
+from orc.api.schemas import DocumentView
+from orc.bootstrap import App
+from orc.contexts.models import from_cursor, to_cursor
+from orc.contexts.rights import Right
+from orc.contexts.service import Caller
+
+router = APIRouter(prefix="/contexts/{context_id}/documents", tags=["contexts"])
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=ContextUploadResponse,
+    responses=responses(400, 404, 409, 413, 415, 429),
+)
+async def upload_to_context(
+    file: Files,
+    context_id: ContextId,
+    owner: EditorOwnerDep,
+    caller: CallerDep,
+    app: AppDep,
+    trace: TraceIdDep,
+    replace: Annotated[bool, Query(description="replace documents of the same names")] = False,
+) -> ContextUploadResponse | Response:
+    """Store documents in the context, as for a conversation; a name that is taken is refused (409)."""
+    stored = await documents.store_files(file, owner, caller.principal, app, trace, replaces=replace)
+    if isinstance(stored, Response):
+        return stored
+    shown, errors = stored
+    await _keep_if_present(shown, owner, caller, app)
+    return ContextUploadResponse(context_id=context_id, documents=shown, errors=errors)
+
+
+@router.get("", response_model=ContextDocumentsResponse, responses=responses(404))
+async def list_context_documents(
+    context_id: ContextId,
+    owner: ReaderOwnerDep,
+    app: AppDep,
+    name: Annotated[str, Query(max_length=255, description="part of the name")] = "",
+    status: DocumentStatus | None = None,
+    limit: Annotated[int, Query(ge=1, le=200), DIGITS] = 50,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
+) -> ContextDocumentsResponse:
+    """The documents of the context with their status."""
+    found = await app.library.page(
+        owner, after=from_cursor(cursor), limit=limit + 1, name=name, status=status
+    )
+    page = found[:limit]
+    summarised = await app.library.summarised(page)
+    return ContextDocumentsResponse(
+        context_id=context_id,
+        documents=[DocumentView.of(d, summary_available=d.document_id in summarised) for d in page],
+        next_cursor=to_cursor(page[-1].document_id) if len(found) > limit else None,
+    )
+
+
+@router.get(
+    "/{document_id}/events",
+    response_class=Response,
+    responses={**responses(404, 429), 200: FOLLOWED},
+)
+async def context_document_events(
+    document_id: str, owner: ReaderOwnerDep, app: AppDep, trace: TraceIdDep
+) -> Response:
+    """How the document comes along, as for one of a conversation."""
+    return await documents.document_events(document_id, owner, app, trace)
+
+
+@router.get(
+    "/{document_id}/content",
+    response_class=Response,
+    responses={**responses(404), 200: {"description": "The bytes of the file.", "content": ANY_FILE}},
+)
+async def context_document_content(document_id: str, owner: ReaderOwnerDep, app: AppDep) -> Response:
+    """The file as it was uploaded."""
+    return await documents.document_content(document_id, owner, app)
+
+
+@router.delete("/{document_id}", status_code=204, responses=responses(404))
+async def delete_context_document(document_id: str, owner: EditorOwnerDep, app: AppDep) -> None:
+    """Remove a document from the context."""
+    await app.library.delete(owner, document_id)
+
+
+async def _keep_if_present(shown: list[DocumentView], owner: Owner, caller: Caller, app: App) -> None:
+    """Remove the documents again if the context was deleted, or the role withdrawn, during the upload."""
+    try:
+        await app.contexts.owner(caller, owner.conversation_id, Right.CHANGE_DOCUMENTS)
+    except (NotFound, Forbidden):
+        for document in shown:
+            await app.library.delete(owner, document.document_id)
+        raise

@@ -1,0 +1,364 @@
+"""`/v1/models` and `/v1/chat/completions`: the turns of `/api/chat` for clients of OpenAI's interface."""
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import PurePath
+from typing import Annotated, Any
+from weakref import WeakValueDictionary
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import JSONResponse
+from langchain_core.messages import HumanMessage
+from pydantic import ValidationError
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
+from core.grounding.safe_markdown import made_safe
+from core.infra.exhaustion import TEMPORARY, naming_the_disk
+from core.infra.temporary_folders import temporary_folder
+from core.llm.chat_model import CallBudget
+from core.names import Owner, name_for_upload
+from orc.api.completions import (
+    MODEL,
+    WITH_SOURCES,
+    Completion,
+    CompletionRequest,
+    FilePart,
+    Json,
+    NumberedSource,
+    error_of,
+    numbered,
+    usage_of,
+    without_sources,
+)
+from orc.api.dependencies import AppDep, PrincipalDep, TraceIdDep
+from orc.api.errors import SESSION_HEADER, limit_headers, render, turn_headers
+from orc.api.responses import (
+    EVENT_STREAM,
+    HEADERS,
+    KEEPALIVE_SECONDS,
+    TURN_HEADERS,
+    IdempotencyKey,
+    responses,
+)
+from orc.api.routes.chat import ClientId, chat_turn
+from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
+from orc.bootstrap import App
+from orc.events import Done, Event, Failed, Tool
+from orc.identity import Principal
+from orc.problems import problem
+from orc.turns.event_log import EventLog
+from orc.turns.requests import TurnRequest
+
+router = APIRouter(tags=["openai"])
+logger = logging.getLogger(__name__)
+
+TASK_TOKENS = 1000
+"""The longest answer to a task of the client."""
+_CREATED = 1_763_769_600
+"""Clients want a date of each model; this is that of the first version of this interface."""
+
+_naming: WeakValueDictionary[Owner, asyncio.Lock] = WeakValueDictionary()
+"""Held for a conversation while its new files get their names."""
+
+_Session = Annotated[str | None, Header(max_length=200, description="names the conversation; empty: none")]
+_ChatId = Annotated[str | None, Header(max_length=200, description="the same; Open WebUI sends it")]
+_Task = Annotated[str | None, Header(max_length=200, description="not empty: the request is no question")]
+_COMPLETED = {
+    "description": "A chat completion, or with `stream` its chunks as events, ending in `[DONE]`.",
+    "headers": TURN_HEADERS,
+    "content": {
+        "application/json": {
+            "schema": {"type": "object"},
+            "example": {"choices": [{"index": 0, "message": {"role": "assistant", "content": "20 days."}}]},
+        },
+        EVENT_STREAM: {"schema": {"type": "string"}, "example": "data: [DONE]\n\n"},
+    },
+}
+_LISTED: Json = {
+    "content": {
+        "application/json": {
+            "example": {
+                "object": "list",
+                "data": [
+                    {"id": MODEL, "object": "model", "created": _CREATED, "owned_by": "orc", "name": MODEL}
+                ],
+            }
+        }
+    }
+}
+
+
+_ERROR = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+            "required": ["message", "type", "param", "code"],
+        }
+    },
+    "required": ["error"],
+}
+
+
+def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The documentation of errors, which have OpenAI's form here."""
+    example = error_of(problem(400, "What went wrong, for the person who asked.", ""))
+    # FastAPI leaves out a null of an example, and the field is required.
+    example["error"]["param"] = "messages"
+    content = {"application/json": {"schema": _ERROR, "example": example}}
+    return {status: {**known, "content": content} for status, known in responses(400, *statuses).items()}
+
+
+@router.get("/models", responses={**_failures(), 200: _LISTED})
+async def models(app: AppDep, _caller: PrincipalDep) -> Json:
+    """The models: `orc`, and each configured model behind it."""
+    families = (MODEL, WITH_SOURCES)
+    names = [*families, *(f"{family}/{name}" for family in families for name in app.models.names)]
+    return {
+        "object": "list",
+        "data": [
+            {"id": n, "object": "model", "created": _CREATED, "owned_by": "orc", "name": n} for n in names
+        ],
+    }
+
+
+@router.post("/chat/completions", responses={**_failures(404, 409, 413, 415, 429, 504, 507), 200: _COMPLETED})
+async def chat_completions(
+    body: CompletionRequest,
+    request: Request,
+    app: AppDep,
+    caller: PrincipalDep,
+    trace: TraceIdDep,
+    client_id: ClientId = None,
+    idempotency_key: IdempotencyKey = None,
+    x_session_id: _Session = None,
+    x_openwebui_chat_id: _ChatId = None,
+    x_orc_task: _Task = None,
+) -> Response:
+    """Answer the last message. Files in messages become documents of the conversation, each once."""
+    body.check()
+    prompt = body.messages[-1].text if x_orc_task else body.task
+    if prompt is not None:
+        if len(prompt) > MAX_MESSAGE_CHARACTERS:
+            raise InvalidInput(f"A task may have {MAX_MESSAGE_CHARACTERS:,} characters.", field="messages")
+        return JSONResponse(await _task(body, prompt, app, trace))
+    session = x_session_id or x_openwebui_chat_id or (body.metadata or {}).get("session_id") or None
+    asked = _chat_request(body, session)
+    turn = await chat_turn(asked, request, app, caller, trace, client_id, idempotency_key)
+    owner = caller.owner_of(str(turn.conversation_id))
+    turn = turn.model_copy(update={"blob_names": await _store_files(body, caller, owner, app)})
+    log = await app.orchestrator.start(turn, caller)
+    writing = _Writing(body, turn, f"{request.url.scheme}://{request.url.netloc}/api")
+    named = {SESSION_HEADER: owner.conversation_id, **turn_headers(log.conversation_id, log.turn_id)}
+    headers = limit_headers(log.allowance) | named
+    if body.stream:
+        chunks = writing.chunks(log, shows_events=x_openwebui_chat_id is not None)
+        return _event_stream(chunks, headers, trace)
+    match await log.last():
+        case Failed(problem=failure):
+            response = render(failure)
+            response.headers.update(headers)
+            return response
+        case ending:
+            return JSONResponse(writing.whole(writing.completion(ending)), headers=headers)
+
+
+def _chat_request(body: CompletionRequest, session: str | None) -> ChatRequest:
+    said = [
+        {
+            "role": message.role,
+            "content": without_sources(message.text) if message.role == "assistant" else message.text,
+        }
+        for message in body.messages
+    ]
+    # The first message of the user tells chats without a session apart.
+    dropped, said = said[: 1 - MAX_MESSAGES], said[1 - MAX_MESSAGES :]
+    said = [message for message in dropped if message["role"] == "user"][:1] + said
+    try:
+        return ChatRequest.model_validate({"messages": said, "session_id": session, "model": body.writer})
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise InvalidInput(first["msg"], field=".".join(map(str, first["loc"]))) from exc
+
+
+async def _store_files(body: CompletionRequest, caller: Principal, owner: Owner, app: App) -> list[str]:
+    """Store the files of the messages that are not there yet; returns the names of those in the question."""
+    named: list[str] = []
+    files = [(file, message is body.messages[-1]) for message in body.messages for file in message.files]
+    if not files:
+        return named
+    # Another request may store a file of the same name, which one of them would replace.
+    async with _naming.setdefault(owner, asyncio.Lock()):
+        known = {document.sha256: document.blob_name for document in await app.library.list_documents(owner)}
+        for file, is_asked in files:
+            content = await asyncio.to_thread(file.decode)
+            digest = hashlib.sha256(content).hexdigest()
+            if digest not in known:
+                name = _free_name(file, digest, known.values())
+                async with app.uploads.counted(caller, len(content)):
+                    known[digest] = await _store(content, name, owner, app)
+            if is_asked:
+                named.append(known[digest])
+    await app.log.ensure_conversation(owner)
+    return named
+
+
+def _free_name(file: FilePart, digest: str, taken: Any) -> str:
+    try:
+        name = name_for_upload(file.name)
+    except UnsafeName as exc:
+        raise InvalidInput(exc.message, field="file.filename") from exc
+    if name not in taken:
+        return name
+    path = PurePath(name)
+    return f"{path.stem}-{digest[:8]}{path.suffix}"
+
+
+async def _store(content: bytes, name: str, owner: Owner, app: App) -> str:
+    if len(content) > (limit := app.settings.max_upload_bytes):
+        raise DocumentTooLarge(f"The file has {len(content):,} bytes; at most {limit:,} are taken.")
+    with naming_the_disk(*TEMPORARY), temporary_folder() as folder:
+        copy = folder / "upload"
+        await asyncio.to_thread(copy.write_bytes, content)
+        return (await app.library.upload(owner, name, copy)).blob_name
+
+
+async def _task(body: CompletionRequest, prompt: str, app: App, trace: str) -> Json:
+    """The model's reply to a task of the client, safe to render. It sees no documents, and is not stored.
+
+    Without a provider the reply is empty, and clients use the user's words.
+    """
+    budget, text = CallBudget(max_calls=1), ""
+    if app.task_model is not None:
+        limit = min(body.max_tokens or TASK_TOKENS, TASK_TOKENS)
+        reply = await app.task_model.complete([HumanMessage(prompt)], budget=budget, max_tokens=limit)
+        text = made_safe(reply)
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return _envelope("chat.completion", trace, body.model) | {
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "usage": usage_of(budget.usage),
+    }
+
+
+class _Writing:
+    """The response to one question, whole or in chunks."""
+
+    def __init__(self, body: CompletionRequest, turn: TurnRequest, base_url: str) -> None:
+        self._body = body
+        self._turn = turn
+        self._base_url = base_url
+
+    def completion(self, ending: Event) -> Completion:
+        """The finished answer with numbered sources."""
+        assert isinstance(ending, Done), f"a turn cannot end with {ending.kind}"
+        return numbered(ending.result, self._base_url, lists_sources=self._body.lists_sources)
+
+    def whole(self, done: Completion) -> Json:
+        """The response without a stream."""
+        message = {
+            "role": "assistant",
+            "content": done.text,
+            "refusal": None,
+            "annotations": done.annotations,
+        }
+        return _envelope("chat.completion", self._turn.trace_id, self._body.model) | {
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "usage": usage_of(done.result.metadata.usage),
+            "orc": done.details,
+        }
+
+    async def chunks(self, log: EventLog, *, shows_events: bool) -> AsyncIterator[Json]:
+        """The chunks. The text comes once it has been checked: a client cannot be made to withdraw text.
+
+        `shows_events`: Open WebUI's own events are among them, for the progress and the sources.
+        """
+        yield self._chunk({"role": "assistant", "content": ""})
+        async for _, event in log.follow():
+            if isinstance(event, Tool) and event.message and shows_events:
+                yield self._event("status", description=event.message, done=False)
+            if isinstance(event, Failed):
+                yield error_of(event.problem)
+            elif event.ends_turn:
+                for chunk in self._answer(self.completion(event), shows_events=shows_events):
+                    yield chunk
+
+    def _answer(self, done: Completion, *, shows_events: bool) -> Iterator[Json]:
+        if shows_events:
+            yield self._event("status", description=_verdict(done), done=True)
+        for piece in done.pieces:
+            yield self._chunk({"content": piece})
+        if shows_events:
+            # Open WebUI would show each annotation as one more source.
+            yield from (self._event("source", **_shown(source)) for source in done.sources)
+        elif done.annotations:
+            yield self._chunk({"annotations": done.annotations})
+        yield self._chunk({}, finish_reason="stop") | {"orc": done.details}
+        if self._body.stream_options and self._body.stream_options.include_usage:
+            usage = usage_of(done.result.metadata.usage)
+            yield self._bare() | {"choices": [], "usage": usage}
+
+    def _chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
+        return self._bare() | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
+
+    def _event(self, kind: str, **data: Any) -> Json:
+        return self._bare() | {"choices": [], "event": {"type": kind, "data": data}}
+
+    def _bare(self) -> Json:
+        return _envelope("chat.completion.chunk", self._turn.trace_id, self._body.model)
+
+
+def _envelope(kind: str, trace_id: str, model: str) -> Json:
+    return {"id": f"chatcmpl-{trace_id}", "object": kind, "created": int(time.time()), "model": model}
+
+
+def _verdict(done: Completion) -> str:
+    citations = done.result.citations
+    verified = sum(citation.verified for citation in citations)
+    return f"{verified} of {len(citations)} citations verified" if citations else "No citations"
+
+
+def _shown(source: NumberedSource) -> Json:
+    """A source as Open WebUI shows it; it counts pages from 0."""
+    cited = source.citations[0]
+    page = {} if cited.url else {"page": cited.page - 1}
+    # It joins sources of one id, and web pages may have one title.
+    identity = f"{source.title} {cited.url or ''}".strip()
+    metadata = {"source": identity, "name": source.title, "url": source.url, **page}
+    return {
+        "source": {"id": source.title, "name": source.title, "url": source.url},
+        "document": source.quotes,
+        "metadata": [metadata] * len(source.quotes),
+    }
+
+
+def _event_stream(chunks: AsyncIterator[Json], headers: dict[str, str], trace_id: str) -> Response:
+    async def encoded() -> AsyncIterator[ServerSentEvent]:
+        try:
+            async for chunk in chunks:
+                yield ServerSentEvent(data=json.dumps(chunk), sep="\n")
+        except Exception:
+            # The outermost edge of a stream: its reader would otherwise wait for an end.
+            logger.exception("a completion broke off")
+            broken = problem(500, "The answer could not be sent to its end.", trace_id, code=INTERNAL)
+            yield ServerSentEvent(data=json.dumps(error_of(broken)), sep="\n")
+        yield ServerSentEvent(data="[DONE]", sep="\n")
+
+    ping = ServerSentEvent(comment="ping")
+    return EventSourceResponse(
+        encoded(),
+        headers={**HEADERS, **headers},
+        ping=KEEPALIVE_SECONDS,
+        ping_message_factory=lambda: ping,
+        sep="\n",
+    )

@@ -1,0 +1,1 @@
+"""Contexts: shared places for documents, who may use them, and what was changed."""

@@ -1,0 +1,224 @@
+"""What is stored about contexts, and the store's port."""
+
+import base64
+import binascii
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from pydantic import Field
+
+from core.errors import InvalidInput
+from core.models import Record
+from orc.contexts.ids import parent_of
+
+
+class ContextType(StrEnum):
+    """The kinds of contexts. A workspace is a root that takes no children."""
+
+    ORGANIZATION = "organization"
+    FOLDER = "folder"
+    USECASE = "usecase"
+    WORKSPACE = "workspace"
+
+    @property
+    def parent(self) -> "ContextType | None":
+        """The type of the context above; None for a root."""
+        return _PARENTS.get(self)
+
+
+_PARENTS = {
+    ContextType.FOLDER: ContextType.ORGANIZATION,
+    ContextType.USECASE: ContextType.FOLDER,
+}
+
+
+class Role(StrEnum):
+    """What a member may do; each role includes the ones before it."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+    @property
+    def rank(self) -> int:
+        """The place in the order of roles, from 0."""
+        return list(Role).index(self)
+
+
+class State(StrEnum):
+    """`deleting`: it is hidden, and its content is being removed."""
+
+    PRESENT = "present"
+    DELETING = "deleting"
+
+
+class Context(Record):
+    """A place for shared documents. `version` grows with each change of it or of its members."""
+
+    organization_id: str
+    context_id: str
+    type: ContextType
+    name: str
+    description: str = ""
+    tools_off: tuple[str, ...] = Field(
+        default=(), description="tools that turns with this context may not use"
+    )
+    state: State = State.PRESENT
+    version: int = 1
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def parent_id(self) -> str | None:
+        return parent_of(self.context_id)
+
+    @property
+    def sort_key(self) -> str:
+        """The key of lists: by name, then by id."""
+        return f"{fold(self.name)}\n{self.context_id}"
+
+
+EVERYONE = "everyone"
+USER, GROUP = "user:", "group:"
+
+
+class Member(Record):
+    """A role on a context. `principal` is `user:<id>`, `group:<id>` or `everyone`."""
+
+    organization_id: str
+    context_id: str
+    principal: str
+    role: Role
+    label: str = Field(default="", description="what the grantor saw: a name or an address, for display only")
+    granted_by: str
+    granted_at: datetime
+
+
+class Action(StrEnum):
+    """What the audit records; reading is not recorded."""
+
+    CREATED = "context_created"
+    CHANGED = "context_changed"
+    DELETED = "context_deleted"
+    REMOVED = "context_removed"
+    GRANTED = "role_granted"
+    SELF_GRANT = "self_grant"
+    WITHDRAWN = "role_withdrawn"
+
+
+class AuditEntry(Record):
+    """One change: who did what, with ids only."""
+
+    organization_id: str
+    entry_id: str = Field(default_factory=lambda: uuid.uuid4().hex)
+    at: datetime
+    actor: str = Field(description="the user's id, or `orc`")
+    action: Action
+    context_id: str
+    principal: str | None = None
+    role_before: Role | None = None
+    role_after: Role | None = None
+    trace_id: str = ""
+
+
+class Rights(NamedTuple):
+    """Contexts by id, and the highest role that a caller was granted directly on each."""
+
+    contexts: dict[str, Context]
+    granted: dict[str, Role]
+
+
+class ContextStore(Protocol):
+    """Contexts, their members and the audit, one organization at a time. It applies no rule by itself.
+
+    A write is made over `context.version` together with its audit entry, or raises ChangedMeanwhile.
+    """
+
+    async def rights(
+        self, organization_id: str, context_ids: Sequence[str], principals: Sequence[str]
+    ) -> Rights:
+        """One consistent read of these contexts and of what these principals were granted on them."""
+
+    async def create(
+        self, context: Context, parent: Context | None, admin: Member | None, entry: AuditEntry
+    ) -> bool:
+        """Store a new context and its first member; False if there is one with this id.
+
+        Raises ChangedMeanwhile unless `parent` is still present: what is deleted gets no new children.
+        """
+
+    async def change(self, context: Context, entry: AuditEntry) -> Context:
+        """Replace the context; returns it with its new version."""
+
+    async def grant(self, context: Context, member: Member, entry: AuditEntry) -> None:
+        """Add the member, or change the member's role."""
+
+    async def withdraw(self, context: Context, principal: str, entry: AuditEntry) -> None:
+        """Remove a member."""
+
+    async def remove(self, context: Context, entry: AuditEntry) -> None:
+        """Remove a context and its members permanently."""
+
+    async def members(
+        self, organization_id: str, context_ids: Sequence[str], *, limit: int, after: str = ""
+    ) -> list[Member]:
+        """Members of these contexts, ordered by `member_key`, from the first behind the key `after`."""
+
+    async def granted(
+        self, organization_id: str, principals: Sequence[str], *, words: Sequence[str], limit: int, after: str
+    ) -> list[Context]:
+        """Contexts on which one of the principals has a direct grant and whose folded names hold all words.
+
+        Ordered by `sort_key`, from the first behind `after`.
+        """
+
+    async def children(
+        self, organization_id: str, parent_id: str | None, *, words: Sequence[str], limit: int, after: str
+    ) -> list[Context]:
+        """The contexts directly below one, or the roots, in the same order."""
+
+    async def deleting(self) -> list[Context]:
+        """What is being deleted, of all organizations."""
+
+    async def at_or_below(self, organization_id: str, context_id: str) -> list[Context]:
+        """A context and all below it, the deepest first."""
+
+    async def audit(
+        self, organization_id: str, *, context_id: str | None, limit: int, before: str = ""
+    ) -> list[AuditEntry]:
+        """Entries, latest first, from the first that is older than the key `before`."""
+
+    async def ping(self) -> None:
+        """Raise DependencyDown unless the store answers."""
+
+
+def member_key(member: Member) -> str:
+    """The key of lists of members."""
+    return f"{member.context_id}\n{member.principal}"
+
+
+def audit_key(entry: AuditEntry) -> str:
+    """The key of the audit: by time, then by id."""
+    return f"{entry.at.astimezone(UTC).isoformat(timespec='microseconds')}\n{entry.entry_id}"
+
+
+def fold(text: str) -> str:
+    """A name as it is searched and sorted."""
+    return " ".join(text.casefold().split())
+
+
+def to_cursor(key: str) -> str:
+    """A key as callers pass it back."""
+    return base64.urlsafe_b64encode(key.encode()).decode()
+
+
+def from_cursor(cursor: str | None) -> str:
+    """The key in a cursor; "" for None. Raises InvalidInput for what no page gave."""
+    try:
+        return base64.b64decode((cursor or "").encode(), b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as exc:
+        raise InvalidInput("The cursor is not one that a page gave.", field="cursor") from exc

@@ -1,0 +1,1 @@
+"""How much a user may do in a time, over all processes."""

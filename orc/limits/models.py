@@ -1,0 +1,81 @@
+"""The store's port, and a limit as the rest of the program uses it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from core.errors import TooMany
+from orc.identity import Principal
+from orc.limits.window import Taken, Window
+
+MESSAGES, UPLOADS = "messages", "uploads"
+
+
+class RateLimited(TooMany):
+    """The user has done as much as is allowed within a time."""
+
+    code = "rate_limited"
+
+
+class LimitStore(Protocol):
+    """Counts by user and name, exact over all processes that share the store."""
+
+    async def take(self, organization_id: str, user_id: str, name: str, amount: int, window: Window) -> Taken:
+        """Count `amount` if it fits into the window, in one step."""
+
+    async def give_back(
+        self, organization_id: str, user_id: str, name: str, amount: int, window: Window
+    ) -> None:
+        """Take off what was counted and not used."""
+
+    async def ping(self) -> None:
+        """Raise DependencyDown unless the store answers."""
+
+
+class RateLimit:
+    """A limit for each user; without a `window` there is none, and nothing is stored."""
+
+    def __init__(
+        self, store: LimitStore | None = None, name: str = MESSAGES, window: Window | None = None
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._window = window
+
+    async def take(self, caller: Principal, amount: int = 1) -> Taken | None:
+        """Count `amount`; raises RateLimited, with the time to wait, if it does not fit."""
+        if self._window is None or self._store is None:
+            return None
+        taken = await self._store.take(
+            caller.organization_id, caller.user_id, self._name, amount, self._window
+        )
+        if not taken.is_allowed:
+            hours = f"{self._window.seconds // 3600} hours" if self._window.seconds > 3600 else "hour"
+            error = RateLimited(
+                f"You have reached the limit of {self._window.limit:,} {_UNITS[self._name]}"
+                f" in any {hours}. Try again in {taken.retry_after:,} seconds."
+            )
+            error.retry_after = taken.retry_after
+            raise error
+        return taken
+
+    async def give_back(self, caller: Principal, amount: int = 1) -> None:
+        """Take off what was counted and not used."""
+        if self._window is not None and self._store is not None:
+            await self._store.give_back(
+                caller.organization_id, caller.user_id, self._name, amount, self._window
+            )
+
+    @asynccontextmanager
+    async def counted(self, caller: Principal, amount: int = 1) -> AsyncIterator[Taken | None]:
+        """Count `amount`, as `take` does; an exception inside the context takes it off again."""
+        taken = await self.take(caller, amount)
+        try:
+            yield taken
+        except BaseException:
+            await asyncio.shield(self.give_back(caller, amount))
+            raise
+
+
+_UNITS = {MESSAGES: "messages", UPLOADS: "uploaded bytes"}

@@ -1,0 +1,155 @@
+"""Answers with numbered sources: what looks like a checked citation is one, and names its own page."""
+
+import base64
+from collections.abc import Mapping
+
+import pytest
+
+from core.errors import InvalidInput
+from core.grounding.citations import place_of
+from core.grounding.models import Citation
+from orc.api.completions import Completion, CompletionRequest, numbered, without_sources
+from orc.events import TurnMetadata, TurnResult
+
+BASE = "https://orc.example/api"
+
+
+def citation(name: str = "a.pdf", page: int = 1, quote: str = "Ten days.", **others: object) -> Citation:
+    document_id = f"id-{name}"
+    fields = {
+        "document_id": document_id,
+        "blob_name": name,
+        "page": page,
+        "page_id": f"{document_id}.p{page}",
+        "quote": quote,
+        "start": 0,
+        "end": len(quote),
+        "verified": True,
+        **others,
+    }
+    return Citation.model_validate(fields)
+
+
+def completion(answer: str, *citations: Citation, lists_sources: bool = False) -> Completion:
+    metadata = TurnMetadata(trace_id="t")
+    result = TurnResult(
+        conversation_id="c", turn_id="t", answer=answer, citations=list(citations), metadata=metadata
+    )
+    return numbered(result, BASE, lists_sources=lists_sources)
+
+
+def marked(cited: Citation, text: str = "Ten days.") -> str:
+    return f"{text} [{place_of(cited)}]"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    ["[1]", "[ 1 ]", "[1, 2]", "[^1]", "[**1**]", "\u30101\u3011", "\uff3b1\uff3d", "[\u00b9]", "[1\u2060]"],
+)
+def test_a_number_of_the_models_own_is_no_citation(forged: str) -> None:
+    cited = citation()
+    shown = completion(f"{marked(cited)} Twenty days {forged}.", cited)
+    assert shown.text.count("[") == 1
+    assert shown.text.startswith("Ten days. [1] Twenty days (")
+    assert len(shown.annotations) == 1
+
+
+def test_indexes_in_a_block_of_code_stay() -> None:
+    code = "```python\nprint(x[1])\n```\n"
+    assert completion(f"{code}See [1].").text == f"{code}See (1)."
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://www.example.com/a",
+        "https://EXAMPLE.com/a",
+        "https://example.com:8443/a",
+        "https://ann@example.com/a",
+    ],
+)
+def test_a_web_page_is_numbered_whatever_its_address(url: str) -> None:
+    cited = citation("Leave rules", url=url)
+    shown = completion(marked(cited), cited)
+    assert shown.text == "Ten days. [1]"
+    assert [source.url for source in shown.sources] == [url]
+
+
+def test_pages_of_one_title_keep_their_own_addresses_and_quotes() -> None:
+    pages = [citation("Home", quote=q, url=f"https://example.com/{q}") for q in ("ten", "six")]
+    shown = completion(" ".join(marked(page, page.quote) for page in pages), *pages)
+    assert shown.text == "ten [1] six [2]"
+    assert [(source.url, source.quotes) for source in shown.sources] == [
+        (page.url, [page.quote]) for page in pages
+    ]
+
+
+def test_a_marker_that_may_mean_either_page_names_both() -> None:
+    pages = [citation("Home", quote=q, url=f"https://example.com/{q}") for q in ("ten", "six")]
+    shown = completion(" ".join(marked(pages[0], text) for text in ("a", "b", "c")), *pages)
+    assert shown.text == "a [1] [2] b [1] [2] c [1] [2]"
+    places = [(a["url_citation"]["start_index"], a["url_citation"]["end_index"]) for a in shown.annotations]
+    assert [shown.text[start:end] for start, end in places] == ["[1]", "[2]"] * 3
+
+
+def test_a_claim_that_failed_its_check_is_not_shown_as_a_quote() -> None:
+    cited = [citation(), citation(quote="Twenty days.", verified=False)]
+    answer = f"{marked(cited[0])} Twenty days. [{place_of(cited[1])}, not verified]"
+    shown = completion(answer, *cited, lists_sources=True)
+    assert "Twenty days. [1] (not verified)" in shown.text
+    assert shown.text.endswith('1. a.pdf, page 1 (not verified): "Ten days."; not verified: Twenty days.')
+    assert shown.sources[0].quotes == ["Ten days.", "Not verified: Twenty days."]
+
+
+def test_a_quote_does_not_act_in_markdown() -> None:
+    cited = citation(quote='![x](https://evil.example/?q) <img src="//evil.example"> [7] www.evil.example')
+    listed = completion(marked(cited), cited, lists_sources=True).text.partition("**Sources**")[2]
+    assert not any(active in listed for active in ("![", "](", "<img", "//evil", "[7]", "www.evil"))
+
+
+def test_an_answer_that_comes_back_has_no_numbers() -> None:
+    cited = citation()
+    answer = f"{marked(cited)} Twenty days. [{place_of(cited)}, not verified]"
+    shown = completion(answer, cited, lists_sources=True).text
+    assert without_sources(shown) == "Ten days. Twenty days. (not verified)"
+
+
+def request(*parts: Mapping[str, object], role: str = "user", times: int = 1) -> CompletionRequest:
+    return CompletionRequest.model_validate({"messages": [{"role": role, "content": list(parts)}] * times})
+
+
+FILE = {"file_data": "data:application/pdf;base64," + base64.b64encode(b"%PDF").decode()}
+
+
+def test_a_file_without_a_name_is_called_after_its_type() -> None:
+    [file] = request({"type": "file", "file": FILE}).messages[0].files
+    assert file.name == "file.pdf"
+
+
+def test_a_part_that_lacks_its_file_is_refused() -> None:
+    [file] = request({"type": "file"}).messages[0].files
+    with pytest.raises(InvalidInput):
+        file.decode()
+
+
+def test_files_of_the_system_are_ignored_as_its_text_is() -> None:
+    assert request({"type": "file", "file": FILE}, role="system").messages[0].files == []
+
+
+def test_text_and_files_of_all_messages_are_limited() -> None:
+    for part in ({"type": "text", "text": "a" * 1024}, {"type": "file", "file": FILE}):
+        request(part, times=50).check()
+    with pytest.raises(InvalidInput, match="1,048,576 characters"):
+        request({"type": "text", "text": "a" * 3000}, times=400).check()
+    with pytest.raises(InvalidInput, match="50 files"):
+        request({"type": "file", "file": FILE}, times=51).check()
+
+
+def test_closest_passages_are_distinct_from_an_answer() -> None:
+    passage = citation(closest=True)
+    result = completion(marked(passage), passage).result.model_copy(
+        update={"answer_kind": "closest_passages"}
+    )
+    details = numbered(result, BASE, lists_sources=False).details
+    assert details["answer_kind"] == "closest_passages"
+    assert [each["closest"] for each in details["citations"]] == [True]

@@ -1,0 +1,77 @@
+"""The OpenAPI document is valid, and generators of clients can use its names."""
+
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from orc.api.app import create_app
+from orc.settings import AuthMode, Settings
+
+Json = dict[str, Any]
+SETTINGS = {
+    AuthMode.LOCAL: Settings(),
+    AuthMode.EASYAUTH: Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True),
+    AuthMode.JWT: Settings(
+        auth_mode=AuthMode.JWT,
+        jwt_issuer="https://issuer.example",
+        jwt_audience="orc",
+        jwt_jwks_url="https://issuer.example/keys",
+    ),
+}
+SCHEMES = {AuthMode.LOCAL: set[str](), AuthMode.EASYAUTH: {"entra", "session"}, AuthMode.JWT: {"bearer"}}
+each_mode = pytest.mark.parametrize("mode", AuthMode)
+
+
+def document_of(mode: AuthMode) -> Json:
+    document: Json = create_app(SETTINGS[mode]).openapi()
+    return document
+
+
+def operations_of(document: Json) -> dict[str, Json]:
+    return {
+        f"{method.upper()} {path}": operation
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
+
+
+@each_mode
+def test_the_document_is_valid(mode: AuthMode) -> None:
+    document = document_of(mode)
+    assert document["openapi"] == "3.1.0"
+    OpenAPIV31SpecValidator(document).validate()
+
+
+@each_mode
+def test_it_says_how_callers_authenticate(mode: AuthMode) -> None:
+    document = document_of(mode)
+    assert set(document["components"].get("securitySchemes", {})) == SCHEMES[mode]
+    assert {name for each in document["security"] for name in each} == SCHEMES[mode]
+    open_to_all = {n for n, each in operations_of(document).items() if each.get("security") == []}
+    assert open_to_all == {"GET /api/health", "GET /api/ready"}
+
+
+def test_operations_are_named_after_functions_and_have_declared_tags() -> None:
+    document = document_of(AuthMode.LOCAL)
+    operations = operations_of(document)
+    names = [operation["operationId"] for operation in operations.values()]
+    assert len(set(names)) == len(names)
+    assert {"ask", "ask_streaming", "chat", "upload", "resume"} <= set(names)
+    declared = {tag["name"] for tag in document["tags"]}
+    assert {tag for operation in operations.values() for tag in operation["tags"]} <= declared
+    assert document["servers"]
+
+
+def test_an_upload_is_a_file_and_a_stream_is_text() -> None:
+    document = document_of(AuthMode.LOCAL)
+    operations = operations_of(document)
+    body = operations["POST /api/conversations/{conversation_id}/documents"]["requestBody"]
+    reference = body["content"]["multipart/form-data"]["schema"]["$ref"].rsplit("/", 1)[-1]
+    file = document["components"]["schemas"][reference]["properties"]["file"]
+    assert file["items"] == {"type": "string", "format": "binary"}
+    for path in ("/api/orc/stream", "/api/chat/stream"):
+        content = operations[f"POST {path}"]["responses"]["200"]["content"]
+        assert {kind: each["schema"] for kind, each in content.items()} == {
+            "text/event-stream": {"type": "string"}
+        }
