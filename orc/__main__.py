@@ -1,5 +1,14 @@
 """`python -m orc`: the command line."""
 
-from orc.cli.app import app
+from core.infra.collector import collector_paused
 
-app()
+
+def main() -> None:
+    """Run a command."""
+    with collector_paused():
+        from orc.cli.app import app
+    app()
+
+
+if __name__ == "__main__":
+    main()

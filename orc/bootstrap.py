@@ -14,11 +14,14 @@ from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.infra.text_processes import TextProcesses
 from core.llm.chat_model import ChatModel
-from core.llm.factory import build_chat_models
+from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
 from core.storage.factory import StorageClients
+from orc.contexts.service import ContextService
+from orc.contexts.store import open_context_store
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -27,6 +30,9 @@ from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
+from orc.limits.models import MESSAGES, UPLOADS, RateLimit
+from orc.limits.store import open_limit_store
+from orc.limits.window import Window
 from orc.memory import sqlite as memory_sqlite
 from orc.memory.models import ConversationMemory, MemoryStore
 from orc.memory.recall import Selection, TextVectors
@@ -42,6 +48,7 @@ from orc.traces.sqlite import SqliteTraceStore
 from orc.turns.runner import TurnDependencies
 from orc.turns.service import Orchestrator
 
+HOUR, DAY = 60 * 60, 24 * 60 * 60
 _PROMPTS = Path(__file__).parent / "prompts"
 
 Override = Callable[[TurnDependencies], TurnDependencies]
@@ -54,12 +61,18 @@ class App:
     settings: Settings
     orchestrator: Orchestrator
     library: DocumentService
+    uploads: RateLimit
     worker: Worker
     log: TurnLog
     memory: ConversationMemory
+    contexts: ContextService
     sessions: SessionIds
     traces: TraceStore
     checks: list[Check]
+    text: TextProcesses
+    models: ChatModels
+    task_model: ChatModel | None
+    """For short tasks of clients, such as titles; None without a provider."""
 
 
 class AppProvider:
@@ -96,6 +109,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         check_intents(settings.intents, models)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
+        limits = await open_limit_store(documents.clients)
         log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         parts = TurnDependencies(
@@ -110,6 +124,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             counter=documents.counter,
             prompts=load_prompts(),
             settings=settings,
+            messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
+            text=documents.text,
             traces=traces if settings.store_turn_traces else NoTraces(),
         )
         parts = override(parts) if override else parts
@@ -120,13 +136,26 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             settings,
             orchestrator,
             documents.library,
+            RateLimit(limits, UPLOADS, _window(settings.most_upload_bytes, DAY)),
             documents.worker,
             parts.log,
             parts.memory,
+            ContextService(
+                await open_context_store(documents.clients),
+                everyone_creates=settings.everyone_creates_contexts,
+            ),
             SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
             traces,
             build_checks(settings, documents, gateway, log, models.writer),
+            documents.text,
+            parts.models,
+            None if documents.provider is None else parts.models.summariser,
         )
+
+
+def _window(limit: int, seconds: int) -> Window | None:
+    """The window of a limit; 0 is no limit."""
+    return Window(limit, seconds) if limit else None
 
 
 def _build_offline_model(counter: TokenCounter) -> BaseChatModel:

@@ -1,16 +1,19 @@
 """The typed events of a turn and the result that ends it. JSON and SSE responses render these."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.grounding.models import Citation
 from core.mcp_contract import FileStatus
-from core.models import FileRef, RetrievalStep, Usage
+from core.models import FileRef, Record, RetrievalStep, Usage
 from orc.intents import MAX_STEPS, Retriever, Step
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
 CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
+
+
+Milliseconds = Annotated[float, Field(ge=0)]
 
 
 class Event(BaseModel):
@@ -22,6 +25,15 @@ class Event(BaseModel):
 
     def data(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
+
+
+class TurnBegun(Event):
+    """The turn that the other events belong to; `seq` is its place in the conversation."""
+
+    kind = "turn"
+    conversation_id: str
+    turn_id: str
+    seq: int
 
 
 class Route(Event):
@@ -38,7 +50,7 @@ class Plan(Event):
     """The steps of the turn and what decided them.
 
     `fallback`: why the plan is not the one that a model made. `escalation`: why more is looked up than was
-    planned.
+    planned. If that turns out during the turn, the plan is emitted again; its steps stay as planned.
     """
 
     kind = "plan"
@@ -107,12 +119,14 @@ class Critique(Event):
     """The verdict on one attempt at the answer, by the code checks or by the model after them.
 
     The action says how the turn goes on: the answer is accepted, labelled unverified, revised from the same
-    sources, or revised after more is looked up. `failure`: why the critic's model gave no verdict, or why
+    sources, or revised after more is looked up. `checked` is false if the code checks did not end in time.
+    `failure`: why the critic's model gave no verdict, or why
     there is no revised answer.
     """
 
     kind = "critique"
     grounded: bool
+    checked: bool = True
     coverage: float
     issues: list[str] = []
     action: CriticAction
@@ -121,12 +135,44 @@ class Critique(Event):
     failure: str | None = None
 
 
+class LazyCounts(BaseModel):
+    """What lazy retrieval saved: the pages that were given as summaries, the tokens of their passages in the
+    prompt, the tokens of their full text, and how many of the pages were read in full in the end."""
+
+    pages: int = 0
+    summary_tokens: int = 0
+    deferred_tokens: int = 0
+    pages_read: int = 0
+
+
 class Telemetry(Event):
-    """What the turn cost: tokens, and milliseconds by stage."""
+    """What the turn cost and how it was answered, without content.
+
+    `timings` are milliseconds by stage, `context_budget` tokens by part of the prompt, `summary_selection`
+    how much was taken from memory.
+    """
 
     kind = "telemetry"
     usage: Usage
     timings: dict[str, float]
+    intent: str | None = None
+    model: str | None = None
+    retriever: Retriever | None = None
+    retrieval_mode: RetrievalMode = "none"
+    context_budget: dict[str, int] = {}
+    summary_selection: dict[str, JsonValue] = {}
+    lazy: LazyCounts = LazyCounts()
+    attempts: int = 1
+
+
+class TimelineStep(Record):
+    """A span of the turn, or a moment of it; offsets are from the start of the turn."""
+
+    kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "store"]
+    name: str = Field(examples=["document_chat"])
+    offset_ms: Milliseconds
+    duration_ms: Milliseconds = 0.0
+    failed: bool = False
 
 
 class TurnMetadata(BaseModel):
@@ -141,9 +187,17 @@ class TurnMetadata(BaseModel):
     context_budget: dict[str, int] = {}
     summary_selection: dict[str, JsonValue] = {}
     critic_summary: dict[str, JsonValue] = {}
+    lazy: LazyCounts = LazyCounts()
     files: list[FileStatus] = []
     usage: Usage = Usage()
     timings_ms: dict[str, float] = {}
+    timeline: list[TimelineStep] = Field(
+        default=[],
+        description="what happened up to the answer, in order: plan, tools, models, text, verdicts",
+    )
+
+
+AnswerKind = Literal["answer", "closest_passages", "not_found"]
 
 
 class TurnResult(BaseModel):
@@ -152,6 +206,11 @@ class TurnResult(BaseModel):
     conversation_id: str
     turn_id: str
     answer: str = Field(examples=['The deposit is due by 1 March. [Page 5 of Document "handbook.pdf"]'])
+    answer_kind: AnswerKind = Field(
+        default="answer",
+        description="`closest_passages`: nothing answers the question, and the citations only come close;"
+        " `not_found`: nothing answers it and nothing is shown",
+    )
     citations: list[Citation] = []
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
@@ -170,7 +229,12 @@ class Problem(BaseModel):
     trace_id: str
     code: str = Field(description="the kind of problem, for programs", examples=["not_found"])
     retryable: bool = False
+    retry_after: int | None = Field(
+        default=None, description="seconds until a retry may help, as in the header Retry-After"
+    )
     dependency: str | None = Field(default=None, description="what did not answer")
+    conversation_id: str | None = Field(default=None, description="of a turn in flight: its conversation")
+    turn_id: str | None = Field(default=None, description="of a turn in flight: the turn to follow")
     errors: list["FieldProblem"] = []
 
 

@@ -16,11 +16,16 @@ LOCAL_USER = "me"
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A verified caller: an organization, a user in it, and the user's roles."""
+    """A verified caller: an organization, a user in it, and the user's roles and groups.
+
+    `groups_complete` is False if the user has more groups than the identity can name; `groups` is then empty.
+    """
 
     organization_id: str
     user_id: str
     roles: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    groups_complete: bool = True
 
     def owner_of(self, conversation_id: str) -> Owner:
         """The place of this caller's conversation."""

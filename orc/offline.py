@@ -7,7 +7,12 @@ from core.grounding.quotes import QuoteFinder
 from core.llm.tokens import TokenCounter
 from core.offline.chat import needs_history, needs_search, rewrite_question
 from core.offline.model import Conversation, OfflineModel
-from core.text.question_type import asks_for_listing, asks_for_overview, mentions_documents
+from core.text.question_type import (
+    asks_for_listing,
+    asks_for_overview,
+    concerns_no_document,
+    mentions_documents,
+)
 from orc.graphs.critic_model import CriticVerdict, CritiqueMessage
 from orc.graphs.query_planner import PlanMessage, TurnPlan
 
@@ -32,6 +37,9 @@ def plan_offline(conversation: Conversation) -> TurnPlan:
     question, confidence = rewrite_question(asked, conversation.earlier), SURE
     if asks_for_listing(asked) or asks_for_overview(asked):
         intent = "research"
+    elif concerns_no_document(asked) and request.web:
+        steps = ["web_search", "answer"]
+        return TurnPlan(intent="factual_lookup", question=question, steps=steps, confidence=LIKELY)
     elif needs_search(asked, conversation.earlier):
         intent = "factual_lookup"
         confidence = UNSURE if question == asked and needs_history(asked) else LIKELY
@@ -55,7 +63,7 @@ def criticize_offline(conversation: Conversation) -> CriticVerdict:
         claims.add(part)
     pages = [QuoteFinder(source.text) for source in conversation.sources]
     stated = [claim for claim in claims.all if claim.needs_source]
-    missing = [claim for claim in stated if not any(page.find_all(claim.text) for page in pages)]
+    missing = [claim for claim in stated if not any(page.find(claim.text) for page in pages)]
     return CriticVerdict(
         grounded=bool(claims.all) and not missing,
         coverage=1 - len(missing) / len(stated) if stated else 1.0,

@@ -4,7 +4,10 @@ from http import HTTPStatus
 
 from core.errors import (
     BudgetExceeded,
+    ChangedMeanwhile,
+    Conflict,
     DeadlineExceeded,
+    DiskFull,
     DocumentRejected,
     DocumentTooLarge,
     Forbidden,
@@ -12,7 +15,9 @@ from core.errors import (
     NotAuthenticated,
     NotFound,
     OrcError,
+    StorageFull,
     ToolFailed,
+    TooMany,
     TurnInFlight,
     Unavailable,
     UnsafeName,
@@ -27,12 +32,17 @@ _STATUS: list[tuple[type[OrcError], HTTPStatus]] = [
     (Forbidden, HTTPStatus.FORBIDDEN),
     (NotFound, HTTPStatus.NOT_FOUND),
     (TurnInFlight, HTTPStatus.CONFLICT),
+    (ChangedMeanwhile, HTTPStatus.PRECONDITION_FAILED),
+    (Conflict, HTTPStatus.CONFLICT),
+    (TooMany, HTTPStatus.TOO_MANY_REQUESTS),
+    (StorageFull, HTTPStatus.INSUFFICIENT_STORAGE),
     (DocumentTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (UnsupportedDocument, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     (DocumentRejected, HTTPStatus.UNPROCESSABLE_ENTITY),
     (ToolFailed, HTTPStatus.UNPROCESSABLE_ENTITY),
     (BudgetExceeded, HTTPStatus.SERVICE_UNAVAILABLE),
     (DeadlineExceeded, HTTPStatus.GATEWAY_TIMEOUT),
+    (DiskFull, HTTPStatus.INSUFFICIENT_STORAGE),
     (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
 ]
 
@@ -46,15 +56,20 @@ def status_of(error: OrcError) -> HTTPStatus:
 def problem_of(error: OrcError, trace_id: str) -> Problem:
     """The problem document of an error of ours."""
     field = getattr(error, "field", "")
-    return problem(
+    content = problem(
         status_of(error),
         error.message,
         trace_id,
         code=error.code,
         retryable=error.retryable,
+        retry_after=error.retry_after,
         dependency=getattr(error, "dependency", None),
         errors=[FieldProblem(field=field, reason=error.message, code=error.code)] if field else [],
     )
+    if isinstance(error, TurnInFlight):
+        ids = {"conversation_id": error.conversation_id, "turn_id": error.turn_id}
+        return content.model_copy(update=ids)
+    return content
 
 
 def problem(
@@ -64,6 +79,7 @@ def problem(
     *,
     code: str | None = None,
     retryable: bool = False,
+    retry_after: int | None = None,
     dependency: str | None = None,
     errors: list[FieldProblem] | None = None,
 ) -> Problem:
@@ -78,6 +94,7 @@ def problem(
         trace_id=trace_id,
         code=code,
         retryable=retryable,
+        retry_after=retry_after,
         dependency=dependency,
         errors=errors or [],
     )

@@ -94,7 +94,7 @@ def build_checks(
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, _ping_of_tools(gateway, documents)),
         # While the model is down questions fail, saying so, and all that was stored can be read.
         check("model", model.name, describe(settings), provider.ping if provider else None, needed=False),
-        _search_check(settings, documents),
+        *_search_checks(settings, documents),
         _ocr_check(documents),
     ]
 
@@ -134,9 +134,16 @@ def _ping_of_tools(gateway: McpToolGateway, documents: Documents) -> Callable[[]
     return ping
 
 
+def _search_checks(settings: Settings, documents: Documents) -> list[Check]:
+    upstash, url = documents.clients.upstash, settings.upstash_vector_rest_url or ""
+    # While it is down, search uses words.
+    vectors = [check("vectors", "Upstash Vector", url, upstash.ping, needed=False)] if upstash else []
+    return [_search_check(settings, documents), *vectors]
+
+
 def _search_check(settings: Settings, documents: Documents) -> Check:
     embedder, search = documents.embedder, documents.clients.search
-    how, where = ("lexical and vectors", embedder.name) if embedder else ("lexical", "")
+    how, where = ("words and vectors", embedder.name) if embedder else ("words only", "")
     advice = "" if embedder else "Set ORC_EMBEDDING_MODEL to search by vectors too."
     if search is None:
         return check("search", how, where, None, advice=advice)

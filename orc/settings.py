@@ -6,8 +6,12 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from core.infra.settings import CoreSettings, Section, WindowSettings, load_settings
+from core.infra.setting_section import Section
+from core.infra.settings import CoreSettings, WindowSettings, load_settings
 from orc.intents import Intent
+
+MESSAGES_PER_HOUR = 20
+UPLOAD_BYTES_PER_DAY = 1024**3
 
 
 class AuthMode(StrEnum):
@@ -43,6 +47,9 @@ class MemorySettings(HistorySettings):
     )
 
 
+CriticSetting = Literal["off", "code", "auto", "always"]
+
+
 class TurnSettings(HistorySettings, WindowSettings):
     """The limits of one turn, and how it retrieves and checks."""
 
@@ -50,7 +57,7 @@ class TurnSettings(HistorySettings, WindowSettings):
         default=3,
         ge=1,
         validation_alias=AliasChoices("MAX_DOCUMENTS_PER_REQUEST"),
-        description="documents that one question may name",
+        description="named documents that are read whole together; if there are more, they are searched",
     )
     turn_deadline_seconds: float = Field(
         default=200.0, description="time limit of a turn; keep it below the 230 s of Azure's load balancer"
@@ -58,8 +65,13 @@ class TurnSettings(HistorySettings, WindowSettings):
     turn_lease_seconds: float = Field(
         default=15.0, description="time until a turn of a crashed process counts as failed"
     )
+    turns_per_user: int = Field(
+        default=50, ge=1, description="turns of one user that a process of the API answers at the same time"
+    )
     max_model_calls: int = Field(
-        default=10, ge=1, description="model calls of one turn, without those inside tools"
+        default=10,
+        ge=1,
+        description="model calls of one turn; of those inside tools only the answers of document_chat count",
     )
     max_tool_rounds: int = Field(
         default=4, ge=1, description="how often the model may ask for tools in one turn"
@@ -80,16 +92,19 @@ class TurnSettings(HistorySettings, WindowSettings):
         default=False,
         description="retrieve summaries of pages first, and the pages in full if the critic asks for them",
     )
-    critic: Literal["off", "auto", "always"] = Field(
-        default="off",
-        description="whether a model judges answers after the code checks; auto: only answers that fail them",
+    critic: CriticSetting = Field(
+        default="code",
+        description="what follows if the code checks find an unsupported statement or no source; off: a"
+        " label; code: one revision; auto: a model judges such answers; always: a model judges every answer"
+        " that uses sources",
     )
     critic_max_retries: int = Field(
         default=1,
         ge=0,
         le=5,
         validation_alias=AliasChoices("CRITIC_MAX_RETRIES"),
-        description="how often an answer is revised after the critic rejected it",
+        description="how often an answer is revised after the code checks or the critic rejected it; after"
+        " the code checks alone, at most once",
     )
     critic_seconds: float = Field(default=20.0, gt=0, description="time limit of the critic model")
 
@@ -101,6 +116,13 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
     port: int = Field(
         default=7071, ge=0, le=65535, description="port on which the API of `orc serve` listens"
     )
+    processes: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="processes of the API, and as many of the tools server, that `orc serve` runs; more than"
+        " one use more than one processor core",
+    )
     auth_mode: AuthMode = Field(
         default=AuthMode.LOCAL,
         description="how callers are identified; local: one user, on a loopback address only; easyauth: by"
@@ -111,12 +133,47 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         validation_alias=AliasChoices("WEBSITE_INSTANCE_ID"),
         description="set by Azure App Service, where `local` authentication is refused",
     )
+    uploads_per_user: int = Field(
+        default=20, ge=1, description="uploads of one user that a process of the API takes at the same time"
+    )
+    streams_per_user: int = Field(
+        default=200,
+        ge=1,
+        description="streams of events that a process of the API keeps open at the same time for one user",
+    )
+    azure_auth_enabled: bool = Field(
+        default=False,
+        validation_alias=AliasChoices("WEBSITE_AUTH_ENABLED"),
+        description="set by Azure App Service if its authentication is on, which `easyauth` relies on",
+    )
+    trust_principal_header: bool = Field(
+        default=False,
+        description="accept `easyauth` outside of Azure, behind a proxy that sets `x-ms-client-principal` and"
+        " removes the header of callers",
+    )
     jwt_issuer: str | None = Field(default=None, description="issuer of bearer tokens in `jwt` mode")
     jwt_audience: str | None = Field(default=None, description="audience of bearer tokens in `jwt` mode")
     jwt_jwks_url: str | None = Field(
         default=None, description="address of the issuer's public keys in `jwt` mode"
     )
     admin_role: str = Field(default="orc.admin", description="role that may read the telemetry of turns")
+    context_creators: Literal["auto", "everyone", "admins"] = Field(
+        default="auto",
+        description="who creates organizations and workspaces; admins: callers with the admin role; auto:"
+        " everyone in `local` mode, admins elsewhere",
+    )
+    messages_per_hour: int | None = Field(
+        default=None,
+        ge=0,
+        description="messages of one user in any hour, over all processes; 0: no limit; default: 20, and no"
+        " limit in `local` mode",
+    )
+    upload_bytes_per_day: int | None = Field(
+        default=None,
+        ge=0,
+        description="bytes that one user may upload through the API in any 24 hours; 0: no limit; default:"
+        " 1 GiB, and no limit in `local` mode",
+    )
     mcp_server_url: str = Field(
         default="http://127.0.0.1:7072/mcp",
         validation_alias=AliasChoices("MCP_SERVER_URL"),
@@ -126,6 +183,24 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
     store_turn_traces: bool = Field(
         default=True, description="store a trace of every turn, without questions and answers"
     )
+
+    @property
+    def most_messages(self) -> int:
+        """Messages of a user in an hour; 0 for no limit."""
+        default = 0 if self.auth_mode is AuthMode.LOCAL else MESSAGES_PER_HOUR
+        return default if self.messages_per_hour is None else self.messages_per_hour
+
+    @property
+    def most_upload_bytes(self) -> int:
+        """Uploaded bytes of a user in a day; 0 for no limit."""
+        default = 0 if self.auth_mode is AuthMode.LOCAL else UPLOAD_BYTES_PER_DAY
+        return default if self.upload_bytes_per_day is None else self.upload_bytes_per_day
+
+    @property
+    def everyone_creates_contexts(self) -> bool:
+        """Whether every caller may create organizations and workspaces."""
+        is_local = self.auth_mode is AuthMode.LOCAL
+        return self.context_creators == "everyone" or (self.context_creators == "auto" and is_local)
 
 
 def load() -> Settings:

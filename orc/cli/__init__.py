@@ -1,1 +1,1 @@
-"""The command line: serve, worker, ask, doctor, provision, token, mcp."""
+"""The command line: serve, worker, ask, doctor, backup, restore, provision, token, mcp."""

@@ -1,11 +1,12 @@
-"""The command line: serve, worker, ask, doctor, provision, token, mcp."""
+"""The command line: serve, worker, ask, doctor, backup, restore, provision, reindex, token, mcp."""
 
 import asyncio
+import json
 import platform
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -15,11 +16,16 @@ from rich.console import Console
 from rich.text import Text
 
 from core.documents.scope import Scope
-from core.errors import NotFound, OrcError
+from core.errors import InvalidInput, NotFound, OrcError
 from core.infra.log_redaction import keep_content_out
+from core.infra.operating_system import private_files
 from core.infra.settings import deprecated_settings
 from core.names import Owner
-from orc.bootstrap import open_app
+from core.storage.backup import Manifest, back_up
+from core.storage.backup import restore as restore_backup
+from core.storage.folder import FolderBlobStore
+from core.storage.inspection import Finding, inspect_database, inspect_documents
+from orc import __version__
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings, child_environment, load
 
@@ -35,16 +41,29 @@ _ADVICE = {
     " queues are there (`orc provision`).",
     "AI Search": "Check AZURE_SEARCH_ENDPOINT, the role `Search Index Data Contributor`, and that the index"
     " is there (`orc provision`). Until it answers, pages are read through.",
+    "Upstash Vector": "Check UPSTASH_VECTOR_REST_URL and UPSTASH_VECTOR_REST_TOKEN. Until it answers, search"
+    " uses words only, and documents wait for their vectors.",
 }
 
 
 async def examine(settings: Settings, console: Console) -> bool:
-    """Print the state of every dependency; whether all is well enough to answer turns."""
+    """Print the state of every dependency and damage of the data; whether turns can be answered, and no data
+    is damaged."""
+    findings = await asyncio.to_thread(inspect_database, settings.database_path)
+    if any(finding.blocks for finding in findings):
+        _report(findings, console)
+        return False
+    # Not at the top: `orc serve` starts its other processes before it imports as much itself.
+    from orc.bootstrap import open_app
+    from orc.readiness import check
+
     async with open_app(settings) as app:
-        states = await asyncio.gather(*(check() for check in app.checks))
+        callers = check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
+        states = await asyncio.gather(*(each() for each in (*app.checks, callers)))
     # Lines that the terminal wraps: a table cuts addresses and paths.
     say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
-    say(f"Orc on Python {platform.python_version()}")
+    several = f", {settings.processes} processes each of the API and the tools server"
+    say(f"Orc on Python {platform.python_version()}{several if settings.processes > 1 else ''}")
     for state in states:
         mark = Text("ok", "green") if state.ok else Text("no", "red")
         say(mark, f" {state.name}: {state.backend}, {state.latency_ms} ms")
@@ -53,9 +72,29 @@ async def examine(settings: Settings, console: Console) -> bool:
         for label, text in (("where", state.where), ("to do", to_do)):
             if text:
                 say(f"    {label}: {text}")
+    if not settings.azure_services:
+        blobs = FolderBlobStore(settings.blobs_dir)
+        findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
+    _report(findings, console)
     for warning in deprecated_settings():
         console.print(f"[yellow]{warning}[/]")
-    return all(state.allows_turns for state in states)
+    return all(state.allows_turns for state in states) and not any(each.is_damage for each in findings)
+
+
+def _report(findings: Sequence[Finding], console: Console) -> None:
+    say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
+    for finding in findings:
+        say(Text("no", "red") if finding.is_damage else Text("--", "yellow"), f" data: {finding.problem}")
+        if finding.advice:
+            say(f"    to do: {finding.advice}")
+    if not findings:
+        say(Text("ok", "green"), " data: no damage found")
+
+
+async def _identify(settings: Settings) -> None:
+    from orc.api.auth import build_authenticator
+
+    build_authenticator(settings)
 
 
 app = typer.Typer(
@@ -76,12 +115,36 @@ DocumentOption = Annotated[
 ConversationOption = Annotated[uuid.UUID, typer.Option("--conversation", "-c", help="the conversation's id")]
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"orc {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """Ask documents, get answers whose citations were checked against the page."""
+
+
 @app.command()
 def serve() -> None:
     """Serve the API, the tools server and a worker on this machine, until Ctrl-C."""
     from orc.cli.serve import serve as serve_both
 
     _run(lambda settings: serve_both(settings, out))
+
+
+@app.command(hidden=True)
+def api(member: Annotated[Path, typer.Option(help="which of the processes it is")]) -> None:
+    """Serve a part of the connections of `orc serve`, which starts it."""
+    from core.infra.shared_port import Member
+    from orc.cli.serve import serve_member
+
+    _run(lambda settings: serve_member(settings, Member.at(member)))
 
 
 @app.command()
@@ -117,9 +180,51 @@ def ask(
 
 @app.command()
 def doctor() -> None:
-    """List the services in use, whether each answers, and what to do if it does not."""
+    """List the services in use, whether each answers, damage of the data, and what to do about it."""
     if not _run(lambda settings: examine(settings, out)):
         raise typer.Exit(1)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="the zip file to write; it must not exist")],
+) -> None:
+    """Write the database, the documents and the scope signing key to one zip file. Orc may be running."""
+    made = _run(lambda settings: _embedded(settings, lambda: back_up(settings.data_dir, file)))
+    out.print(
+        f"{file}: the database and {_documents_of(made)}. Keep it secret: it holds the scope signing key."
+    )
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="a zip file of `orc backup`")],
+    force: Annotated[
+        bool, typer.Option("--force", help="replace a data directory that is not empty; it is moved aside")
+    ] = False,
+) -> None:
+    """Make the data directory from a backup, after checking every file of it. Orc must not be running."""
+    made, aside = _run(
+        lambda settings: _embedded(
+            settings, lambda: restore_backup(file, settings.data_dir.absolute(), force=force)
+        )
+    )
+    out.print(f"Restored the database and {_documents_of(made)}, as of {made.created_at:%Y-%m-%d %H:%M} UTC.")
+    if aside is not None:
+        out.print(f"The former data is in {aside}.")
+
+
+def _documents_of(manifest: Manifest) -> str:
+    return f"{manifest.documents} document{'s' if manifest.documents != 1 else ''}"
+
+
+async def _embedded(settings: Settings, work: Callable[[], Result]) -> Result:
+    """Run work on the data directory. Raises InvalidInput if a service keeps a part of the data."""
+    if settings.azure_services:
+        raise InvalidInput(
+            f"{', '.join(settings.azure_services)} keeps a part of the data: use the backups of Azure."
+        )
+    return await asyncio.to_thread(work)
 
 
 @app.command()
@@ -128,6 +233,39 @@ def provision() -> None:
     from core.storage.factory import provision as make
 
     _run(lambda settings: make(settings, out.print))
+
+
+@app.command()
+def reindex(
+    conversation: Annotated[
+        uuid.UUID | None, typer.Option(help="only the documents of this conversation")
+    ] = None,
+) -> None:
+    """Make the vectors of all documents again, after a change of the embedding model or if they have none.
+
+    A worker does it, such as that of `orc serve`. Ctrl-C ends only this report.
+    """
+    done = _run(lambda settings: _reindex(settings, conversation))
+    out.print(f"The vectors of {done} document{'s' if done != 1 else ''} are up to date.")
+
+
+async def _reindex(settings: Settings, conversation: uuid.UUID | None) -> int:
+    from core.bootstrap import open_documents
+    from core.documents.reindexing import follow, queue_vectors
+
+    async with open_documents(settings) as documents:
+        if documents.embedder is None:
+            raise InvalidInput("There is no embedding model, so documents have no vectors.")
+        queued = await queue_vectors(documents.stores, str(conversation) if conversation else None)
+        with out.status("") as status:
+            await follow(
+                documents.stores,
+                queued,
+                lambda done, total, now: status.update(
+                    f"{done} of {total} documents. {now or 'Waiting for a worker.'}"
+                ),
+            )
+        return len(queued)
 
 
 @app.command()
@@ -141,17 +279,43 @@ def token(
 
 
 @app.command()
-def mcp(conversation: ConversationOption, document: DocumentOption = None) -> None:
+def mcp(
+    conversation: ConversationOption,
+    document: DocumentOption = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="print an entry for a desktop client and end")
+    ] = False,
+) -> None:
     """Serve the tools over stdio to one local MCP client, over the documents of a conversation."""
+    if print_config:
+        sys.stdout.write(_run(lambda settings: _client_entry(settings, conversation, document)) + "\n")
+        return
     scope_token = _run(lambda settings: _mint(settings, conversation, document, STDIO_TOKEN_SECONDS))
     command = [sys.executable, "-m", "mcp_server", "stdio"]
     ended = subprocess.run(command, check=False, env=child_environment(ORC_SCOPE_TOKEN=scope_token))
     raise typer.Exit(ended.returncode)
 
 
+async def _client_entry(settings: Settings, conversation: uuid.UUID, names: list[str] | None) -> str:
+    """JSON for a client that starts `orc mcp` in a folder of its choice, after checking the conversation."""
+    await _mint(settings, conversation, names, STDIO_TOKEN_SECONDS)
+    chosen = [word for name in names or [] for word in ("--document", name)]
+    entry = {
+        "command": sys.executable,
+        "args": ["-m", "orc", "mcp", "--conversation", str(conversation), *chosen],
+        "env": {"ORC_DATA_DIR": str(settings.data_dir.absolute())},
+    }
+    return json.dumps({"mcpServers": {"orc": entry}}, indent=2, ensure_ascii=False)
+
+
 async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | None, seconds: int) -> str:
     from core.bootstrap import open_documents
 
+    if not settings.azure_services and not settings.database_path.exists():
+        raise NotFound(
+            f"There is no data in {settings.data_dir.absolute()}. Set ORC_DATA_DIR to the data directory of"
+            " `orc serve`, or start in the same folder."
+        )
     owner = Owner(LOCAL_ORGANIZATION, LOCAL_USER, str(conversation))
     async with open_documents(settings) as documents:
         library = documents.library
@@ -173,7 +337,10 @@ def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
 
     keep_content_out()
     try:
-        with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
+        with (
+            private_files(),
+            asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner,
+        ):
             return runner.run(command(load()))
     except OrcError as exc:
         _fail(exc.message)

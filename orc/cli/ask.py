@@ -4,23 +4,26 @@ import asyncio
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
+from core.infra.collector import collector_paused
 from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.names import Owner, name_for_upload
-from orc.bootstrap import App, open_app
 from orc.cli.processes import free_port, tools_server
 from orc.events import Done, Failed, Reset, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
-from orc.turns.requests import TurnRequest
+
+if TYPE_CHECKING:
+    from orc.bootstrap import App
 
 
 async def ask_once(
@@ -39,22 +42,33 @@ async def ask_once(
         private = settings.model_copy(
             update={
                 "data_dir": Path(folder),
+                "processes": 1,
                 "mcp_server_url": f"http://127.0.0.1:{free_port()}/mcp",
                 "max_documents_per_request": max(len(files), settings.max_documents_per_request),
             }
         )
         caller = Principal(LOCAL_ORGANIZATION, LOCAL_USER)
         owner = caller.owner_of(str(uuid.uuid4()))
-        async with tools_server(private) as tools_are_up, open_app(private) as app:
+        async with tools_server(private) as tools_are_up, await asyncio.to_thread(_app_of, private) as app:
             documents, _ = await asyncio.gather(_read(app, owner, named, err), tools_are_up())
             with err.status("Making the text searchable ..."):
                 await app.worker.drain()
             await _ask(app, caller, documents, question, out)
 
 
+def _app_of(settings: Settings) -> "AbstractAsyncContextManager[App]":
+    with collector_paused():
+        # Imported while the tools server starts: it takes more than a second.
+        from orc.bootstrap import open_app
+
+        return open_app(settings)
+
+
 async def _ask(
-    app: App, caller: Principal, documents: Sequence[Document], question: str, out: Console
+    app: "App", caller: Principal, documents: Sequence[Document], question: str, out: Console
 ) -> None:
+    from orc.turns.requests import TurnRequest
+
     with request_span("", "orc ask") as begun:
         request = TurnRequest(
             question=question,
@@ -93,7 +107,7 @@ def _named(files: Sequence[Path], err: Console) -> dict[str, Path]:
     return named
 
 
-async def _read(app: App, owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
+async def _read(app: "App", owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
     readable: list[Document] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as bar:
@@ -121,6 +135,7 @@ def _print_citations(result: TurnResult, out: Console) -> None:
     out.print("\n")
     for citation in result.citations:
         mark = "verified" if citation.verified else "NOT VERIFIED"
+        mark = f"closest, {mark}" if citation.closest else mark
         quote = " ".join(citation.quote.split())
         out.print(
             f"  {mark}  {citation.blob_name}, page {citation.page}: “{quote}”", markup=False, highlight=False

@@ -1,11 +1,18 @@
-"""`orc serve`: the API in this process, and the tools server and the workers as child processes."""
+"""`orc serve`: the API in this process, and the tools server and the workers as child processes.
+
+With ORC_PROCESSES above 1 the API is in child processes too, and this one passes them its connections.
+"""
 
 import asyncio
+import contextlib
 import gc
+import signal
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -13,14 +20,35 @@ import uvicorn
 from rich.console import Console
 
 from core.errors import InvalidInput
-from orc.cli.processes import port_is_free, port_of, tools_server
-from orc.cli.worker import workers
+from core.infra.collector import collector_paused
+from core.infra.http_server import LimitedHttp
+from core.infra.http_server import Server as PassedServer
+from core.infra.lifeline import hold_on
+from core.infra.shared_port import Member
+from core.infra.siblings import Siblings
+from core.infra.sqlite import Database
+from orc.cli.processes import (
+    Server,
+    environment_of,
+    port_is_free,
+    port_of,
+    sharing_port,
+    tools_server,
+    workers,
+)
 from orc.settings import AuthMode, Settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from orc.bootstrap import App
+
+ALL_SERVICES = 3
 PORT_CHECKS = 20
+DRAIN_SECONDS = 10
+API_STOP_SECONDS = 2.5 * DRAIN_SECONDS
+"""Connections, then turns, have as long as DRAIN_SECONDS to end."""
+SAMPLE = Path("examples/harbour-handbook.pdf")
 PORT_CHECK_SECONDS = 0.1
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
@@ -28,26 +56,99 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 async def serve(settings: Settings, console: Console) -> None:
     """Serve until a signal arrives. Raises InvalidInput for settings that cannot work."""
     await _check(settings)
+    await (_serve_here if settings.processes == 1 else _serve_in_children)(settings, console)
+
+
+async def _serve_here(settings: Settings, console: Console) -> None:
     async with AsyncExitStack() as stack:
         with console.status("Starting ..."):
             tools_are_up = await stack.enter_async_context(tools_server(settings))
             # Both processes import for more than a second: at the same time.
             app = await asyncio.to_thread(_load_app, settings)
-            await asyncio.gather(app.state.provider.get(), tools_are_up())
+            opened, _ = await asyncio.gather(app.state.provider.get(), tools_are_up())
+            await opened.text.start()
             # Last: workers must not compete with the start of the API and the tools server.
             await stack.enter_async_context(workers(settings))
-        config = uvicorn.Config(
-            app, host=settings.host, port=settings.port, log_level="warning", timeout_graceful_shutdown=10
-        )
         # Queued telemetry spans would otherwise trigger full collections of about 0.1 s during turns.
         gc.freeze()
-        await _GreetingServer(config, lambda: _greet(settings, console)).serve()
+        await _GreetingServer(_config(app, settings), lambda: _greet(settings, console)).serve()
+
+
+async def _serve_in_children(settings: Settings, console: Console) -> None:
+    api = Server("the API", ["-m", "orc", "api"], environment_of(settings), stop_seconds=API_STOP_SECONDS)
+    # The API ends first: its turns need the tools server.
+    with _ended_by_signals():
+        async with AsyncExitStack() as others, AsyncExitStack() as first:
+            with console.status("Starting ..."):
+                tools_are_up = await others.enter_async_context(tools_server(settings))
+                sharing = sharing_port(api, settings.processes, settings.host, settings.port)
+                all_serve = await first.enter_async_context(sharing)
+                await asyncio.gather(all_serve(), tools_are_up())
+                await others.enter_async_context(workers(settings))
+            _greet(settings, console)
+            await asyncio.get_running_loop().create_future()
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Cancels the block when a signal to end arrives. After the block the signal has its usual effect."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    received: list[signal.Signals] = []
+
+    def end(number: signal.Signals) -> None:
+        if not received:
+            task.cancel()
+        received.append(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end, number)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not received:
+            raise
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+    for number in received[:1]:
+        signal.raise_signal(number)
+
+
+async def serve_member(settings: Settings, member: Member) -> None:
+    """Serve what the process that started this one passes, until a signal arrives or that process ends."""
+    app = await asyncio.to_thread(_load_app, settings)
+    opened: App = await app.state.provider.get()
+    await opened.text.start()
+    siblings = Siblings(member)
+    server = PassedServer(_config(app, settings), passed_at=member.connections)
+
+    def stop() -> None:
+        server.should_exit = True
+
+    hold_on(stop)
+    gc.freeze()
+    async with siblings.answered(opened.orchestrator.share(siblings).answer):
+        await server.serve()
+
+
+def _config(app: "FastAPI", settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        http=LimitedHttp,
+        ws="none",
+        log_level="warning",
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
 
 
 def _load_app(settings: Settings) -> "FastAPI":
-    from orc.api.app import create_app
+    with collector_paused():
+        from orc.api.app import create_app
 
-    return create_app(settings)
+        return create_app(settings)
 
 
 class _GreetingServer(uvicorn.Server):
@@ -69,9 +170,24 @@ async def _check(settings: Settings) -> None:
             f"Without authentication Orc listens on a loopback address only, not on {settings.host}. "
             "Set ORC_AUTH_MODE to easyauth or jwt."
         )
+    if settings.auth_mode is not AuthMode.LOCAL:
+        from orc.api.auth import build_authenticator
+
+        build_authenticator(settings)
+    await _check_database(settings)
     tools = urlsplit(settings.mcp_server_url)
     await _wait_for_port(settings.host, settings.port, "ORC_PORT")
     await _wait_for_port(tools.hostname or "", port_of(tools), "MCP_SERVER_URL")
+
+
+async def _check_database(settings: Settings) -> None:
+    """Raise DataNotUsable now: once they are started, child processes would be restarted for ever."""
+    if settings.database_path.exists():
+        database = Database(settings.database_path)
+        try:
+            await database.ping()
+        finally:
+            await database.close()
 
 
 async def _wait_for_port(host: str, port: int, setting: str) -> None:
@@ -85,19 +201,22 @@ async def _wait_for_port(host: str, port: int, setting: str) -> None:
 
 def _greet(settings: Settings, console: Console) -> None:
     from core.llm.factory import describe
-    from orc.api.app import PREFIX
+    from orc.api import PREFIX
 
     base = f"http://{settings.host}:{settings.port}{PREFIX}"
     say = partial(console.print, soft_wrap=True, highlight=False)
     say(f"\n[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")
-    services = {
-        "Cosmos DB": settings.azure_cosmos_endpoint,
-        "Blob Storage": settings.azure_storage_account_url,
-        "AI Search": settings.azure_search_endpoint,
-    }
-    used = [name for name, address in services.items() if address]
-    places = used if len(used) == len(services) else [f"{settings.data_dir}/", *used]
+    used = settings.azure_services
+    places = used if len(used) == ALL_SERVICES else [f"{settings.data_dir}/", *used]
     say(f"Answers come from {describe(settings)}. Documents and turns are kept in {', '.join(places)}.")
     say("\nTry, in another terminal:")
-    say('  .venv/bin/orc ask examples/harbour-handbook.pdf "How many days of leave are there?"')
+    say(f"  {_example()}")
     say(f"  curl -s {base}/ready\n")
+
+
+def _example() -> str:
+    """A command that works here: the sample is part of a checkout and not of an installed package."""
+    program = sys.argv[0] if Path(sys.argv[0]).name == "orc" else "orc"
+    if SAMPLE.is_file():
+        return f'{program} ask {SAMPLE} "How many days of leave are there?"'
+    return f'{program} ask report.pdf "What is the report about?"'

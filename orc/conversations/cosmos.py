@@ -111,7 +111,6 @@ class CosmosTurnLog:
         new: NewTurn,
         *,
         lease_seconds: float,
-        create: bool,
         history_limit: int = HISTORY_TURNS,
     ) -> Begun:
         attempt = transitions.new_attempt()
@@ -120,8 +119,6 @@ class CosmosTurnLog:
             now = self._clock()
             conversation = await self._find(owner)
             if conversation is None:
-                if not create:
-                    raise transitions.missing_conversation()
                 conversation = _new_life(transitions.first_head(owner, now))
             stored = await self._stored(conversation, new.key)
             before = stored and stored.turn
@@ -188,6 +185,16 @@ class CosmosTurnLog:
         # If the service keeps a user's conversations in several partitions, each is sorted separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         return first_page(heads, limit, place_of)
+
+    async def retitle(self, owner: Owner, title: str) -> Head:
+        async def work() -> Head:
+            conversation = await self._found(owner)
+            head = transitions.retitle_head(conversation.head, title)
+            assert conversation.etag is not None
+            await self._container.replace(self._head_item(head, conversation.life), conversation.etag)
+            return head
+
+        return await unraced(work)
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         async def work() -> Head:

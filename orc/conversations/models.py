@@ -71,7 +71,6 @@ class TurnOutcome(Record):
     result: dict[str, JsonValue] = Field(description="the finished response object, stored verbatim")
     uploaded_file_refs: list[FileRef] | None = None
     last_mcp_tool_used: str | None = None
-    code_thread_id: str | None = None
     citations: list[Citation] = []
 
 
@@ -101,6 +100,13 @@ class Turn(Record):
         return Message(role="user", content=self.question, created_at=self.created_at)
 
 
+class TitleBy(StrEnum):
+    """Where a title comes from: the words of the first question, or the user."""
+
+    WORDS = "words"
+    USER = "user"
+
+
 class Head(Record):
     """What a conversation carries from one turn to the next, in addition to the turns."""
 
@@ -109,11 +115,10 @@ class Head(Record):
     conversation_id: str
     version: int = Field(default=1, ge=1, description="goes up with every write; the ETag")
     title: str | None = None
+    title_by: TitleBy | None = Field(default=None, description="None: of an earlier version, from its words")
     turn_count: int = Field(default=0, ge=0, description="turns begun, failed ones included: the highest seq")
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
-    code_thread_id: str | None = None
-    summary: str | None = None
     created_at: datetime
     updated_at: datetime
 
@@ -139,17 +144,13 @@ class Replayed(Record):
 Begun = Started | Replayed
 
 
-def history_view(head: Head, turns: list[Turn]) -> list[dict[str, JsonValue]]:
-    """The messages of the committed turns by seq, as JSON objects: the seed's `history[]`.
-
-    An assistant's message also has the conversation's `code_thread_id`, if there is one.
-    """
-    thread: dict[str, JsonValue] = {"code_thread_id": head.code_thread_id} if head.code_thread_id else {}
+def history_view(turns: list[Turn]) -> list[dict[str, JsonValue]]:
+    """The messages of the committed turns by seq, as JSON objects: the seed's `history[]`."""
     view: list[dict[str, JsonValue]] = []
     for turn in sorted(turns, key=lambda turn: turn.seq):
         if turn.assistant is not None:
             view.append(turn.user.model_dump(mode="json", include={"role", "content", "created_at"}))
-            view.append({**turn.assistant.model_dump(mode="json"), **thread})
+            view.append(turn.assistant.model_dump(mode="json"))
     return view
 
 
@@ -218,18 +219,16 @@ class TurnLog(Protocol):
         new: NewTurn,
         *,
         lease_seconds: float,
-        create: bool,
         history_limit: int = HISTORY_TURNS,
     ) -> Begun:
         """Store the question as a pending turn, durably, before this returns.
 
-        Atomic: the turn with its seq, and the head with its `turn_count` and version. With `create` an absent
-        conversation is made in the same write. A known key gives Replayed if its turn is committed; if it
-        failed or its lease ran out, the turn is pending again under another attempt. At most `history_limit`
-        committed turns come back, the newest ones before this turn.
+        Atomic: the turn with its seq, and the head with its `turn_count`, its version, and a title from the
+        question if it has none. An absent conversation is made in the same write. A known key gives Replayed
+        if its turn is committed; if it failed or its lease ran out, the turn is pending again under another
+        attempt. At most `history_limit` committed turns come back, the newest ones before this turn.
 
-        Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held),
-        NotFound (no such conversation, and not `create`).
+        Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held).
         """
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
@@ -242,10 +241,9 @@ class TurnLog(Protocol):
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         """Store the answer; it is durable when this returns.
 
-        Atomic: the turn, and the head with what the outcome carries on, its version, and a title from the
-        question if it has none. The same attempt may commit again: the first outcome stays. Raises
-        TurnInFlight (code `attempt_over`) if the turn was taken over or the attempt has failed, NotFound if
-        the turn is gone.
+        Atomic: the turn, and the head with what the outcome carries on and its version. The same attempt may
+        commit again: the first outcome stays. Raises TurnInFlight (code `attempt_over`) if the turn was taken
+        over or the attempt has failed, NotFound if the turn is gone.
         """
 
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
@@ -271,6 +269,9 @@ class TurnLog(Protocol):
 
         A conversation that is used meanwhile moves to the first page. Raises InvalidInput for a wrong cursor.
         """
+
+    async def retitle(self, owner: Owner, title: str) -> Head:
+        """Give the conversation the user's title; NotFound if there is none. Its place in lists stays."""
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         """The conversation's head, made if absent: an upload may come before any question."""

@@ -93,15 +93,12 @@ class SqliteTurnLog:
         new: NewTurn,
         *,
         lease_seconds: float,
-        create: bool,
         history_limit: int = HISTORY_TURNS,
     ) -> Begun:
         def work(connection: sqlite3.Connection) -> Begun:
             now = self._clock()
             head = _get_head(connection, owner)
             if head is None:
-                if not create:
-                    raise transitions.missing_conversation()
                 head = transitions.first_head(owner, now)
             stored = _get_turn(connection, owner, new.key)
             head, turn = transitions.begin_turn(
@@ -160,6 +157,12 @@ class SqliteTurnLog:
         heads = [Head.model_validate_json(row["item"]) for row in rows]
         return first_page(heads, limit, place_of)
 
+    async def retitle(self, owner: Owner, title: str) -> Head:
+        def work(connection: sqlite3.Connection) -> Head:
+            return _put_head(connection, transitions.retitle_head(_get_head(connection, owner), title))
+
+        return await self._database.write(work)
+
     async def ensure_conversation(self, owner: Owner) -> Head:
         def work(connection: sqlite3.Connection) -> Head:
             head = _get_head(connection, owner)
@@ -168,7 +171,7 @@ class SqliteTurnLog:
         return await self._database.write(work)
 
     async def delete(self, owner: Owner) -> bool:
-        return await self._database.execute((_DELETE_TURNS, owner.key), (_DELETE_HEAD, owner.key)) > 0
+        return await self._database.erase((_DELETE_TURNS, owner.key), (_DELETE_HEAD, owner.key)) > 0
 
     async def ping(self) -> None:
         await self._database.ping()

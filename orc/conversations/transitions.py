@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from core.errors import KeyReused, NotFound, TurnInFlight
 from core.names import Owner
-from orc.conversations.models import Failure, Head, Message, NewTurn, Turn, TurnOutcome, TurnStatus
+from orc.conversations.models import Failure, Head, Message, NewTurn, TitleBy, Turn, TurnOutcome, TurnStatus
 
 TITLE_CHARACTERS = 80
 INTERRUPTED = Failure(
@@ -50,7 +50,14 @@ def open_turn(
         created_at=now,
         lease_until=now + timedelta(seconds=lease_seconds),
     )
-    return _next_version(head, now, turn_count=seq), turn
+    return _next_version(head, now, turn_count=seq, **_title_from(new.question, head)), turn
+
+
+def retitle_head(head: Head | None, title: str) -> Head:
+    """The head with the user's title; it was not used by that."""
+    if head is None:
+        raise missing_conversation()
+    return _next_version(head, head.updated_at, title=title, title_by=TitleBy.USER)
 
 
 def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, now: datetime) -> Turn:
@@ -152,11 +159,16 @@ def _answered_head(head: Head, turn: Turn, outcome: TurnOutcome, now: datetime) 
     carried = {
         "uploaded_file_refs": outcome.uploaded_file_refs,
         "last_mcp_tool_used": outcome.last_mcp_tool_used,
-        "code_thread_id": outcome.code_thread_id,
     }
     changes: dict[str, object] = {name: value for name, value in carried.items() if value is not None}
-    title = " ".join(turn.question.split())[:TITLE_CHARACTERS].rstrip() or None
-    return _next_version(head, now, title=head.title or title, **changes)
+    # A conversation that an earlier version began has no title before its first answer.
+    return _next_version(head, now, **_title_from(turn.question, head), **changes)
+
+
+def _title_from(question: str, head: Head) -> dict[str, object]:
+    """The change that gives the head a title, if it has none."""
+    title = " ".join(question.split())[:TITLE_CHARACTERS].rstrip()
+    return {} if head.title or not title else {"title": title, "title_by": TitleBy.WORDS}
 
 
 def _next_version(head: Head, now: datetime, **changes: object) -> Head:

@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
-from core.grounding.citations import CitationWriter, StreamStripper, mark_truncated
+from core.grounding.checked_answer import CheckedAnswer, Checker
+from core.grounding.citations import CUT_NOTE, StreamStripper, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
@@ -23,42 +24,64 @@ class AnswerStream:
     """Emits text as it comes, with its markers replaced by checked citations of `sources`; `writer` has them.
 
     Text that imitates a checked citation is defused. Numbers of the `question` are no claims. `text` is all
-    text so far, without surrounding space. `cut` is the cap in tokens, if the model reached it.
+    text so far, without surrounding space. `is_cut`: the text reached a length limit, `cap` in tokens if it
+    is ours.
     """
 
     def __init__(
-        self, emit: Callable[[Event], None], sources: Sequence[Source] = (), question: str = ""
+        self, emit: Callable[[Event], None], sources: Sequence[Source], question: str, checker: Checker
     ) -> None:
         self._emit = emit
-        self.writer = CitationWriter(sources, question)
+        self.writer = CheckedAnswer(sources, question, checker)
         self._trimmed = StreamStripper()
         self._has_begun = False
         self.text = ""
-        self.cut: int | None = None
+        self.is_cut = False
+        self._cap: int | None = None
 
-    def write(self, delta: str) -> None:
+    async def write(self, delta: str) -> None:
         """Emit more of the model's text."""
         self._has_begun = self._has_begun or bool(delta.strip())
-        self._pass_on(self.writer.feed(delta))
+        self._pass_on(await self.writer.feed(delta))
 
-    def finish(self) -> None:
-        """Emit the text that was held back."""
-        self._pass_on(self.writer.finish())
+    async def finish(self) -> None:
+        """Emit the text that was held back, and check the whole."""
+        self._pass_on(await self.writer.finish())
 
-    @contextmanager
-    def accept_cut(self, cap: int | None) -> Iterator[None]:
-        """Keep the text of a reply that ends at its cap; any other end before its time is an error."""
+    def add_notes(self, *, needs_sources: bool) -> None:
+        """Say at the end of an answer that it was not checked, has no source, or was cut."""
+        notes = (self.writer.label if needs_sources else "") + (CUT_NOTE if self.is_cut else "")
+        if notes:
+            self._show(self.writer.code_end + notes)
+
+    @asynccontextmanager
+    async def accept_cut(self, cap: int | None) -> AsyncIterator[None]:
+        """Keep the text of a reply that reached `cap`, or a limit of the model; any other end is an error."""
         try:
             yield
         except ReplyCut as exc:
-            if cap is None or not exc.at_limit or not self._has_begun:
+            if exc.at_limit and not self._has_begun:
+                await self.write(exc.text)
+            if not exc.at_limit or not self._has_begun:
                 raise
-            self.cut = cap
+            self.is_cut, self._cap = True, cap
+
+    @property
+    def grounding(self) -> Grounding:
+        """The result of the checks."""
+        return self.mark(self.writer.grounding)
+
+    def mark(self, grounding: Grounding) -> Grounding:
+        """The verdict, marked if the text was cut."""
+        return mark_truncated(grounding, self._cap) if self.is_cut else grounding
 
     def _pass_on(self, text: str) -> None:
         if text := self._trimmed.feed(text):
-            self.text += text
-            self._emit(Token(text=text))
+            self._show(text)
+
+    def _show(self, text: str) -> None:
+        self.text += text
+        self._emit(Token(text=text))
 
 
 def answer_fields(
@@ -71,14 +94,11 @@ def answer_fields(
     if not stream.text:
         raise empty_reply()
     if _needs_no_sources(stream.text, results, state):
-        grounding = None if stream.cut is None else mark_truncated(Grounding(grounded=False), stream.cut)
+        stream.add_notes(needs_sources=False)
+        grounding = stream.mark(Grounding(grounded=False)) if stream.is_cut else None
         return {"answer": stream.text, "grounding": grounding}
-    checked = stream.writer.grounding
-    return {
-        "answer": stream.text,
-        "citations": stream.writer.citations,
-        "grounding": checked if stream.cut is None else mark_truncated(checked, stream.cut),
-    }
+    stream.add_notes(needs_sources=True)
+    return {"answer": stream.text, "citations": stream.writer.citations, "grounding": stream.grounding}
 
 
 def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:

@@ -10,7 +10,7 @@ from core.mcp_contract import DocumentChatResult
 from orc.events import Context
 from orc.graphs.mcp_executor import TOOLS_SERVER
 from orc.graphs.models import ConversationState, Deps
-from orc.graphs.prompts import answer_prompt, history_in_prompt, lookup_round, round_tokens
+from orc.graphs.prompts import answer_prompt, history_in_prompt
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, cited_first
 from orc.memory.models import Recalled
@@ -72,8 +72,6 @@ async def _from_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
 
 async def _first_context(state: ConversationState, deps: Deps) -> dict[str, Any]:
     context, tokens = ToolContext(deps), deps.settings.retrieval_tokens
-    if state.tools:
-        tokens -= round_tokens(lookup_round(state.lookups), deps.counter)
     await context.add(state.lookups, tokens)
     update = context.state_update(state)
     if names := [result.name for result in state.lookups if result.name != TOOLS_SERVER]:

@@ -1,5 +1,6 @@
 """critique: the verdict of the code checks and of the critic's model, and the action that follows from it.
 
+What the code checks prove wrong is revised once, unless the setting is `off` or leaves it to the model.
 An answer is accepted only if the code checks accept it and the model, if it was asked, agrees. A critic that
 fails accepts nothing: the answer is given, labelled unverified.
 """
@@ -14,11 +15,12 @@ from core.grounding.models import Grounding
 from core.mcp_contract import TEXT_TOOLS
 from orc.events import CriticAction, Critique
 from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, CriticVerdict, judge, seconds_left
+from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, Deps
-from orc.graphs.revision import is_worse, passes_checks, restore_earlier, start_revision
+from orc.graphs.revision import is_proven_wrong, is_worse, passes_checks, restore_earlier, start_revision
 from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
-from orc.tools.ports import WEB_SEARCH
+from orc.tools.ports import LISTING, WEB_SEARCH
 
 UNREAD = "Some of the pages that were found have not been read in full."
 WORSE = "The revised answer was worse by the code checks, so the earlier one is given."
@@ -27,6 +29,7 @@ WORSE = "The revised answer was worse by the code checks, so the earlier one is 
 async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
     """Judge the attempt. Talk has no grounding and is not judged."""
     deps, attempt = runtime.context, state.attempt
+    proven = attempt.grounding is not None and is_proven_wrong(attempt.grounding)
     if attempt.grounding is not None:
         grounding = with_coverage_gaps(attempt.grounding, state)
         attempt = attempt.model_copy(update={"grounding": grounding})
@@ -35,7 +38,7 @@ async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str
         return restore_earlier(state, deps, why)
     if attempt.grounding is None:
         return {}
-    verdict, query = await _verdict(state, attempt.grounding, deps)
+    verdict, query = await _verdict(state, attempt.grounding, deps, proven=proven)
     deps.emit(verdict)
     judged = attempt.model_copy(update={"verdict": verdict})
     if verdict.action in ("revise", "retrieve"):
@@ -53,9 +56,14 @@ def _why_rejected(state: ConversationState) -> str | None:
     return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
 
 
-async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> tuple[Critique, str]:
-    """The verdict, and the query for the next attempt if the critic's model asks for more."""
-    if state.references and not checks.grounded:
+async def _verdict(
+    state: ConversationState, checks: Grounding, deps: Deps, *, proven: bool
+) -> tuple[Critique, str]:
+    """The verdict, and the query for the next attempt if the critic's model asks for more.
+
+    `proven`: the code checks prove the answer wrong.
+    """
+    if state.references and (not checks.grounded or checks.closest_passages):
         # An answer from summaries alone does not show that nothing is there.
         why = _why_last_attempt(state, deps)
         issues = [*checks.issues, UNREAD, *filter(None, [why])]
@@ -65,7 +73,9 @@ async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> t
     # An answer without results of tools gets no verdict of a model.
     found_something, setting = bool(state.tool_results or state.document_reply), deps.settings.critic
     passes = passes_checks(checks)
-    if setting == "off" or not found_something or (setting == "auto" and passes):
+    if setting == "code" and proven and _has_material(state):
+        return _second_try(state, checks, deps), ""
+    if setting in ("off", "code") or not found_something or (setting == "auto" and passes):
         return _by_code(state, checks, "accept" if passes else "label_unverified"), ""
     try:
         model_verdict = await judge(state, deps)
@@ -76,9 +86,32 @@ async def _verdict(state: ConversationState, checks: Grounding, deps: Deps) -> t
     return _by_model(state, checks, model_verdict, deps)
 
 
+def _has_material(state: ConversationState) -> bool:
+    """Whether a revision has anything to be written from: what a tool found, or that it found nothing.
+
+    An answer from the list of the documents alone that says no more than the list cannot get better.
+    """
+    results = [result for result in state.tool_results if not result.error]
+    if results and all(result.name == LISTING for result in results):
+        listed = [each for result in results for each in result.content.get("documents", [])]
+        return not only_lists(state.attempt.answer or "", [each.get("filename", "") for each in listed])
+    return state.document_reply is not None or bool(results)
+
+
+def _second_try(state: ConversationState, checks: Grounding, deps: Deps) -> Critique:
+    """A revision after the code checks alone, unless one was made or there can be none."""
+    if any(attempt.verdict and attempt.verdict.action == "revise" for attempt in state.earlier):
+        return _by_code(state, checks, "label_unverified")
+    if why := _why_last_attempt(state, deps):
+        issues = [*checks.issues, why]
+        return _by_code(state, checks.model_copy(update={"issues": issues}), "label_unverified")
+    return _by_code(state, checks, "revise")
+
+
 def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Critique:
     return Critique(
         grounded=checks.grounded,
+        checked=checks.checked,
         coverage=checks.coverage,
         issues=checks.issues,
         action=action,
@@ -99,6 +132,7 @@ def _by_model(
         action = "label_unverified"
     verdict = Critique(
         grounded=checks.grounded and model_verdict.grounded,
+        checked=checks.checked,
         coverage=min(checks.coverage, model_verdict.coverage),
         issues=list(dict.fromkeys([*checks.issues, *model_verdict.short_issues, *filter(None, [why])])),
         action=action,
@@ -113,11 +147,18 @@ def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:
     settings = deps.settings
     if state.attempt.number > settings.critic_max_retries:
         return f"No further attempt was made: CRITIC_MAX_RETRIES is {settings.critic_max_retries}."
-    if deps.budget.calls_left < int(not state.blob_names) + int(settings.critic != "off"):
+    judges = settings.critic in ("auto", "always")
+    if _calls_left(state, deps) < 1 + int(judges):
         return "No further attempt was made: the turn has too few model calls left."
     if seconds_left(deps) <= 0:
         return "No further attempt was made: the turn has no time left."
     return None
+
+
+def _calls_left(state: ConversationState, deps: Deps) -> int:
+    """The model calls left. Those of document_chat count, which writes the answers of its turns."""
+    answers = deps.budget.by_tools.model_calls if state.blob_names else 0
+    return deps.budget.calls_left - answers
 
 
 def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding:

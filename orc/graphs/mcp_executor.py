@@ -7,13 +7,23 @@ from langgraph.runtime import Runtime
 from pydantic import ValidationError
 
 from core.errors import DependencyDown
-from core.mcp_contract import CAP_META_KEY, MAX_QUERY_CHARACTERS, MODEL_META_KEY, DocumentChatResult
+from core.mcp_contract import (
+    CAP_META_KEY,
+    MAX_QUERY_CHARACTERS,
+    MAX_WISHES,
+    MODEL_META_KEY,
+    WHOLE_META_KEY,
+    WISHES_META_KEY,
+    DocumentChatResult,
+)
 from orc.events import Token, Tool
 from orc.graphs.lazy_retrieval import read_in_full, summarized
 from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
 from orc.graphs.revision import revision_deadline
 from orc.graphs.utils import available_tools, changes
+from orc.memory.models import NoteKind
+from orc.memory.notes import notes_in
 from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH
 from orc.tools.schemas import function_definitions
 
@@ -33,7 +43,7 @@ async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
 async def _call_document_chat(state: ConversationState, deps: Deps) -> dict[str, Any]:
     """Its reply, typed. The text is emitted on arrival: with `deps.stream` while the tools server writes it,
     otherwise at once."""
-    arguments, meta = document_chat_arguments(state), _writer_meta(state, deps)
+    arguments, meta = document_chat_arguments(state), _meta_of(state, deps)
     result = await call_tool(DOCUMENT_CHAT, arguments, deps, streams=deps.stream, meta=meta)
     try:
         reply = DocumentChatResult.model_validate(result.content)
@@ -61,16 +71,30 @@ def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
     return arguments
 
 
-def _writer_meta(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    """The model of the route and its cap. The usual model is left out: the tools server has its own."""
+def _meta_of(state: ConversationState, deps: Deps) -> dict[str, Any]:
+    """The limit of documents if it is exceeded, the user's wishes, the model of the route and its cap.
+
+    The usual model is left out: the tools server has its own.
+    """
+    most = deps.settings.max_documents_per_request
+    meta: dict[str, Any] = {WHOLE_META_KEY: most} if len(state.blob_names) > most else {}
+    if wishes := _wishes(state):
+        meta[WISHES_META_KEY] = wishes
     if state.route is None:
-        return {}
-    meta: dict[str, Any] = {}
+        return meta
     if state.route.model != deps.models.writer.name:
         meta[MODEL_META_KEY] = state.route.model
     if state.route.max_output_tokens is not None:
         meta[CAP_META_KEY] = state.route.max_output_tokens
     return meta
+
+
+def _wishes(state: ConversationState) -> list[str]:
+    """How the user wants to be answered, from memory and from the history, oldest first: the newest ones."""
+    said = [message.content for message in state.history if message.role == "user"]
+    notes = [*reversed(state.recalled.notes), *(note for text in said for note in notes_in(text, 1))]
+    wishes = dict.fromkeys(note.text for note in notes if note.kind is NoteKind.PREFERENCE)
+    return list(wishes)[-MAX_WISHES:]
 
 
 async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
@@ -82,9 +106,11 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
     if state.earlier:
         outcome = await _look_further(state, deps, names)
         more = LookupStep(tool="", reason_code="more_requested")
-        return changes(lookups=outcome.lookups, lookup_steps=[*state.lookup_steps, more, *outcome.steps])
+        steps = [*state.lookup_steps, more, *outcome.steps]
+        return changes(lookups=outcome.lookups, lookup_steps=steps, plan=outcome.plan or state.plan)
     request = request_from(state, may_choose=deps.budget.calls_left > 1)
     outcome = await look_up(request, deps, names)
+    plan = outcome.plan or state.plan
     if outcome.lookups and (request.summaries_first or outcome.lost):
         outcome, references, tokens = await summarized(outcome, deps)
         return changes(
@@ -92,13 +118,14 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
             references=references,
             context_budget={"deferred": tokens} if references else {},
             lookup_steps=outcome.steps,
+            plan=plan,
         )
     # A model that reads documents could pass their content on to a search engine: the writer may search the
     # web only if the plan or a fallback did. The last model call of a turn is for the answer.
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
     callable_tools = [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
     definitions = function_definitions(callable_tools) if deps.budget.calls_left > 1 else []
-    return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps)
+    return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps, plan=plan)
 
 
 def _server_down(state: ConversationState, error: DependencyDown, deps: Deps) -> dict[str, Any]:
@@ -119,7 +146,7 @@ async def _look_further(state: ConversationState, deps: Deps, available: Collect
     request = request_from(state)
     wanted = state.attempt.revision.query if state.attempt.revision else ""
     if wanted and not (state.plan and state.plan.names_web):
-        # The critic has read documents: its words must not reach a search engine.
+        # A critic, which has read documents, does not decide that the web is searched.
         available = [name for name in available if name != WEB_SEARCH]
     query = (wanted or request.query)[:MAX_QUERY_CHARACTERS]
     documents = state.has_documents and (request.documents or not request.web)

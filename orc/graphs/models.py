@@ -1,11 +1,12 @@
 """The state of a turn, which its nodes update, and the dependencies that they use."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from core.grounding.checked_answer import Checker
 from core.grounding.citations import ReadBoxes
 from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.sources import Source
@@ -99,7 +100,6 @@ class ConversationState(BaseModel):
     memory: Memory = Memory()
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
-    code_thread_id: str | None = None
 
     # recall_context, plan_query
     recalled: Recalled = Recalled()
@@ -146,11 +146,6 @@ class ConversationState(BaseModel):
         """The status of each named document."""
         return self.document_reply.metadata.files if self.document_reply else []
 
-    @property
-    def context_docs(self) -> list[str]:
-        """The answer, if document_chat gave it."""
-        return [self.answer] if self.document_reply and self.answer is not None else []
-
 
 @dataclass(frozen=True)
 class Prompts:
@@ -184,6 +179,7 @@ class Deps:
     page_boxes: ReadBoxes
     emit: Callable[[Event], None]
     stream: bool
+    checker: Checker = field(default_factory=Checker)
     ends_at: float | None = None
     asked_model: str | None = None
     tools_off: frozenset[str] = frozenset()

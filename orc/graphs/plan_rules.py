@@ -9,6 +9,7 @@ from core.text.question_type import (
     RECALL_COVERAGE,
     asks_for_listing,
     asks_for_overview,
+    concerns_no_document,
     is_bare_answer,
     is_small_talk,
     is_statement,
@@ -25,7 +26,9 @@ FACTUAL, FAQ, RESEARCH, CONVERSATIONAL = "factual_lookup", "faq", "research", "c
 BUILT_IN: Mapping[str, Intent] = {
     FACTUAL: Intent(description="asks for something definite: a number, a date, a name, a rule"),
     FAQ: Intent(
-        description="is asked by many in the same words and has a short, settled answer", retriever="search"
+        description="is asked by many in the same words and has a short, settled answer",
+        max_output_tokens=600,
+        retriever="search",
     ),
     RESEARCH: Intent(
         description="needs several places: an overview, a comparison, a list, which documents there are",
@@ -33,6 +36,7 @@ BUILT_IN: Mapping[str, Intent] = {
     ),
     CONVERSATIONAL: Intent(
         description="is talk, thanks, or about the conversation itself; nothing is looked up",
+        max_output_tokens=1000,
         retriever="none",
     ),
 }
@@ -62,6 +66,16 @@ def intents_of(settings: TurnSettings) -> dict[str, Intent]:
         changed = configured.model_dump(exclude_defaults=True)
         intents[name] = intents.get(name, Intent()).model_copy(update=changed)
     return intents
+
+
+def searched_by_model(settings: TurnSettings) -> TurnSettings:
+    """The settings with intents under which the model decides whether documents are searched."""
+    chosen = {
+        name: settings.intents.get(name, Intent()).model_copy(update={"retriever": "tools"})
+        for name, intent in intents_of(settings).items()
+        if intent.retriever in (None, "search", "summaries")
+    }
+    return settings.model_copy(update={"intents": {**settings.intents, **chosen}})
 
 
 def intent_by_keyword(question: str, settings: TurnSettings) -> str | None:
@@ -136,8 +150,8 @@ def plan_by_rules(
         return usual(RESEARCH)
     if state.history or sources.web:
         return None
-    if is_statement(question):
-        # The model that answers decides whether the statement also asks for something.
+    if is_statement(question) or concerns_no_document(question):
+        # The model that answers decides whether anything has to be looked up for it.
         return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
     return usual(by_wording)
 

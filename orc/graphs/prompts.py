@@ -1,13 +1,11 @@
 """The prompts of answers: instructions, memory, history, question, and what tools found."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
 
-from core.grounding.sources import withdrawn
+from core.grounding.sources import Source, inert_json, withdrawn
 from core.llm.messages import QuestionMessage, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
@@ -27,17 +25,26 @@ MAX_BYTES_PER_CHARACTER = 4
 
 
 def answer_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
-    """The prompt that write_answer starts with: the lookups as calls, if the model may call tools."""
+    """The prompt that write_answer starts with."""
     if not state.tools:
         return sources_prompt(state, deps)
-    opening = conversation_prompt(deps.prompts.use_tools, state.question, state, deps)
-    rounds = [lookup_round(state.lookups)] if state.lookups else []
-    return [*opening, *round_messages(rounds, state.tool_results)]
+    return tools_prompt(state, deps, state.tool_results, state.attempt.sources)
+
+
+def tools_prompt(
+    state: ConversationState, deps: Deps, results: Sequence[ToolResult], sources: Sequence[Source]
+) -> list[BaseMessage]:
+    """The prompt of a model that may call tools. Results of lookups that code made follow the question."""
+    text, tool_output = state.question, _tool_output(results, sources)
+    if tool_output is not None:
+        text = f"{text}\n\nWhat was looked up for this question:\n{tool_output}"
+    names = [result.name for result in results]
+    return conversation_prompt(deps.prompts.use_tools, text, state, deps, tool_output, names)
 
 
 def sources_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     """The prompt of an answer without tools. A revision follows what the tools found."""
-    prompts, tool_output = deps.prompts, _tool_output(state)
+    prompts, tool_output = deps.prompts, _tool_output(state.tool_results, state.attempt.sources)
     system = prompts.answer_from_tools if state.tool_results else prompts.converse
     text = state.question
     if tool_output is not None:
@@ -48,30 +55,37 @@ def sources_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     return conversation_prompt(system, text, state, deps, tool_output)
 
 
-def _tool_output(state: ConversationState) -> str | None:
+def _tool_output(results: Sequence[ToolResult], sources: Sequence[Source]) -> str | None:
     """The results of the tools as a model reads them; None if no tool was called."""
-    if not state.tool_results:
+    if not results:
         return None
     found = [
         {"tool": result.name, **({"error": result.error} if result.error else result.content)}
-        for result in state.tool_results
+        for result in results
     ]
-    return with_sources(json.dumps(found, ensure_ascii=False), state.attempt.sources)
+    return with_sources(inert_json(found), sources)
 
 
 def conversation_prompt(
-    system: str, text: str, state: ConversationState, deps: Deps, tool_output: str | None = None
+    system: str,
+    text: str,
+    state: ConversationState,
+    deps: Deps,
+    tool_output: str | None = None,
+    looked_up: Sequence[str] = (),
 ) -> list[BaseMessage]:
     """System prompt, memory and history within their budgets, and `text` as the last message.
 
-    `text` is the question and what belongs to it, such as `tool_output`.
+    `text` is the question and what belongs to it, such as `tool_output`, which tools `looked_up` returned.
     """
     known = remembered(state.recalled, deps.settings.memory_tokens, deps.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
         for message in history_in_prompt(state, deps)
     ]
-    asked = QuestionMessage(content=text, question=state.question, tool_output=tool_output)
+    asked = QuestionMessage(
+        content=text, question=state.question, tool_output=tool_output, looked_up=tuple(looked_up)
+    )
     return [SystemMessage(system), *memory_message(known), *past, asked]
 
 
@@ -95,15 +109,6 @@ def newest_messages(history: Sequence[ChatMessage], tokens: int, counter: TokenC
     while kept and kept[-1].role == "assistant":
         kept.pop()
     return kept[::-1]
-
-
-def lookup_round(lookups: Sequence[ToolResult]) -> AIMessage:
-    """The lookups of code, as if the model had called the tools."""
-    calls = [
-        tool_call(name=lookup.name, args=lookup.arguments, id=f"look_up_{number}")
-        for number, lookup in enumerate(lookups, 1)
-    ]
-    return AIMessage("", tool_calls=calls)
 
 
 def round_messages(rounds: Sequence[AIMessage], results: Sequence[ToolResult]) -> Iterator[BaseMessage]:

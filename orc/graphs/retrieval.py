@@ -1,7 +1,7 @@
 """Lookups that code makes before the answer is written, and their fallbacks.
 
-Documents: semantic_search, then search_pages (in reverse order if summaries come first), then the web.
-The web: web_search, then the documents.
+Documents: semantic_search, then search_pages (in reverse order if summaries come first), then the web, which
+the plan did not ask for: it is emitted again with the reason. The web: web_search, then the documents.
 """
 
 import asyncio
@@ -17,8 +17,9 @@ from pydantic import ValidationError
 from core.errors import INTERNAL, DependencyDown, OrcError
 from core.mcp_contract import MAX_QUERY_CHARACTERS, StatusLine, TextDelta
 from core.models import Record, Usage
-from orc.events import Reset, Token, Tool
+from orc.events import Plan, Reset, Token, Tool
 from orc.graphs.models import ConversationState, Deps, LookupStep, ReasonCode, ToolResult
+from orc.graphs.web_queries import web_query
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
 
 logger = logging.getLogger(__name__)
@@ -37,9 +38,14 @@ WIDER = ResultLimits(passages=24, pages=20, web_pages=10)
 
 
 class RetrievalRequest(Record):
-    """A query and the sources that it searches. `has_documents`: they are the fallback for the web."""
+    """A query and the sources that it searches. `has_documents`: they are the fallback for the web.
+
+    `web_query` is what a search engine is asked.
+    """
 
     query: str
+    web_query: str
+    plan: Plan | None = None
     documents: bool = False
     web: bool = False
     has_documents: bool = False
@@ -50,13 +56,15 @@ class RetrievalRequest(Record):
 class RetrievalOutcome(Record):
     """The lookups that were made, in order, and the steps that explain them.
 
-    `enough`: a search reached its threshold. `lost`: the tools server does not answer.
+    `enough`: a search reached its threshold. `lost`: the tools server does not answer. `plan`: the plan with
+    the reason for a web search that it does not name.
     """
 
     lookups: list[ToolResult] = []
     steps: list[LookupStep] = []
     enough: bool = False
     lost: bool = False
+    plan: Plan | None = None
 
     def __add__(self, other: "RetrievalOutcome") -> "RetrievalOutcome":
         return RetrievalOutcome(
@@ -64,6 +72,7 @@ class RetrievalOutcome(Record):
             steps=self.steps + other.steps,
             enough=self.enough or other.enough,
             lost=self.lost or other.lost,
+            plan=other.plan or self.plan,
         )
 
 
@@ -75,6 +84,8 @@ def request_from(state: ConversationState, *, may_choose: bool = True) -> Retrie
     model_chooses = may_choose and retriever == "tools" and "both" not in steps
     return RetrievalRequest(
         query=state.query[:MAX_QUERY_CHARACTERS],
+        web_query=web_query(state.query, state),
+        plan=state.plan,
         documents=state.has_documents and bool(steps & {"retrieve", "both"}) and not model_chooses,
         web=bool(steps & {"web_search", "both"}),
         has_documents=state.has_documents,
@@ -85,7 +96,7 @@ def request_from(state: ConversationState, *, may_choose: bool = True) -> Retrie
 async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
     """Make the lookups with the available tools. Documents and web are searched concurrently."""
     search_documents = partial(_search_documents, request, deps, available)
-    on_the_web = {"query": request.query, "limit": request.limits.web_pages}
+    on_the_web = {"query": request.web_query, "limit": request.limits.web_pages}
     search_web = partial(_search, WEB_SEARCH, on_the_web, deps, available)
     outcome = RetrievalOutcome()
     if request.documents and request.web:
@@ -94,12 +105,32 @@ async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[s
     if request.documents:
         outcome = await search_documents()
         if not outcome.enough and WEB_SEARCH in available:
+            outcome += RetrievalOutcome(plan=_escalated(request.plan, outcome, deps))
             outcome += await search_web()
     elif request.web:
         outcome = await search_web()
         if not outcome.enough and request.has_documents:
             outcome += await search_documents()
     return outcome
+
+
+_NOT_ENOUGH: Mapping[ReasonCode, str] = {
+    "nothing_found": "The search of the documents found nothing",
+    "below_threshold": "The search of the documents found nothing above its thresholds",
+    "failed": "The search of the documents failed",
+    "unavailable": "The search of the documents is not available",
+}
+
+
+def _escalated(plan: Plan | None, documents: RetrievalOutcome, deps: Deps) -> Plan | None:
+    """Emit the plan again with the reason for the web search. Its steps stay: they say what was planned, and
+    a critic may only search the web itself if they name it."""
+    if plan is None or not documents.steps:
+        return plan
+    reason = f"{_NOT_ENOUGH[documents.steps[-1].reason_code]}: the web is searched, too."
+    plan = plan.model_copy(update={"escalation": " ".join(filter(None, (plan.escalation, reason)))})
+    deps.emit(plan)
+    return plan
 
 
 async def _search_documents(
@@ -172,7 +203,8 @@ async def call_tool(
         if isinstance(update, TextDelta):
             deps.emit(Token(text=update.text))
         else:
-            deps.emit(Tool(name=name, status="progress", message=update.message))
+            steps = {"progress": update.done, "total": update.total} if update.total else {}
+            deps.emit(Tool(name=name, status="progress", message=update.message, **steps))
 
     def ended(status: str, **failure: str) -> None:
         duration = round((time.perf_counter() - started) * 1000, 1)

@@ -76,6 +76,7 @@ def restore_earlier(state: ConversationState, deps: Deps, why: str) -> dict[str,
     deps.emit(Token(text=earlier.answer))
     verdict = Critique(
         grounded=earlier.verdict.grounded,
+        checked=earlier.verdict.checked,
         coverage=earlier.verdict.coverage,
         issues=[*earlier.verdict.issues, why],
         action="label_unverified",
@@ -100,3 +101,12 @@ def is_worse(grounding: Grounding, earlier: Grounding) -> bool:
 def passes_checks(grounding: Grounding) -> bool:
     """Whether the code checks accept an answer: all of it is supported, or it says that nothing was found."""
     return grounding.grounded or grounding.not_found
+
+
+def is_proven_wrong(grounding: Grounding) -> bool:
+    """Whether the code checks found a statement without support, such as a contradicted number, or no source.
+
+    An answer that was only cut, whose other sentences were not checked, or that cites a source too many, is
+    not known to be wrong.
+    """
+    return grounding.checked and not passes_checks(grounding) and grounding.unsupported > 0

@@ -6,7 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from core.grounding.sources import Source, visible_name
+from core.grounding.brackets import visible_name
+from core.grounding.sources import Source
 
 PageText = Callable[[str, int], Awaitable[str]]
 """The full text of a page, by document id and number; empty if the page no longer exists."""

@@ -1,11 +1,10 @@
 """Results of tools in the prompt: sources numbered and fenced, no identifiers, within a token budget."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from core.errors import OrcError
-from core.grounding.sources import Source, fence
+from core.grounding.sources import Source, fence, inert_json
 from core.llm.tokens import longest_fitting
 from core.models import RetrievalStep
 from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
@@ -63,7 +62,11 @@ class ToolContext:
     @property
     def shown(self) -> list[Source]:
         """The sources that the results refer to."""
-        shown = [source for result in self.results for source in self._registry.of(result.content)]
+        return self.shown_by(self.results)
+
+    def shown_by(self, results: Sequence[ToolResult]) -> list[Source]:
+        """The sources that these results refer to, each once."""
+        shown = [source for result in results for source in self._registry.of(result.content)]
         return list({source.number: source for source in shown}.values())
 
     @property
@@ -84,17 +87,18 @@ class ToolContext:
             self.results.append(numbered)
         self._forget_unshown()
 
-    def evict_oldest(self, tokens: int, *, dropped: int = 0) -> None:
+    def evict_oldest(self, tokens: int, *, shown: int = 0, dropped: int = 0) -> None:
         """Replace the oldest results by a note while all results take more than the tokens.
 
-        The first `dropped` results are no longer in the prompt and are always replaced.
+        After the first `shown` results, `dropped` ones are no longer in the prompt and are always replaced.
         """
+        gone = range(shown, shown + dropped)
         note = self._cost(ToolResult(name="", content=EVICTED))
         left = tokens - note * (len(self.results) - dropped)
         for place in reversed(range(len(self.results))):
             result = self.results[place]
             left -= max(self._cost(result) - note, 0)
-            if (left < 0 or place < dropped) and not result.error:
+            if (left < 0 or place in gone) and not result.error:
                 self.results[place] = result.model_copy(update={"content": EVICTED})
         self._forget_unshown()
 
@@ -173,7 +177,7 @@ class ToolContext:
         return self._own_size(content) + sum(map(self._fence_tokens, self._registry.of(content)))
 
     def _own_size(self, content: Content) -> int:
-        return self._counter.count(json.dumps(content, ensure_ascii=False)) + FRAME_TOKENS
+        return self._counter.count(inert_json(content)) + FRAME_TOKENS
 
     def _fence_tokens(self, source: Source) -> int:
         """Tokens of a fenced source and the line end before it, counted once."""
@@ -192,7 +196,7 @@ def with_sources(json_text: str, sources: Sequence[Source]) -> str:
 
 
 def _as_json(result: ToolResult) -> str:
-    return json.dumps({"error": result.error} if result.error else result.content, ensure_ascii=False)
+    return inert_json({"error": result.error} if result.error else result.content)
 
 
 def _without_searched(content: Content) -> Content:

@@ -11,10 +11,12 @@ from core.errors import OrcError
 from orc.events import Reset
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
-from orc.graphs.prompts import conversation_prompt, lookup_round, round_messages, round_tokens
+from orc.graphs.prompts import round_messages, round_tokens, tools_prompt
 from orc.graphs.retrieval import call_tool
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
+from orc.graphs.web_queries import web_query
+from orc.tools.ports import WEB_SEARCH
 
 MAX_CONCURRENT_CALLS = 8
 TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."
@@ -36,14 +38,16 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
         if stream.text:
             deps.emit(Reset(reason="The model went on to use tools."))
         first, others = reply.tool_calls[:MAX_CONCURRENT_CALLS], reply.tool_calls[MAX_CONCURRENT_CALLS:]
-        made = await asyncio.gather(*(_run(call, allowed, conversation.context, deps) for call in first))
+        made = await asyncio.gather(
+            *(_run(call, allowed, conversation.context, state, deps) for call in first)
+        )
         refused = [ToolResult(name=call["name"], error=TOO_MANY) for call in others]
         await conversation.add_round(reply, [*made, *refused])
     return conversation.state_update({})
 
 
 class ToolConversation:
-    """The prompt of the tool loop: the question and the rounds of calls since.
+    """The prompt of the tool loop: the question, what code looked up for it, and the model's rounds of calls.
 
     If it exceeds the token budget, results of the oldest rounds are dropped first; if the calls alone take
     half of the budget, whole rounds are dropped. `_dropped` counts their results.
@@ -53,8 +57,8 @@ class ToolConversation:
         self.context = ToolContext(
             deps, results=state.tool_results, sources=state.attempt.sources, handles=state.handles
         )
-        self._opening = conversation_prompt(deps.prompts.use_tools, state.question, state, deps)
-        self._rounds = [lookup_round(state.lookups)] if state.lookups else []
+        self._looked_up = len(state.tool_results)
+        self._rounds: list[AIMessage] = []
         self._dropped = 0
         self._state = state
         self._deps = deps
@@ -67,12 +71,14 @@ class ToolConversation:
             self._dropped += len(self._rounds.pop(0).tool_calls)
         budget -= self._calls_tokens()
         await self.context.add(results, budget)
-        self.context.evict_oldest(budget, dropped=self._dropped)
+        self.context.evict_oldest(budget, shown=self._looked_up, dropped=self._dropped)
 
     def messages(self) -> list[BaseMessage]:
         """The whole prompt."""
-        results = self.context.rendered()[self._dropped :]
-        return [*self._opening, *round_messages(self._rounds, results)]
+        by_code, context = self._looked_up, self.context
+        found = context.results[:by_code]
+        opening = tools_prompt(self._state, self._deps, found, context.shown_by(found))
+        return [*opening, *round_messages(self._rounds, context.rendered()[by_code + self._dropped :])]
 
     def state_update(self, answer: dict[str, Any]) -> dict[str, Any]:
         """The answer of the attempt, the results, and the steps of the calls that the model made."""
@@ -100,28 +106,33 @@ async def _ask_model(
 ) -> tuple[AIMessage, AnswerStream]:
     """The calls of the reply, and the stream of its text. Text that ends at its cap is an answer."""
     writer, cap = writer_of(state, deps)
-    stream = AnswerStream(deps.emit, conversation.context.sources, f"{state.question}\n{state.query}")
+    question, sources = f"{state.question}\n{state.query}", conversation.context.sources
+    stream = AnswerStream(deps.emit, sources, question, deps.checker)
     reply = AIMessage("")
     pieces = writer.stream_with_tools(
         conversation.messages(), state.tools, budget=deps.budget, max_tokens=cap
     )
-    with stream.accept_cut(cap):
-        async with aclosing(pieces):
-            async for piece in pieces:
-                if isinstance(piece, str):
-                    stream.write(piece)
-                else:
-                    reply = piece
-    stream.finish()
+    async with stream.accept_cut(cap), aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, str):
+                await stream.write(piece)
+            else:
+                reply = piece
+    await stream.finish()
     return reply, stream
 
 
-async def _run(call: ToolCall, allowed: Collection[str], context: ToolContext, deps: Deps) -> ToolResult:
+async def _run(
+    call: ToolCall, allowed: Collection[str], context: ToolContext, state: ConversationState, deps: Deps
+) -> ToolResult:
     """One call of the model; a failure becomes a result that the model reads and the user sees."""
     name = call["name"]
     try:
         if name not in allowed:
             raise OrcError(f"There is no tool {name}.", code="unknown_tool")
-        return await call_tool(name, context.handles.resolve(call["args"]), deps)
+        arguments = context.handles.resolve(call["args"])
+        if name == WEB_SEARCH:
+            arguments["query"] = web_query(str(arguments.get("query", "")), state)
+        return await call_tool(name, arguments, deps)
     except OrcError as exc:
         return ToolResult(name=name, error=exc.message)

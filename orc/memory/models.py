@@ -142,6 +142,9 @@ class TextSimilarity(Protocol):
         Raises an OrcError if no model answers, and TimeoutError if it takes longer than a turn waits.
         """
 
+    def forget_texts(self) -> None:
+        """Drop every cached text."""
+
 
 class ConversationMemory:
     """The memory as turns use it. This one stores nothing: turns then see the latest turns only."""

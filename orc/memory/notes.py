@@ -1,7 +1,7 @@
 """Notes: the user's own sentences, wishes and open questions, kept word for word.
 
-Every sentence that is not a question becomes a note, in any language. Patterns (English, German, French and
-Spanish) only recognise what the user asks to remember, and how the user wants to be answered.
+Every sentence that is no question and no request becomes a note, in any language. Patterns (English, German,
+French and Spanish) recognise requests, what the user asks to remember, and how the user wants to be answered.
 """
 
 import math
@@ -15,6 +15,7 @@ from core.grounding.claims import NOT_FOUND_ANSWER
 from core.search.bm25 import QuestionTerms, idf
 from core.text.numbers import find_dates
 from core.text.question_type import is_small_talk
+from core.text.requests import asks_something
 from core.text.sentences import sentences
 from core.text.terms import detect_language, has_digit, stems, words
 from orc.conversations.models import Turn
@@ -111,6 +112,12 @@ def spelling(text: str) -> tuple[str, ...]:
     return tuple(words(text))
 
 
+def forget_texts() -> None:
+    """Drop every text that this process has cached."""
+    terms_in.cache_clear()
+    spelling.cache_clear()
+
+
 def notes_in(message: str, seq: int) -> list[Note]:
     """The statements and wishes in a user's message, in order."""
     found = (_note_of(sentence, seq) for sentence in islice(_sentences(message), MAX_SENTENCES))
@@ -164,7 +171,9 @@ def freshness(note: Note, latest: int) -> float:
 def says_not_found(turn: Turn) -> bool:
     """Whether the answer says that the documents do not contain what was asked."""
     answer = turn.assistant.content if turn.assistant else ""
-    return _verdict(turn).get("not_found") is True or NOT_FOUND_ANSWER in answer
+    verdict = _verdict(turn)
+    is_reported = verdict.get("not_found") is True or verdict.get("closest_passages") is True
+    return is_reported or NOT_FOUND_ANSWER in answer
 
 
 def is_grounded(turn: Turn) -> bool:
@@ -233,7 +242,7 @@ def _note_of(sentence: str, seq: int) -> Note | None:
         return Note(kind=NoteKind.FACT, text=text, lasting=True, **seen)
     if _WISH.search(plain):
         return Note(kind=NoteKind.PREFERENCE, text=text, **seen)
-    if len(spelling(text)) < MIN_WORDS or is_small_talk(plain):
+    if len(spelling(text)) < MIN_WORDS or is_small_talk(plain) or asks_something(plain):
         return None
     # The user says what someone or something of theirs is called.
     is_name = _FIRST_PERSON.search(plain) and NAME in terms_in(text, detect_language(spelling(text)))

@@ -24,7 +24,7 @@ from core.llm.messages import (
 from core.llm.tokens import TokenCounter, take_each_fitting
 from core.search.bm25 import floored, idf_of_terms
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint, TextSimilarity
-from orc.memory.notes import Asked, freshness, terms_in
+from orc.memory.notes import Asked, forget_texts, freshness, terms_in
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +65,10 @@ class TextVectors:
         lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(question_row)
         cosines: list[float] = (rows @ question_row / np.maximum(lengths, np.finfo(np.float32).tiny)).tolist()
         return cosines
+
+    def forget_texts(self) -> None:
+        """Drop every cached text."""
+        self._kept.clear()
 
     async def close(self) -> None:
         """Cancel embeddings that are under way."""
@@ -157,6 +161,12 @@ class Selection:
             coverage=_coverage(asked, facts),
             lasting_coverage=_coverage(asked, [fact for fact in facts if fact.lasting]),
         )
+
+    def forget_texts(self) -> None:
+        """Drop the texts of all conversations that this process has cached."""
+        forget_texts()
+        if self._nearness is not None:
+            self._nearness.forget_texts()
 
     async def _ranked(self, question: str, asked: Asked, items: Sequence[Item], latest: int) -> Ranked:
         if not asked.is_specific:

@@ -57,7 +57,8 @@ logger = logging.getLogger(__name__)
 
 TURNS_AT_ONCE = 50
 UNWRITTEN_TURNS = 8
-"""So many turns without notes are not written; the next update reads them again."""
+"""So many turns without notes are not written, or fewer if the history has fewer; the next update reads
+them again."""
 RACES = 5
 READ_SECONDS = 1.0
 """Time limit of reading the memory at the start of a turn."""
@@ -82,9 +83,11 @@ class MemoryService(ConversationMemory):
     read_seconds: float = READ_SECONDS
 
     async def read(self, head: Head, sent_turns: int | None = None) -> Memory:
+        most = self.limits.history_turns
+        turns = most if sent_turns is None else min(sent_turns, most)
         try:
             async with asyncio.timeout(self.read_seconds):
-                stored = await self.store.read(head.owner)
+                memory = await self._reaching_history(head, await self.store.read(head.owner), turns)
         except (OrcError, TimeoutError) as exc:
             logger.warning("%s: %s", WITHOUT_MEMORY, type(exc).__name__)
             return Memory(unread=UNREADABLE)
@@ -92,11 +95,22 @@ class MemoryService(ConversationMemory):
             # The outermost edge: no turn fails because of its memory.
             logger.exception(WITHOUT_MEMORY)
             return Memory(unread=UNREADABLE)
+        return memory.model_copy(update={"summary": self._older_points(memory, head, turns)})
+
+    async def _reaching_history(self, head: Head, stored: Memory | None, turns: int) -> Memory:
+        """The stored memory with the turns before the history that were not added to it yet."""
+        if stored is not None and stored.unread:
+            return Memory(unread=stored.unread)
         if stored is None or stored.life != head.created_at:
-            return Memory(unread=stored.unread if stored else "")
-        most = self.limits.history_turns
-        turns = most if sent_turns is None else min(sent_turns, most)
-        return stored.model_copy(update={"summary": self._older_points(stored, head, turns)})
+            stored = Memory(life=head.created_at)
+        missing = head.turn_count - 1 - turns - stored.noted_seq
+        if missing <= 0:
+            return stored
+        added = await self.log.turns(
+            head.owner, after_seq=stored.noted_seq, limit=min(missing, TURNS_AT_ONCE)
+        )
+        newest = max([stored.noted_seq, *(turn.seq for turn in added)])
+        return await asyncio.to_thread(add_turns, stored, added, newest, self.counter)
 
     async def recall(self, question: str, memory: Memory) -> Recalled:
         return await self.selection.choose(question, memory)
@@ -115,6 +129,7 @@ class MemoryService(ConversationMemory):
 
     async def forget(self, owner: Owner) -> None:
         await self.store.delete(owner)
+        self.selection.forget_texts()
 
     async def _add_new_turns(self, head: Head) -> Memory | None:
         """Adds the turns committed since, and writes them if that is worth a write. Returns the memory."""
@@ -195,7 +210,8 @@ class MemoryService(ConversationMemory):
         return memory.model_copy(update={"version": memory.version + 1})
 
     def _is_worth_writing(self, before: Memory, after: Memory) -> bool:
-        if after.notes != before.notes or after.noted_seq - before.noted_seq >= UNWRITTEN_TURNS:
+        unwritten_turns = min(UNWRITTEN_TURNS, max(self.limits.history_turns, 1))
+        if after.notes != before.notes or after.noted_seq - before.noted_seq >= unwritten_turns:
             return True
         unwritten = sum(point.tokens for point in after.summary if point.first_seq > before.noted_seq)
         return after.noted_seq > before.noted_seq and unwritten > self.limits.history_tokens // 2

@@ -50,10 +50,7 @@ class SqliteMemoryStore:
         return await self._database.write(work)
 
     async def delete(self, owner: Owner) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(_DELETE, owner.key)
-
-        await self._database.write(work)
+        await self._database.erase((_DELETE, owner.key))
 
     async def ping(self) -> None:
         await self._database.ping()

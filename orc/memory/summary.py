@@ -7,6 +7,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -17,6 +18,7 @@ from core.grounding.sources import without_markers
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION
 from core.llm.tokens import TokenCounter, truncate_words
+from core.search.bm25 import floored, idf_of_terms
 from core.text.question_type import is_small_talk
 from core.text.sentences import sentences
 from core.text.terms import has_digit
@@ -36,9 +38,10 @@ from orc.memory.notes import (
 logger = logging.getLogger(__name__)
 
 MAX_POINTS = 80
-POINT_TOKENS = 60
+POINT_TOKENS = 96
 QUESTION_TOKENS = 24
 LEAST_TOKENS = 16
+MOST_STATEMENTS = 12
 LEAST_WORDS = 4
 """Words of an answer without citations: `Noted.` is not worth a point."""
 NEVER_MERGED = 20
@@ -49,7 +52,7 @@ JOINT = " · "
 VISIBLE_CITATION = re.compile(r'\[(?:Page \d+ of Document|Web page) "[^\[\]"]*"[^\[\]"]*\]')
 """A citation as answers show it: `[Page 5 of Document "a.pdf"]`, `[Web page "Title", host]`."""
 _ASKED = re.compile(r"“[^”]*”\s*")
-_NOT_VERIFIED = "not verified]"
+_NOT_VERIFIED = ("not verified]", "not checked]")
 
 
 class Statement(NamedTuple):
@@ -64,11 +67,11 @@ class Statement(NamedTuple):
 
 
 def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
-    """The question, and the answer's best sentence with its citation.
+    """The question, and what was answered: the sentences of the answer with their citations, in order.
 
-    The best one has a verified citation and the most terms of the question; otherwise it is the first.
-    None if neither has content, if the notes have it all, and if nothing supports the answer: it would come
-    back as something known.
+    If some citations are verified, these sentences only, otherwise the first one. Of a long answer the
+    sentences remain that have most of what distinguishes the question. None if neither has content, if the
+    notes have it all, and if nothing supports the answer: it would come back as something known.
     """
     if turn.assistant is None or is_small_talk(turn.question):
         return None
@@ -76,19 +79,45 @@ def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
         return None
     answer = turn.assistant.content
     asked = truncate_words(" ".join(turn.question.replace("”", '"').split()), QUESTION_TOKENS, counter)
-    question = Asked(turn.question)
-
-    def worth(each: Statement) -> tuple[bool, int, bool]:
-        shared = question.terms & terms_in(each.text, question.language)
-        return each.is_verified, len(shared), has_digit(each.text)
-
-    best = max(statements_of(answer), key=worth, default=Statement(""))
-    if not best.text and notes_in(turn.question, turn.seq):
+    found = statements_of(answer)
+    found = [each for each in found if each.is_verified] or found[:1]
+    if not found and notes_in(turn.question, turn.seq):
         return None
-    tokens_left = POINT_TOKENS - counter.count(asked) - counter.count(best.citation)
-    statement = truncate_words(best.text, max(tokens_left, LEAST_TOKENS), counter)
-    text = f"“{asked}” {f'{statement} {best.citation}'.strip()}".strip()
+    said = _within(found, Asked(turn.question), POINT_TOKENS - counter.count(asked), counter)
+    text = f"“{asked}” {said}".strip()
     return SummaryPoint(text=text, first_seq=turn.seq, last_seq=turn.seq, tokens=tokens_of(turn, counter))
+
+
+def _within(found: Sequence[Statement], question: Asked, tokens: int, counter: TokenCounter) -> str:
+    """The statements that fit, in order; the most relevant one always, shortened if need be.
+
+    A term counts the more, the fewer of the statements have it: a row's name more than a table's title.
+    """
+    texts = [question.terms & terms_in(each.text, question.language) for each in found]
+    weights = floored(idf_of_terms(question.terms, texts))
+    best_first = sorted(
+        range(len(found)),
+        key=lambda at: (question.share(weights, found[at].text), has_digit(found[at].text)),
+        reverse=True,
+    )
+    kept: dict[int, Statement] = {}
+    for at in best_first[:MOST_STATEMENTS]:
+        text, citation = found[at]
+        cited = {each.citation for each in kept.values()}
+        size = counter.count(text) + (0 if citation in cited else counter.count(citation))
+        if not kept and size > tokens:
+            least = max(tokens - counter.count(citation), LEAST_TOKENS)
+            return f"{truncate_words(text, least, counter)} {citation}".strip()
+        if size <= tokens:
+            kept[at] = found[at]
+            tokens -= size
+    in_order = [kept[at] for at in sorted(kept)]
+    return " ".join(
+        each.text
+        if following and following.citation == each.citation
+        else f"{each.text} {each.citation}".strip()
+        for each, following in zip_longest(in_order, in_order[1:])
+    )
 
 
 def statements_of(answer: str) -> list[Statement]:
@@ -143,7 +172,8 @@ def _statements_in(text: str) -> list[str]:
 
 
 def _worth(statement: str) -> tuple[bool, int]:
-    is_cited = VISIBLE_CITATION.search(statement) is not None and _NOT_VERIFIED not in statement
+    is_doubted = any(label in statement for label in _NOT_VERIFIED)
+    is_cited = VISIBLE_CITATION.search(statement) is not None and not is_doubted
     names = sum(word[0].isupper() or has_digit(word) for word in statement.split()[1:])
     return is_cited, names
 

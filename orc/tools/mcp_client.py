@@ -1,7 +1,8 @@
-"""The tools server over MCP: one connection pool per process, one short session per call."""
+"""The tools server over MCP: one connection pool per process; a call that streams has a short session."""
 
 import asyncio
 import contextlib
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -11,17 +12,32 @@ from typing import Any
 import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    encode_header_value,
+)
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
     CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    PROTOCOL_VERSION_META_KEY,
     REQUEST_TIMEOUT,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    JSONRPCError,
+    JSONRPCResponse,
     TextContent,
+    jsonrpc_message_adapter,
 )
+from opentelemetry.propagate import inject
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
 
+from core import __version__
 from core.errors import DependencyDown, InvalidInput, OrcError, error_named
 from core.infra.resilience import CircuitBreaker, CircuitOpen
 from core.infra.telemetry.calls import tool_step
@@ -38,6 +54,11 @@ RESTART_SECONDS = 4.0
 """How long calls wait for a lost server; later calls fail at once until it answers."""
 RESTART_POLL_SECONDS = 0.1
 _PROXY_WITHOUT_SERVER = {502, 503, 504}
+_CLIENT = {
+    PROTOCOL_VERSION_META_KEY: PROTOCOL,
+    CLIENT_INFO_META_KEY: {"name": "orc", "version": __version__},
+    CLIENT_CAPABILITIES_META_KEY: {},
+}
 
 
 class _SharedTransport(httpx2.AsyncBaseTransport):
@@ -82,6 +103,10 @@ class McpToolGateway:
         self._kept_seconds = kept_seconds
         self._pool = httpx2.AsyncHTTPTransport(
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=30)
+        )
+        self._http = httpx2.AsyncClient(
+            transport=_SharedTransport(self._pool),
+            timeout=httpx2.Timeout(timeout_seconds, connect=CONNECT_SECONDS),
         )
         self._breaker = CircuitBreaker("mcp_server", lambda _exc: None)
         self._lost_at: float | None = None
@@ -178,6 +203,9 @@ class McpToolGateway:
     async def _call_once(
         self, request: CallToolRequest, token: str, on_progress: OnProgress | None
     ) -> CallToolResult:
+        if on_progress is None:
+            return await self._post(request.params, token)
+
         async def forward(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             if on_progress is not None and message is not None:
                 on_progress(tool_progress.validate_json(message))
@@ -189,15 +217,33 @@ class McpToolGateway:
                 request,
                 CallToolResult,
                 request_read_timeout_seconds=self._timeout_seconds,
-                progress_callback=forward if on_progress is not None else None,
+                progress_callback=forward,
             )
+
+    async def _post(self, params: CallToolRequestParams, token: str) -> CallToolResult:
+        """A call without progress as the one request that it is: a session takes several times as long."""
+        seconds = self._timeout_seconds
+        async with self._counted():
+            try:
+                body = json.dumps(_call_message(params), ensure_ascii=False).encode()
+                async with asyncio.timeout(seconds):
+                    response = await self._http.post(self._url, content=body, headers=_headers(params, token))
+                return _result_of(response)
+            except _FAILURES as exc:
+                raise _translated(exc, seconds) from exc
 
     @asynccontextmanager
     async def _attempt(self, token: str, seconds: float) -> AsyncIterator[Client]:
-        """A session whose result counts for the circuit breaker and for the loss of the server."""
+        """A session that counts."""
+        async with self._counted(), self._session(token, seconds) as client:
+            yield client
+
+    @asynccontextmanager
+    async def _counted(self) -> AsyncIterator[None]:
+        """What is done here counts for the circuit breaker and for the loss of the server."""
         try:
-            async with self._breaker.attempt(), self._session(token, seconds) as client:
-                yield client
+            async with self._breaker.attempt():
+                yield
         except _BrokenOff:
             self._lost_at = self._lost_at or time.monotonic()
             raise
@@ -223,9 +269,40 @@ class McpToolGateway:
 _FAILURES = (httpx2.HTTPError, MCPError, ValidationError, RuntimeError, TimeoutError, UnicodeEncodeError)
 
 
-def _translated(group: BaseExceptionGroup[Exception], seconds: float) -> OrcError:
-    """Our error for the innermost exception of the groups that a session raises."""
-    cause: BaseException = group
+def _call_message(params: CallToolRequestParams) -> dict[str, Any]:
+    """The call as a message of JSON-RPC, with the trace that it belongs to."""
+    sent = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    sent["_meta"] = {**sent.get("_meta", {}), **_CLIENT}
+    inject(sent["_meta"])
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": sent}
+
+
+def _headers(params: CallToolRequestParams, token: str) -> dict[str, str]:
+    return {
+        "authorization": f"Bearer {token}",
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+        MCP_PROTOCOL_VERSION_HEADER: PROTOCOL,
+        MCP_METHOD_HEADER: "tools/call",
+        MCP_NAME_HEADER: encode_header_value(params.name),
+    }
+
+
+def _result_of(response: httpx2.Response) -> CallToolResult:
+    """The result in a response; MCPError or ValidationError if it has none."""
+    if not response.headers.get("content-type", "").startswith("application/json"):
+        raise MCPError(INTERNAL_ERROR, f"The response has the status {response.status_code} and no JSON.")
+    message = jsonrpc_message_adapter.validate_json(response.content, by_name=False)
+    if isinstance(message, JSONRPCError):
+        raise MCPError(message.error.code, message.error.message)
+    if not isinstance(message, JSONRPCResponse):
+        raise MCPError(INTERNAL_ERROR, "The response is not that of a call.")
+    return CallToolResult.model_validate(message.result, by_name=False)
+
+
+def _translated(failure: Exception | BaseExceptionGroup[Exception], seconds: float) -> OrcError:
+    """Our error for a failure, or for the innermost exception of the groups that a session raises."""
+    cause: BaseException = failure
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     if isinstance(cause, UnicodeEncodeError):
@@ -265,4 +342,10 @@ def _structured(name: str, result: CallToolResult) -> dict[str, Any]:
     except ValidationError:
         refused = f"The tool {name} refused the call."
         raise DependencyDown(refused, dependency="mcp_server", code="tool_refused") from None
-    raise error_named(failed.code, failed.message, dependency=failed.dependency, retryable=failed.retryable)
+    raise error_named(
+        failed.code,
+        failed.message,
+        dependency=failed.dependency,
+        retryable=failed.retryable,
+        retry_after=failed.retry_after,
+    )

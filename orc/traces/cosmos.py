@@ -3,6 +3,7 @@
 import asyncio
 from datetime import date, timedelta
 
+from core.names import Owner
 from core.storage.cosmos.client import Container
 from orc.conversations.models import first_page, read_cursor, sortable
 from orc.traces.models import (
@@ -24,6 +25,10 @@ SELECT TOP @limit * FROM c
 WHERE c.organization_id = @organization_id AND c.place >= @since AND c.place < @before {filters}
 ORDER BY c.place DESC
 """
+_OF_CONVERSATION = """
+SELECT c.id, c.day FROM c WHERE c.organization_id = @organization AND c.user_id = @user
+AND c.conversation_id = @conversation
+"""
 _FIGURES = f"SELECT {', '.join(f'c.{name}' for name in TurnFigures.model_fields)} FROM c WHERE c.day = @day"
 
 
@@ -39,6 +44,15 @@ class CosmosTraceStore:
         place, record = sortable(place_of(trace)), trace.model_dump(mode="json")
         item = {"id": trace.attempt, **stored_fields(trace), "place": place, "item": record}
         await self._container.upsert(item | self._expiry)
+
+    async def delete(self, owner: Owner) -> None:
+        wanted = {
+            "organization": owner.organization_id,
+            "user": owner.user_id,
+            "conversation": owner.conversation_id,
+        }
+        for found in await self._container.query(_OF_CONVERSATION, wanted, [owner.organization_id]):
+            await self._container.delete(found["id"], (owner.organization_id, found["day"]))
 
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None

@@ -11,15 +11,15 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, StringConstraints
 
 from core.models import Record, Usage
+from core.names import Owner
 from orc.conversations.models import timestamp
-from orc.events import CriticAction, RetrievalMode
+from orc.events import CriticAction, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
 
 Status = Literal["done", "failed"]
 Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """A word of the code's: of a tool, an error, a section of a prompt."""
 
-Milliseconds = Annotated[float, Field(ge=0)]
 USD_NOTE = "an estimate in US dollars; null where it is not known"
 
 
@@ -59,7 +59,7 @@ class CallTrace(Record):
     """One call of a model, or all those that the tools have made."""
 
     role: str = Field(description="planner, writer, critic, or tools", examples=["writer"])
-    model: str = Field(examples=["gpt-4o"])
+    model: str = Field(examples=["gpt-5.1"])
     calls: int = 1
     input_tokens: int
     output_tokens: int
@@ -81,7 +81,9 @@ class SearchTrace(Record):
     """One step of a search."""
 
     method: Literal["semantic", "hybrid", "vector", "lexical", "widened_lexical"]
+    threshold: float | None = None
     hits: int
+    served: bool = Field(default=False, description="the results had the hits of this step")
 
 
 class VerdictTrace(Record):
@@ -104,16 +106,7 @@ class GroundingTrace(Record):
     verified: int
     coverage: float
     not_found: bool
-
-
-class TimelineStep(Record):
-    """A span of the turn, or a moment of it; offsets are from the start of the turn."""
-
-    kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "store"]
-    name: str = Field(examples=["document_chat"])
-    offset_ms: Milliseconds
-    duration_ms: Milliseconds = 0.0
-    failed: bool = False
+    closest_passages: bool = False
 
 
 class TurnTrace(TurnIds):
@@ -125,7 +118,7 @@ class TurnTrace(TurnIds):
     status: Status
     error_code: Code | None = None
     intent: str | None = None
-    model: str | None = Field(default=None, description="that was to answer", examples=["gpt-4o"])
+    model: str | None = Field(default=None, description="that was to answer", examples=["gpt-5.1"])
     retriever: Retriever | None = None
     plan: PlanTrace | None = None
     retrieval_mode: RetrievalMode = "none"
@@ -248,11 +241,14 @@ class TraceSink(Protocol):
     async def save(self, trace: TurnTrace) -> None:
         """Keep a trace. May be called twice for the same attempt, the first time's confirmation lost."""
 
+    async def delete(self, owner: Owner) -> None:
+        """Remove the traces of a conversation; none is no error."""
+
 
 class TraceStore(TraceSink, Protocol):
     """Keeps traces. Whatever is asked, an organization sees its own alone.
 
-    Traces hold no content, so they outlive the conversations that they are of, up to their retention.
+    Traces are removed with their conversation, and after their retention if there is one.
     Any method raises DependencyDown when the store cannot be used.
     """
 
@@ -272,4 +268,7 @@ class NoTraces:
     """A TraceSink that keeps nothing."""
 
     async def save(self, trace: TurnTrace) -> None:  # noqa: ARG002
+        return None
+
+    async def delete(self, owner: Owner) -> None:  # noqa: ARG002
         return None

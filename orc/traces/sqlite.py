@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
 from core.infra.sqlite import Database, Statement
+from core.names import Owner
 from orc.conversations.models import first_page, read_cursor, timestamp, utc_now
 from orc.traces.models import DayTotals, TraceFilter, TurnTrace, before, earliest, place_of, stored_fields
 
@@ -30,10 +31,14 @@ CREATE INDEX IF NOT EXISTS turn_traces_by_time ON turn_traces (organization_id, 
 CREATE INDEX IF NOT EXISTS turn_traces_by_id ON turn_traces (organization_id, trace_id, started_at, attempt);
 CREATE INDEX IF NOT EXISTS turn_traces_by_day ON turn_traces (
     organization_id, day, duration_ms, status, input_tokens, output_tokens, cost_usd
+);
+CREATE INDEX IF NOT EXISTS turn_traces_by_conversation ON turn_traces (
+    organization_id, user_id, conversation_id
 )
 """
 
 _DROP = "DELETE FROM turn_traces WHERE organization_id = ? AND started_at < ?"
+_DELETE = "DELETE FROM turn_traces WHERE organization_id = ? AND user_id = ? AND conversation_id = ?"
 _PAGE = """
 SELECT item FROM turn_traces
 WHERE organization_id = ? AND started_at >= ? AND (started_at, attempt) < (?, ?) {filters}
@@ -81,6 +86,9 @@ class SqliteTraceStore:
             oldest = timestamp(self._clock() - self._retention)
             statements.append((_DROP, (trace.organization_id, oldest)))
         await self._database.execute(*statements)
+
+    async def delete(self, owner: Owner) -> None:
+        await self._database.erase((_DELETE, owner.key))
 
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None

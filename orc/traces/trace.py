@@ -18,14 +18,26 @@ from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import TOOLS
 from core.models import Usage
 from orc.conversations.models import utc_now
-from orc.events import Context, Critique, Done, Event, Failed, Plan, Reset, Route, Telemetry, Token, Tool
+from orc.events import (
+    Context,
+    Critique,
+    Done,
+    Event,
+    Failed,
+    Plan,
+    Reset,
+    Route,
+    Telemetry,
+    TimelineStep,
+    Token,
+    Tool,
+)
 from orc.traces.models import (
     CallTrace,
     GroundingTrace,
     PlanTrace,
     SearchTrace,
     SelectionTrace,
-    TimelineStep,
     ToolTrace,
     TurnIds,
     TurnTrace,
@@ -92,11 +104,15 @@ class TurnRecorder:
         first = self._first_token_ms()
         return {**({} if first is None else {"first_token": first}), "answer": self._elapsed_ms()}
 
+    def timeline(self, used: CallBudget) -> list[TimelineStep]:
+        """What happened so far, in order."""
+        steps = [*_stages(self._seen), *_calls(_tools(self._seen), used, self._began)]
+        return sorted(steps, key=lambda step: step.offset_ms)
+
     def finish(self, used: CallBudget) -> TurnTrace:
         """The trace of the turn, whose last event was published."""
         seen, (ended_ms, end) = self._seen, self._seen[-1]
-        tools = _tools(seen)
-        timeline = [*_stages(seen), *_calls(tools, used, self._began)]
+        tools, timeline = _tools(seen), self.timeline(used)
         return TurnTrace.model_validate(
             {
                 **self._ids.model_dump(),
@@ -110,7 +126,7 @@ class TurnRecorder:
                 **self._spent(used, isinstance(end, Done) or all(t.status == "finished" for _, t in tools)),
                 "tools": [call for _, call in tools[:MOST_ENTRIES]],
                 "verdicts": [_verdict(event) for _, event in seen if isinstance(event, Critique)],
-                "timeline": sorted(timeline, key=lambda step: step.offset_ms)[:MOST_ENTRIES],
+                "timeline": timeline[:MOST_ENTRIES],
                 "left_out": sum(max(0, len(entries) - MOST_ENTRIES) for entries in (tools, timeline)),
             }
         )
@@ -177,7 +193,7 @@ def _found(end: Event) -> dict[str, object]:
     steps = metadata.retrieval_steps[:MOST_ENTRIES]
     fields: dict[str, object] = {
         "retrieval_mode": metadata.retrieval_mode,
-        "searches": [SearchTrace(method=step.method, hits=step.hits) for step in steps],
+        "searches": [SearchTrace.model_validate(step.model_dump(exclude={"note"})) for step in steps],
     }
     if GroundingTrace.model_fields.keys() <= metadata.critic_summary.keys():
         fields["grounding"] = GroundingTrace.model_validate(metadata.critic_summary)

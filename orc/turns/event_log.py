@@ -6,14 +6,26 @@ from collections.abc import AsyncIterator, Sequence
 
 from core.names import Owner
 from orc.events import Event
+from orc.limits.window import Taken
 
 MAX_LOGS = 200
 
 
 class EventLog:
-    """Append-only. Events are numbered from 1, or from `after` + 1 if a reader resumes."""
+    """Append-only. Events are numbered from `after` + 1."""
 
-    def __init__(self, events: Sequence[Event] = (), *, after: int = 0) -> None:
+    def __init__(
+        self,
+        events: Sequence[Event] = (),
+        *,
+        conversation_id: str = "",
+        turn_id: str = "",
+        after: int = 0,
+        allowance: Taken | None = None,
+    ) -> None:
+        """`allowance`: what is left of the user's messages after a new turn."""
+        self.conversation_id, self.turn_id = conversation_id, turn_id
+        self.allowance = allowance
         self._events = list(events)
         self._numbered_after = after
         self._grown = asyncio.Event()
@@ -48,6 +60,14 @@ class EventLog:
                 return event
         raise AssertionError("a log is followed up to its last event")
 
+    def so_far(self) -> list[Event]:
+        """The events up to now."""
+        return list(self._events)
+
+    def is_read(self, after: int) -> bool:
+        """Whether the turn has ended and a reader of the events up to `after` has its last one."""
+        return self._has_ended and after >= self._numbered_after + len(self._events)
+
     @property
     def ending(self) -> Event | None:
         """The event that ended the turn, if it has ended."""
@@ -70,6 +90,11 @@ class RecentTurns:
         self._logs.move_to_end((owner, turn_id))
         while len(self._logs) > MAX_LOGS:
             self._logs.popitem(last=False)
+
+    def forget(self, owner: Owner) -> None:
+        """Drop the logs of a conversation; readers that follow one keep it to its end."""
+        for key in [key for key in self._logs if key[0] == owner]:
+            del self._logs[key]
 
     def find(self, owner: Owner, turn_id: str, attempt: str) -> EventLog | None:
         """The log of this attempt of the owner's turn, if this process ran it last and still has it."""

@@ -4,29 +4,64 @@ import hashlib
 import json
 import uuid
 
+from pydantic import ConfigDict, Field, StrictBool
+
 from core.models import Record
 from core.names import Owner
 from orc.conversations.models import ChatMessage
+from orc.graphs.plan_rules import searched_by_model
+from orc.settings import CriticSetting, TurnSettings
 
 _TURN_NAMESPACE = uuid.UUID("0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4")
+
+
+class FeatureFlags(Record):
+    """What one turn does differently from the settings. None: as the settings say."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    lazy: StrictBool | None = Field(
+        default=None, description="retrieve summaries of pages first; default: lazy_retrieval in ORC_ADVANCED"
+    )
+    critic: StrictBool | CriticSetting | None = Field(
+        default=None,
+        description="what follows an answer that fails the checks, as ORC_CRITIC, which is the default; true:"
+        " always, false: off",
+    )
+    memory: StrictBool | None = Field(
+        default=None, description="false: the prompts have nothing of the memory of the conversation"
+    )
+    model_searches: StrictBool | None = Field(
+        default=None, description="true: the model decides whether to search, before any search is made"
+    )
+
+    def applied(self, settings: TurnSettings) -> TurnSettings:
+        """The settings of this turn."""
+        if self.model_searches:
+            settings = searched_by_model(settings)
+        critic: str | None = self.critic if isinstance(self.critic, str) else None
+        if isinstance(self.critic, bool):
+            critic = "always" if self.critic else "off"
+        changed = {"lazy_retrieval": self.lazy, "critic": critic}
+        return settings.model_copy(update={name: v for name, v in changed.items() if v is not None})
 
 
 class TurnRequest(Record):
     """The question of a caller. `stream` requests tokens as they are generated.
 
-    `history` replaces the stored history, unless it is None. `creates`: a missing conversation is created.
-    `recalls`: the prompts include the memory of the conversation.
+    `history` replaces the stored history, unless it is None. `recalls`: the prompts include the memory of
+    the conversation.
     """
 
     question: str
     conversation_id: str | None = None
-    creates: bool = False
     recalls: bool = True
     history: list[ChatMessage] | None = None
     blob_names: list[str] = []
     contexts: list[dict[str, str]] = []
     tools: dict[str, bool] = {}
     model: str | None = None
+    flags: FeatureFlags = FeatureFlags()
     idempotency_key: str | None = None
     stream: bool = False
     trace_id: str
@@ -34,10 +69,13 @@ class TurnRequest(Record):
     @property
     def content_hash(self) -> str:
         """Distinguishes a retry from another request with the same key, regardless of how it is rendered."""
-        content = self.model_dump(exclude={"idempotency_key", "stream", "trace_id", "creates", "recalls"})
+        content = self.model_dump(exclude={"idempotency_key", "stream", "trace_id", "recalls"})
         if self.history is None:
             # The hash of a request without history is the same as in versions that knew none.
             del content["history"]
+        if self.flags == FeatureFlags():
+            # The same for feature flags.
+            del content["flags"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def conversation_for(self, organization_id: str, user_id: str) -> str:

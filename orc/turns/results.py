@@ -6,9 +6,24 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
+from core.grounding.models import Grounding
 from core.models import Usage
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome, TurnStatus
-from orc.events import Citations, Done, Failed, Reset, Token, TurnMetadata, TurnResult
+from orc.events import (
+    AnswerKind,
+    Citations,
+    Done,
+    Event,
+    Failed,
+    LazyCounts,
+    Reset,
+    Telemetry,
+    TimelineStep,
+    Token,
+    TurnBegun,
+    TurnMetadata,
+    TurnResult,
+)
 from orc.graphs.models import ConversationState, LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
@@ -56,14 +71,48 @@ def _sentence(step: LookupStep) -> str:
     return _SENTENCES[step.reason_code].format_map(fields)
 
 
+def lazy_counts_of(state: ConversationState) -> LazyCounts:
+    """What lazy retrieval gave as summaries, and what of it was read in full."""
+    shown = [step for step in state.lookup_steps if step.reason_code == "summaries_only"]
+    return LazyCounts(
+        pages=sum(step.hits for step in shown),
+        summary_tokens=state.context_budget.get("summaries", 0),
+        deferred_tokens=sum(step.tokens for step in shown),
+        pages_read=sum(step.hits for step in state.lookup_steps if step.reason_code == "read_in_full"),
+    )
+
+
+def telemetry_of(state: ConversationState, usage: Usage, timings: dict[str, float]) -> Telemetry:
+    """What the turn cost and how it was answered, from the final state of the graph."""
+    route = state.route
+    return Telemetry(
+        usage=usage,
+        timings=timings,
+        intent=route.intent if route else None,
+        model=route.model if route else None,
+        retriever=route.retriever if route else None,
+        retrieval_mode=state.retrieval_mode,
+        context_budget=state.context_budget,
+        summary_selection=state.recalled.selection,
+        lazy=lazy_counts_of(state),
+        attempts=state.attempt.number,
+    )
+
+
 def result_of(
-    state: ConversationState, turn: Turn, request: TurnRequest, usage: Usage, timings: dict[str, float]
+    state: ConversationState,
+    turn: Turn,
+    request: TurnRequest,
+    usage: Usage,
+    timings: dict[str, float],
+    timeline: Sequence[TimelineStep] = (),
 ) -> TurnResult:
     """The result for the caller, from the final state of the graph."""
     return TurnResult(
         conversation_id=turn.conversation_id,
         turn_id=turn.turn_id,
         answer=state.answer or "",
+        answer_kind=answer_kind_of(state.attempt.grounding),
         citations=state.attempt.citations,
         uploaded_file_refs=state.uploaded_file_refs,
         last_mcp_tool_used=state.last_mcp_tool_used,
@@ -77,11 +126,20 @@ def result_of(
             context_budget=state.context_budget,
             summary_selection=state.recalled.selection,
             critic_summary=critic_summary_of(state),
+            lazy=lazy_counts_of(state),
             files=state.files,
             usage=usage,
             timings_ms=timings,
+            timeline=list(timeline),
         ),
     )
+
+
+def answer_kind_of(checks: Grounding | None) -> AnswerKind:
+    """What the text is, by the code checks: talk, which has none, counts as an answer."""
+    if checks is not None and checks.closest_passages:
+        return "closest_passages"
+    return "not_found" if checks is not None and checks.not_found and not checks.citations else "answer"
 
 
 def critic_summary_of(state: ConversationState) -> dict[str, JsonValue]:
@@ -114,15 +172,47 @@ def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:
     )
 
 
+STORED_AFTER = 1_000_000
+"""Above the numbers of live events: a reader that a replay is cut off for continues in it, not in the log."""
+
+
+def in_flight(turn: Turn) -> TurnInFlight:
+    """The error for a turn that another process is answering."""
+    error = TurnInFlight("The turn is being answered elsewhere; ask again in a moment.")
+    error.conversation_id, error.turn_id = turn.conversation_id, turn.turn_id
+    return error
+
+
+def begun(turn: Turn) -> TurnBegun:
+    """The first event of a turn."""
+    return TurnBegun(conversation_id=turn.conversation_id, turn_id=turn.turn_id, seq=turn.seq)
+
+
 def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
-    """The events of a stored turn, for a reader that has received those up to `after`."""
+    """The events of a stored turn, for a reader that has received those up to `after`.
+
+    Text that the reader may have is withdrawn first. The events have the same numbers every time, from
+    STORED_AFTER on.
+    """
+    events, numbered_after = _stored_events(turn, trace_id), STORED_AFTER
+    if turn.status is TurnStatus.PENDING:
+        # The number of the reader's last event: the live ones after it are still to be had.
+        numbered_after = after - 1
+    elif turn.failure is not None:
+        # Before the events of an answer, which may follow if the question is asked again.
+        numbered_after -= 1
+    elif after == 0:
+        events, numbered_after = events[1:], STORED_AFTER + 1
+    return EventLog(events, conversation_id=turn.conversation_id, turn_id=turn.turn_id, after=numbered_after)
+
+
+def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
     if turn.status is not TurnStatus.COMMITTED or turn.result is None:
-        error: OrcError = TurnInFlight("The turn is being answered elsewhere; ask again in a moment.")
+        error: OrcError = in_flight(turn)
         if (failure := turn.failure) is not None:
             # The class of the error is restored from its code.
             error = kind_named(failure.code, otherwise=Unavailable)(failure.message, code=failure.code)
-        return EventLog([Failed(problem=problem_of(error, trace_id))], after=after)
+        return [Failed(problem=problem_of(error, trace_id))]
     result = TurnResult.model_validate(turn.result)
-    withdrawn = [Reset(reason="The answer is shown again from its start.")] if after else []
     shown = [Token(text=result.answer), Citations(citations=result.citations), Done(result=result)]
-    return EventLog([*withdrawn, *shown], after=after)
+    return [Reset(reason="The answer is shown again from its start."), begun(turn), *shown]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -14,8 +14,11 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
+from core.grounding.checked_answer import Checker
+from core.infra.exhaustion import exhausted
 from core.infra.resilience import held
 from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
+from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import REPLY, ModelCatalogue
@@ -23,12 +26,13 @@ from core.llm.tokens import TokenCounter
 from core.models import Document
 from core.names import Owner
 from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome, TurnStatus
-from orc.events import Done, Event, Failed, Telemetry, TurnResult
+from orc.events import Done, Event, Failed, TurnMetadata, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
+from orc.limits.models import RateLimit
 from orc.memory.models import ConversationMemory, Memory
 from orc.problems import problem_of
 from orc.settings import TurnSettings
@@ -37,7 +41,7 @@ from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.results import messages_of, outcome_of, result_of
+from orc.turns.results import messages_of, outcome_of, result_of, telemetry_of
 
 INTERRUPTED = "interrupted"
 _METER = metrics.get_meter(SCOPE)
@@ -81,17 +85,33 @@ def _record(begun: Span, ending: Event) -> None:
             begun.set_attribute(ERROR_TYPE, problem.code)
             begun.set_status(StatusCode.ERROR)
         case Done(result=result):
-            usage = result.metadata.usage
-            begun.set_attribute("gen_ai.usage.input_tokens", usage.input_tokens)
-            begun.set_attribute("gen_ai.usage.output_tokens", usage.output_tokens)
-            begun.set_attribute("orc.model_calls", usage.model_calls)
-            begun.set_attribute("orc.retrieval.mode", result.metadata.retrieval_mode)
+            begun.set_attributes(dict(_attributes_of(result.metadata)))
+
+
+def _attributes_of(metadata: TurnMetadata) -> Iterator[tuple[str, str | int]]:
+    """Names from the code and the configuration, and numbers: no content."""
+    yield "gen_ai.usage.input_tokens", metadata.usage.input_tokens
+    yield "gen_ai.usage.output_tokens", metadata.usage.output_tokens
+    yield "orc.model_calls", metadata.usage.model_calls
+    yield "orc.retrieval.mode", metadata.retrieval_mode
+    for name in ("intent", "model", "retriever"):
+        if value := metadata.route.get(name):
+            yield f"orc.route.{name}", str(value)
+    for name, tokens in metadata.context_budget.items():
+        yield f"orc.context.{name}", tokens
+    for name in ("summary_points", "notes", "left_out"):
+        if isinstance(count := metadata.summary_selection.get(name), int):
+            yield f"orc.memory.{name}", count
+    if metadata.lazy.pages:
+        for name, count in metadata.lazy.model_dump().items():
+            yield f"orc.lazy.{name}", count
 
 
 logger = logging.getLogger(__name__)
 
 TOKEN_GRACE_SECONDS = 60
 UNNAMED = "The running is not named, so that the messages that were sent are all that is known of it."
+SWITCHED_OFF = "The request switches the memory off."
 IMPROVEMENT_SHARE = 0.9
 """The share of the turn's time after which the answer is given without further improvement."""
 COMMIT_SECONDS = 10.0
@@ -115,6 +135,8 @@ class TurnDependencies:
     counter: TokenCounter
     prompts: Prompts
     settings: TurnSettings
+    messages: RateLimit = field(default_factory=RateLimit)
+    text: TextWork = field(default_factory=InThread)
     traces: TraceSink = field(default_factory=NoTraces)
     commit_seconds: float = COMMIT_SECONDS
 
@@ -175,6 +197,9 @@ class TurnRunner:
         try:
             async with asyncio.timeout(TRACE_SECONDS):
                 await self._parts.traces.save(running.recorder.finish(running.budget))
+                if await self._parts.log.head(running.owner) is None:
+                    # The conversation was deleted while the turn ran.
+                    await self._parts.traces.delete(running.owner)
         except Exception as exc:
             kind = type(exc).__name__
             logger.warning("the trace of turn %s was not stored: %s", running.turn.turn_id, kind)
@@ -191,10 +216,15 @@ class TurnRunner:
                 await self._commit(running, outcome)
             return Done(result=result)
         except OrcError as exc:
+            place = getattr(exc, "dependency", "the turn")
+            logger.warning("turn %s failed: %s in %s", turn.turn_id, exc.code, place)
             error = exc
         except Exception as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
                 error = DeadlineExceeded(f"No answer within {settings.turn_deadline_seconds:.0f} s.")
+            elif (known := exhausted(exc)) is not None:
+                logger.warning("turn %s failed: %s", turn.turn_id, known.code)
+                error = known
             else:
                 logger.exception("turn %s failed", turn.turn_id)
                 error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
@@ -208,11 +238,14 @@ class TurnRunner:
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
         usage, timings = running.budget.total, running.recorder.timings()
-        result = result_of(final, running.turn, running.request, usage, timings)
-        running.recorder.emit(Telemetry(usage=usage, timings=timings))
+        timeline = running.recorder.timeline(running.budget)
+        result = result_of(final, running.turn, running.request, usage, timings, timeline)
+        running.recorder.emit(telemetry_of(final, usage, timings))
         return result, outcome_of(final, result)
 
     async def _memory(self, running: RunningTurn) -> Memory:
+        if running.request.flags.memory is False:
+            return Memory(unread=SWITCHED_OFF)
         if not running.request.recalls:
             return Memory(unread=UNNAMED)
         sent = running.request.history
@@ -248,13 +281,18 @@ class TurnRunner:
             counter=parts.counter,
             prompts=parts.prompts,
             settings=shrink_to_window(
-                parts.settings, self._window, request.question, parts.counter, self._longest_answer
+                request.flags.applied(parts.settings),
+                self._window,
+                request.question,
+                parts.counter,
+                self._longest_answer,
             ),
             recall=parts.memory.recall,
             page_text=PageTexts(parts.library.page_text),
             page_boxes=parts.library.page_boxes,
             emit=emit,
             stream=request.stream,
+            checker=Checker(parts.text, running.owner.organization_id),
             ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
             tools_off=frozenset(name for name, on in request.tools.items() if not on),
@@ -268,6 +306,8 @@ class TurnRunner:
             stored = await self._parts.log.fail(*attempt, error.code, error.message)
             if stored.status is TurnStatus.COMMITTED:
                 return Done(result=TurnResult.model_validate(stored.result))
+        except OrcError as exc:
+            logger.warning("turn %s could not be closed: %s", turn.turn_id, exc.code)
         except Exception:
             # The outermost edge of a turn: it counts as failed once its lease expires.
             logger.exception("turn %s could not be closed", turn.turn_id)
@@ -292,5 +332,4 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
         memory=memory,
         uploaded_file_refs=refs,
         last_mcp_tool_used=head.last_mcp_tool_used,
-        code_thread_id=head.code_thread_id,
     )

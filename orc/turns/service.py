@@ -1,18 +1,23 @@
 """The service that starts turns and lets callers follow or replay them."""
 
 import asyncio
+from contextlib import ExitStack
 
-from core.errors import InvalidInput, NotFound
+from core.errors import InvalidInput, KeyReused, NotFound, TurnInFlight
+from core.infra.siblings import Siblings
 from core.models import Document
 from core.names import Owner, resolve_blob_name
 from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
 from orc.events import Failed
 from orc.identity import Principal
+from orc.limits.window import Taken
 from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.requests import TurnRequest
-from orc.turns.results import replay
+from orc.turns.results import STORED_AFTER, begun, in_flight, replay
 from orc.turns.runner import TurnDependencies, TurnRunner
+from orc.turns.shared_turns import SharedTurns
+from orc.user_limits import UserLimit
 
 
 class Orchestrator:
@@ -23,45 +28,105 @@ class Orchestrator:
         self._runner = TurnRunner(parts)
         self._recent = RecentTurns()
         self._running: set[asyncio.Task[None]] = set()
+        self._of_users = UserLimit(parts.settings.turns_per_user, "questions")
+        self._shared: SharedTurns | None = None
+
+    def share(self, siblings: Siblings) -> SharedTurns:
+        """Follow the turns of siblings too. What is returned answers their questions."""
+        self._shared = SharedTurns(self._recent, siblings)
+        return self._shared
 
     async def start(self, request: TurnRequest, principal: Principal) -> EventLog:
         """Store the question and start to answer it; returns the events of the turn, from the first.
 
         The question is stored when this returns. Errors of the request (InvalidInput, NotFound, TurnInFlight,
-        KeyReused) are raised before anything is stored.
+        KeyReused, TooMany) are raised before anything is stored.
         """
-        owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
-        names = dict.fromkeys(resolve_blob_name(name, owner).file for name in request.blob_names)
-        request = request.model_copy(update={"blob_names": list(names)})
+        request, owner = _placed(request, principal)
         if (answered := await self._answered_before(request, owner)) is not None:
-            return replay(answered, after=0, trace_id=request.trace_id)
-        documents = await self._named_documents(request, owner)
-        begun = await self._begin(request, owner, documents)
-        if isinstance(begun, Replayed):
-            return replay(begun.turn, after=0, trace_id=request.trace_id)
-        log = EventLog()
-        self._recent.add(owner, begun.turn.turn_id, begun.turn.attempt, log)
-        task = asyncio.create_task(self._runner.run(request, owner, begun, documents, log))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+            return self._log_of(answered, 0, request.trace_id, self._in_memory(owner, answered))
+        with ExitStack() as place:
+            place.enter_context(self._of_users.hold(principal))
+            documents = await self._named_documents(request, owner)
+            started, allowance = await self._begin_counted(request, owner, principal, documents)
+            turn = started.turn
+            if isinstance(started, Replayed):
+                return self._log_of(turn, 0, request.trace_id, self._in_memory(owner, turn))
+            log = EventLog(
+                [begun(turn)],
+                conversation_id=turn.conversation_id,
+                turn_id=turn.turn_id,
+                allowance=allowance,
+            )
+            self._recent.add(owner, turn.turn_id, turn.attempt, log)
+            task = asyncio.create_task(self._runner.run(request, owner, started, documents, log))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            # The place is taken until the turn has ended, whether or not its client stays.
+            until_end = place.pop_all()
+            task.add_done_callback(lambda _task: until_end.close())
         return log
 
-    async def events_of(self, owner: Owner, turn_id: str, *, after: int, trace_id: str) -> EventLog:
-        """The events of an earlier turn, of this process or another; NotFound if there is none.
+    async def resume(self, request: TurnRequest, principal: Principal, *, after: int) -> EventLog:
+        """The events of the turn that the same request began earlier; it never begins one.
+
+        `after` is the last event that the reader has. Raises InvalidInput (no key), NotFound, KeyReused and
+        TurnInFlight (a process of another server is answering).
+        """
+        request, owner = _placed(request, principal)
+        if request.idempotency_key is None:
+            raise InvalidInput(
+                "Last-Event-ID takes up a stream, for which the Idempotency-Key of its request is needed.",
+                field="Idempotency-Key",
+            )
+        turn = await self._parts.log.turn(owner, request.turn_id(owner))
+        if turn is None:
+            raise NotFound("No turn was begun with this key. Ask without Last-Event-ID.")
+        if turn.request_hash != request.content_hash:
+            raise KeyReused("This key was used for another request.", field="Idempotency-Key")
+        log = await self._find(owner, turn, request.trace_id)
+        if turn.status is TurnStatus.PENDING and log is None:
+            raise in_flight(turn)
+        return self._log_of(turn, after, request.trace_id, log)
+
+    async def events_of(self, owner: Owner, turn_id: str, *, after: int, trace_id: str) -> EventLog | None:
+        """The events of an earlier turn, of this process or another; None if the reader has all of them.
 
         `after` is the last event that the reader has. If the events are no longer in memory, the streamed
-        text is withdrawn and the stored answer follows with the next numbers.
+        text is withdrawn and the stored answer follows. Raises NotFound.
         """
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
-        log = self._recent.find(owner, turn_id, turn.attempt)
-        if log is not None and not (turn.status is TurnStatus.COMMITTED and isinstance(log.ending, Failed)):
-            return log
-        return replay(turn, after=after, trace_id=trace_id)
+        found = await self._find(owner, turn, trace_id)
+        log = self._log_of(turn, after, trace_id, found)
+        return None if log.is_read(after) and turn.status is not TurnStatus.PENDING else log
+
+    def _in_memory(self, owner: Owner, turn: Turn) -> EventLog | None:
+        return self._recent.find(owner, turn.turn_id, turn.attempt)
+
+    async def _find(self, owner: Owner, turn: Turn, trace_id: str) -> EventLog | None:
+        """The log of the turn in the memory of this process or of a sibling."""
+        log = self._in_memory(owner, turn)
+        return await self._shared.find(owner, turn, trace_id) if log is None and self._shared else log
+
+    def _log_of(self, turn: Turn, after: int, trace_id: str, log: EventLog | None) -> EventLog:
+        """The log if there is one and it is still true, else what is stored."""
+        if log is None or after >= STORED_AFTER:
+            return replay(turn, after=after, trace_id=trace_id)
+        is_outdated = turn.status is TurnStatus.COMMITTED and isinstance(log.ending, Failed)
+        return replay(turn, after=after, trace_id=trace_id) if is_outdated else log
+
+    async def forget(self, owner: Owner) -> None:
+        """Drop the events of a deleted conversation from memory, that of siblings too."""
+        self._recent.forget(owner)
+        if self._shared:
+            await self._shared.forget(owner)
 
     async def close(self, grace_seconds: float = 10.0) -> None:
         """Wait for running turns for a while, then cancel them."""
+        if self._shared:
+            self._shared.close()
         if self._running:
             await asyncio.wait(self._running, timeout=grace_seconds)
         for task in self._running:
@@ -78,13 +143,21 @@ class Orchestrator:
         return turn if turn.request_hash == request.content_hash else None
 
     async def _named_documents(self, request: TurnRequest, owner: Owner) -> list[Document]:
-        limit = self._parts.settings.max_documents_per_request
-        if len(request.blob_names) > limit:
-            raise InvalidInput(f"At most {limit} documents can be named in one question.", field="blob_names")
         if request.blob_names and request.tools.get(DOCUMENT_CHAT) is False:
             raise InvalidInput("document_chat is needed to read the named documents.", field="tools")
         self._parts.models.named(request.model)
         return await self._parts.library.resolve(owner, request.blob_names)
+
+    async def _begin_counted(
+        self, request: TurnRequest, owner: Owner, principal: Principal, documents: list[Document]
+    ) -> tuple[Started | Replayed, Taken | None]:
+        """Begin the turn, which counts as a message of the user's only if it is a new one."""
+        limit = self._parts.messages
+        async with limit.counted(principal) as allowance:
+            started = await self._begin(request, owner, documents)
+        if isinstance(started, Replayed):
+            await limit.give_back(principal)
+        return started, allowance
 
     async def _begin(
         self, request: TurnRequest, owner: Owner, documents: list[Document]
@@ -97,8 +170,16 @@ class Orchestrator:
             contexts=request.contexts,
         )
         settings = self._parts.settings
-        create = request.creates or request.conversation_id is None or bool(documents)
         lease, limit = settings.turn_lease_seconds, settings.history_turns
-        return await self._parts.log.begin(
-            owner, new, lease_seconds=lease, create=create, history_limit=limit
-        )
+        try:
+            return await self._parts.log.begin(owner, new, lease_seconds=lease, history_limit=limit)
+        except TurnInFlight as exc:
+            exc.conversation_id, exc.turn_id = owner.conversation_id, new.key
+            raise
+
+
+def _placed(request: TurnRequest, principal: Principal) -> tuple[TurnRequest, Owner]:
+    """The request with the names of its documents resolved, and the owner of its conversation."""
+    owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
+    names = dict.fromkeys(resolve_blob_name(name, owner).file for name in request.blob_names)
+    return request.model_copy(update={"blob_names": list(names)}), owner

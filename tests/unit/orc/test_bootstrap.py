@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from devkit.doubles.upstash_double import UpstashDouble, serving
 from orc.bootstrap import open_app
 from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -32,3 +33,20 @@ async def test_the_app_opens_with_any_mix_of_services(
     async with open_app(settings) as app:
         assert (type(app.log), type(app.traces)) == adapters
     assert (tmp_path / "orc.db").exists() == has_database
+
+
+async def test_upstash_vector_is_checked_with_its_token_and_does_not_block_turns(tmp_path: Path) -> None:
+    states = []
+    with serving(UpstashDouble()) as target:
+        for token in (target.key, "withdrawn"):
+            vectors = {"upstash_vector_rest_url": target.url, "upstash_vector_rest_token": token}
+            settings = Settings.model_validate({"data_dir": tmp_path, "ocr": "off", **vectors})
+            async with open_app(settings) as app:
+                found = [await each() for each in app.checks]
+            states += [state for state in found if state.name == "vectors"]
+            assert "withdrawn" not in repr(found)
+    assert [(state.backend, state.ok, state.allows_turns) for state in states] == [
+        ("Upstash Vector", True, True),
+        ("Upstash Vector", False, True),
+    ]
+    assert "UPSTASH_VECTOR_REST_TOKEN" in (states[1].detail or "")

@@ -1,13 +1,31 @@
 """The command line: its error messages and its output."""
 
+import asyncio
+import io
+import json
+import os
+import platform
 import socket
+import sqlite3
+import subprocess
+import sys
 import uuid
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from core.bootstrap import open_documents
+from core.infra.sqlite import SCHEMA_VERSION
+from core.names import Owner
+from orc import __version__
 from orc.cli.app import app
+from orc.cli.processes import free_port
+from orc.cli.serve import SAMPLE, _greet
+from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
+from orc.settings import Settings
 
 
 @pytest.fixture
@@ -33,33 +51,130 @@ def test_a_forgotten_question_is_explained(data_dir: Path, handbook: Path) -> No
     assert "then the question in quotes" in result.stderr
 
 
+def test_commands_that_start_other_processes_import_little_before() -> None:
+    program = "import sys, orc.cli.app, orc.cli.serve, orc.cli.ask; sys.stdout.write(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"mcp", "mcp_types", "langchain_core", "langgraph", "fastapi"} & set(loaded.stdout.split())
+
+
 @pytest.mark.slow
-def test_an_unreadable_file_is_named_with_its_reason_and_the_others_are_used(
+def test_vectors_need_an_embedding_model(data_dir: Path) -> None:
+    result = orc("reindex")
+    assert result.exit_code == 2
+    assert "There is no embedding model" in result.stderr
+
+
+@pytest.mark.slow
+def test_files_that_cannot_be_used_are_named_with_a_reason_and_the_others_are_read(
     data_dir: Path, tmp_path: Path, handbook: Path
 ) -> None:
-    broken = tmp_path / "broken.pdf"
+    broken, unusable, unsafe = tmp_path / "broken.pdf", tmp_path / "a\\b.txt", tmp_path / "100%.txt"
     broken.write_bytes(b"%PDF-1.7\nnothing")
-    result = orc("ask", broken, handbook, "How soon must a lost device be reported?")
+    unusable.write_text("Text.")
+    unsafe.write_text("The mooring fee is 410 euros a day.")
+    files = (broken, unusable, unsafe, handbook)
+    result = orc("ask", *files, "How soon must a lost device be reported, and what is the mooring fee?")
     assert result.exit_code == 0, result.stderr
     assert "broken.pdf:" in result.stderr
+    assert "a\\b.txt: The document name contains a slash, a backslash" in result.stderr
     assert "within two hours" in result.stdout
     assert "verified  harbour-handbook.pdf, page 9" in result.stdout
-
-
-@pytest.mark.slow
-def test_asking_leaves_no_files(data_dir: Path, handbook: Path) -> None:
-    orc("ask", handbook, "How soon must a lost device be reported?")
+    assert "410 euros" in result.stdout
+    assert "verified  100_.txt, page 1" in result.stdout
     assert not (data_dir / "orc.db").exists()
     assert not (data_dir / "blobs").exists()
 
 
+@pytest.mark.slow
+def test_closest_passages_are_shown_as_such(data_dir: Path, handbook: Path) -> None:
+    result = orc("ask", handbook, "Calculate the cost of three nights at the hotel limit in Lisbon.")
+    assert result.exit_code == 0, result.stderr
+    assert "which are not an answer:" in " ".join(result.stdout.split())
+    assert "closest, verified  harbour-handbook.pdf, page" in result.stdout
+
+
 def test_a_token_needs_a_conversation_with_documents(data_dir: Path) -> None:
+    data_dir.mkdir()
+    asyncio.run(upload_notes(data_dir, str(uuid.uuid4())))
     result = orc("token", "--conversation", str(uuid.uuid4()))
     assert result.exit_code == 2
     assert "has no documents. Upload one first." in result.stderr
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", [("token",), ("mcp",), ("mcp", "--print-config")])
+def test_a_folder_without_data_is_named_and_left_as_it_is(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.delenv("ORC_DATA_DIR", raising=False)
+    result = orc(*command, "--conversation", str(uuid.uuid4()))
+    assert result.exit_code == 2
+    assert f"There is no data in {tmp_path / '.orc'}. Set ORC_DATA_DIR" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+async def upload_notes(folder: Path, conversation: str) -> None:
+    async with open_documents(Settings(data_dir=folder)) as documents:
+        source = folder / "source.txt"
+        source.write_text("The quay opens at seven.")
+        owner = Owner(LOCAL_ORGANIZATION, LOCAL_USER, conversation)
+        await documents.library.upload(owner, "notes.txt", source)
+
+
+def test_the_printed_entry_works_in_any_folder(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation = str(uuid.uuid4())
+    data_dir.mkdir()
+    asyncio.run(upload_notes(data_dir, conversation))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORC_DATA_DIR", "data")
+    result = orc("mcp", "-c", conversation, "-d", "notes.txt", "--print-config")
+    assert result.exit_code == 0, result.stderr
+    entry = json.loads(result.stdout)["mcpServers"]["orc"]
+    assert entry["env"] == {"ORC_DATA_DIR": str(data_dir)}
+    assert Path(entry["command"]).is_absolute()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("ORC_DATA_DIR", entry["env"]["ORC_DATA_DIR"])
+    again = orc(*entry["args"][2:], "--print-config")
+    assert json.loads(again.stdout)["mcpServers"]["orc"] == entry
+
+
+def test_the_version_is_printed() -> None:
+    result = orc("--version")
+    assert (result.exit_code, result.stdout.strip()) == (0, f"orc {__version__}")
+
+
+def test_a_data_directory_that_cannot_be_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("ORC_DATA_DIR", str(tmp_path / "file" / "data"))
+    result = orc("doctor")
+    assert result.exit_code == 2
+    assert f"The data directory {tmp_path / 'file' / 'data'} cannot be written" in result.stderr
+
+
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_the_example_after_the_start_names_a_file_that_is_there(
+    is_checkout: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_checkout:
+        (tmp_path / SAMPLE).parent.mkdir()
+        (tmp_path / SAMPLE).touch()
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    _greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
+    assert (str(SAMPLE) in printed.getvalue()) is is_checkout
+    assert " ask " in printed.getvalue()
+    assert ".venv" not in printed.getvalue()
+
+
 def test_serve_names_the_port_that_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -67,6 +182,17 @@ def test_serve_names_the_port_that_is_taken(data_dir: Path, monkeypatch: pytest.
         result = orc("serve")
     assert result.exit_code == 2
     assert f"Port {port} of 127.0.0.1 is in use" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "doctor"])
+def test_identities_that_anyone_could_claim_are_refused(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("ORC_AUTH_MODE", "easyauth")
+    monkeypatch.setenv("ORC_HOST", "0.0.0.0")
+    result = orc(command)
+    assert result.exit_code == (2 if command == "serve" else 1)
+    assert "trust_principal_header" in result.output
 
 
 def test_serve_refuses_a_public_address_without_authentication(
@@ -89,8 +215,10 @@ def test_the_doctor_reports_a_missing_tools_server_and_what_to_do(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
+    monkeypatch.setenv("ORC_PROCESSES", "2")
     result = orc("doctor")
     assert result.exit_code == 1
+    assert "2 processes each of the API and the tools server" in result.stdout
     assert "orc serve" in result.stdout
     assert "offline extractive model (no OPENAI_API_KEY" in result.stdout
     assert str(data_dir / "orc.db") in result.stdout
@@ -113,7 +241,7 @@ def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
 
 def test_the_doctor_gives_advice_as_advice(data_dir: Path) -> None:
     lines = orc("doctor").stdout.splitlines()
-    at = next(number for number, line in enumerate(lines) if line.startswith("ok  search: lexical, "))
+    at = next(number for number, line in enumerate(lines) if line.startswith("ok  search: words only, "))
     assert lines[at + 1] == "    to do: Set ORC_EMBEDDING_MODEL to search by vectors too."
 
 
@@ -136,22 +264,88 @@ def test_two_files_of_the_same_name_are_refused_by_name(data_dir: Path, tmp_path
     assert result.stdout == ""
 
 
-@pytest.mark.slow
-def test_a_file_with_an_unsafe_name_is_used(data_dir: Path, tmp_path: Path) -> None:
-    report = tmp_path / "100%.txt"
-    report.write_text("The mooring fee is 410 euros a day.")
-    result = orc("ask", report, "What is the mooring fee?")
-    assert result.exit_code == 0, result.stderr
-    assert "410 euros" in result.stdout
-    assert "verified  100_.txt, page 1" in result.stdout
+def test_what_is_made_is_for_its_user_only(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
+    before = os.umask(0o022)
+    try:
+        orc("doctor")
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    made = [data_dir, *data_dir.rglob("*")]
+    assert data_dir / "orc.db" in made
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
 
 
-@pytest.mark.slow
-def test_a_file_with_an_unusable_name_is_reported_and_the_others_are_used(
-    data_dir: Path, tmp_path: Path, handbook: Path
+@pytest.mark.parametrize("command", ["serve", "worker", "doctor"])
+def test_windows_is_refused_with_one_line(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    (tmp_path / "a\\b.txt").write_text("Text.")
-    result = orc("ask", tmp_path / "a\\b.txt", handbook, "How soon must a lost device be reported?")
-    assert result.exit_code == 0, result.stderr
-    assert "a\\b.txt: The document name contains a slash, a backslash" in result.stderr
-    assert "within two hours" in result.stdout
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
+    result = orc(command)
+    assert result.exit_code == 2
+    assert result.stderr == "orc: Orc runs on Linux and macOS, not on Windows. On Windows, use WSL 2.\n"
+    assert not data_dir.exists()
+
+
+def test_a_database_of_a_newer_version_is_refused_before_anything_is_started(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir.mkdir()
+    with closing(sqlite3.connect(data_dir / "orc.db")) as database:
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    monkeypatch.setenv("ORC_PORT", str(free_port()))
+    monkeypatch.setenv("MCP_SERVER_URL", f"http://127.0.0.1:{free_port()}/mcp")
+    for command in ("serve", "worker"):
+        result = orc(command)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("orc: The database orc.db was written by a newer version of Orc")
+        assert result.stderr.count("\n") == 1
+    assert [path.name for path in data_dir.iterdir()] == ["orc.db"]
+
+
+def test_the_doctor_reports_damage_and_what_to_do(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
+    assert "ok  data: no damage found" in orc("doctor").stdout.splitlines()
+    folder = data_dir / "blobs" / "local" / "me" / str(uuid.uuid4())
+    folder.mkdir(parents=True)
+    (folder / "new.txt").write_text("put there by a program")
+    lines = orc("doctor").stdout.splitlines()
+    assert (
+        f"--  data: 1 document (local/me/{folder.name}/new.txt) in the folder but not in the records."
+        in lines
+    )
+    (data_dir / "orc.db").write_text("no database " * 1000)
+    result = orc("doctor")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "no  data: The database cannot be read: file is not a database.",
+        "    to do: Stop Orc and restore a backup: orc restore FILE --force.",
+    ]
+
+
+def test_a_backup_is_written_and_restored_by_command(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
+    orc("doctor")
+    file = tmp_path / "orc.zip"
+    made = orc("backup", file)
+    assert made.exit_code == 0, made.stderr
+    assert made.stdout.startswith(f"{file}: the database and 0 documents. Keep it secret")
+    refused = orc("restore", file)
+    assert refused.exit_code == 2
+    assert f"{data_dir} is not empty" in refused.stderr
+    restored = orc("restore", file, "--force")
+    assert restored.exit_code == 0, restored.stderr
+    assert f"The former data is in {data_dir}.before-" in restored.stdout
+    assert sorted(path.name for path in data_dir.iterdir()) == ["orc.db", "scope.key"]
+
+
+def test_a_backup_refuses_data_that_services_keep(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_URL", "https://example.blob.core.windows.net")
+    result = orc("backup", tmp_path / "orc.zip")
+    assert result.exit_code == 2
+    assert "Blob Storage keeps a part of the data: use the backups of Azure." in result.stderr

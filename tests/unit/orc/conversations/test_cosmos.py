@@ -52,7 +52,7 @@ def question(key: str) -> NewTurn:
 
 
 async def start(log: CosmosTurnLog, key: str) -> Turn:
-    begun = await log.begin(OWNER, question(key), lease_seconds=LEASE, create=True)
+    begun = await log.begin(OWNER, question(key), lease_seconds=LEASE)
     assert isinstance(begun, Started)
     return begun.turn
 
@@ -74,7 +74,7 @@ async def test_a_question_is_begun_once_if_the_confirmation_is_lost(
     if not is_first:
         await ask(log, "before")
     wire.fail_after_write(status)
-    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=True)
+    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE)
     assert isinstance(begun, Started)
     assert await log.turn(OWNER, "k") == begun.turn
     assert await log.head(OWNER) == begun.head
@@ -199,6 +199,7 @@ async def cost_of_a_turn(log: CosmosTurnLog, wire: FaultyTransport, key: str) ->
     return [(request.method, request.is_query) for request in wire.requests]
 
 
+@pytest.mark.slow
 async def test_the_requests_of_a_turn_do_not_depend_on_the_length_of_the_conversation(
     container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
@@ -217,7 +218,7 @@ async def test_only_the_requested_part_of_a_long_history_is_read(
     for n in range(30):
         await ask(log, f"k{n}")
     wire.requests.clear()
-    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=False, history_limit=5)
+    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE, history_limit=5)
     assert isinstance(begun, Started)
     assert [turn.turn_id for turn in begun.history] == [f"k{n}" for n in range(25, 30)]
     assert [request.is_query for request in wire.requests].count(True) == 1
@@ -301,15 +302,15 @@ async def test_a_new_conversation_of_the_same_id_does_not_see_leftovers(
     old = await start(log, "k")
     await ask(log, "k2")
     await container.delete("head", PARTITION)
-    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=True)
+    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE)
     assert isinstance(begun, Started)
     assert (begun.turn.seq, begun.history) == (1, [])
     with pytest.raises(TurnInFlight):
         await log.commit(OWNER, "k", old.attempt, TurnOutcome(answer="late", result={}))
     await log.commit(OWNER, "k", begun.turn.attempt, TurnOutcome(answer="in time", result={}))
-    assert isinstance(await log.begin(OWNER, question("k"), lease_seconds=LEASE, create=True), Replayed)
+    assert isinstance(await log.begin(OWNER, question("k"), lease_seconds=LEASE), Replayed)
     await ask(log, "k2")
-    third = await log.begin(OWNER, question("k3"), lease_seconds=LEASE, create=True)
+    third = await log.begin(OWNER, question("k3"), lease_seconds=LEASE)
     assert isinstance(third, Started)
     assert [turn.seq for turn in third.history] == [1, 2]
     assert [turn.turn_id for turn in await log.turns(OWNER)] == ["k", "k2", "k3"]
@@ -350,6 +351,7 @@ def leftover() -> dict[str, Any]:
     return {"id": "turn:ended:k", **key, "life": "ended", "seq": 1, "status": "pending"}
 
 
+@pytest.mark.slow
 async def test_long_conversations_are_deleted_completely_in_few_requests(
     container: Container, log: CosmosTurnLog, wire: FaultyTransport
 ) -> None:
@@ -390,12 +392,12 @@ async def test_questions_during_deletions_are_stored_completely_or_refused(
 
 
 async def test_turns_expire_if_a_retention_is_set(container: Container) -> None:
-    log = CosmosTurnLog(container, retention_seconds=1)
+    log = CosmosTurnLog(container, retention_seconds=4)
     await ask(log, "k")
-    assert [item["ttl"] for item in await items(container)] == [1, 1]
-    await asyncio.sleep(2.1)
-    assert await log.head(OWNER) is None
-    assert await log.turns(OWNER) == []
+    assert [item["ttl"] for item in await items(container)] == [4, 4]
+    async with asyncio.timeout(60):
+        while await log.head(OWNER) is not None or await log.turns(OWNER):
+            await asyncio.sleep(0.2)
     assert (await start(log, "k")).seq == 1
 
 

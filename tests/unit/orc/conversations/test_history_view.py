@@ -31,7 +31,7 @@ def test_history_is_the_messages_of_committed_turns_by_seq() -> None:
     head, first = answer(head, first, TurnOutcome(answer="one", result={}))
     head, second = answer(head, second, TurnOutcome(answer="two", result={}))
     failed = fail_turn(failed, failed.attempt, Failure(code="x", message="X."), NOW)
-    view = history_view(head, [second, pending, failed, first])
+    view = history_view([second, pending, failed, first])
     assert [(message["role"], message["content"]) for message in view] == [
         ("user", "k1?"),
         ("assistant", "one"),
@@ -50,10 +50,9 @@ def test_the_assistants_message_has_the_fields_that_the_next_turn_needs() -> Non
         uploaded_file_refs=refs,
         last_mcp_tool_used="document_chat",
         citations=[CITATION],
-        code_thread_id="t-1",
     )
     head, turn = answer(head, turn, outcome)
-    assert history_view(head, [turn])[1] == {
+    assert history_view([turn])[1] == {
         "role": "assistant",
         "content": "one",
         "created_at": "2025-01-01T00:00:00Z",
@@ -61,15 +60,8 @@ def test_the_assistants_message_has_the_fields_that_the_next_turn_needs() -> Non
         "last_mcp_tool_used": "document_chat",
         "citations": [CITATION.model_dump()],
         "contexts": [],
-        "code_thread_id": "t-1",
     }
 
 
-def test_without_a_code_thread_there_is_no_code_thread_id() -> None:
-    head, turn = open_question(HEAD, "k1")
-    head, turn = answer(head, turn, TurnOutcome(answer="one", result={}))
-    assert "code_thread_id" not in history_view(head, [turn])[1]
-
-
 def test_a_conversation_without_turns_has_no_history() -> None:
-    assert history_view(HEAD, []) == []
+    assert history_view([]) == []

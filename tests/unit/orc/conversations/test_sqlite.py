@@ -34,7 +34,7 @@ async def ask_on(log, prefix):
     owner = Owner("acme", "ada", "c-1")
     for n in range(100_000):
         new = NewTurn(key=f"{prefix}-{n}", request_hash="h", question="?")
-        begun = await log.begin(owner, new, lease_seconds=5, create=True)
+        begun = await log.begin(owner, new, lease_seconds=5)
         outcome = TurnOutcome(answer=new.key, result={"key": new.key})
         turn = await log.commit(owner, new.key, begun.turn.attempt, outcome)
         sys.stdout.write(f"{turn.seq} {turn.turn_id}\\n")
@@ -100,15 +100,13 @@ async def interrupted_turns_can_be_asked_again(log: SqliteTurnLog, interrupted: 
         assert turn.failure is not None
         assert turn.failure.code == "interrupted"
         new = NewTurn(key=turn.turn_id, request_hash="h", question="?")
-        begun = await log.begin(OWNER, new, lease_seconds=5, create=False)
+        begun = await log.begin(OWNER, new, lease_seconds=5)
         assert isinstance(begun, Started)
         assert begun.turn.seq == turn.seq
 
 
 async def ask(log: SqliteTurnLog, key: str) -> None:
-    begun = await log.begin(
-        OWNER, NewTurn(key=key, request_hash="h", question="?"), lease_seconds=60, create=True
-    )
+    begun = await log.begin(OWNER, NewTurn(key=key, request_hash="h", question="?"), lease_seconds=60)
     await log.commit(OWNER, key, begun.turn.attempt, TurnOutcome(answer="!", result={}))
 
 

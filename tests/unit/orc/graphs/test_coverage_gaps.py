@@ -184,7 +184,7 @@ async def test_an_empty_answer_is_a_failure(said: str, stream: bool) -> None:
 
 
 def asking(tools: FakeTools, script: Script, **how: Any) -> Turn:
-    return Turn(tools, script, intents=MODEL_CHOOSES, **how)
+    return Turn(tools, script, intents=MODEL_CHOOSES, critic="off", **how)
 
 
 async def asked(turn: Turn, question: str) -> ConversationState:

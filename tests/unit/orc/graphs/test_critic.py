@@ -13,15 +13,19 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 
-from core.errors import DependencyDown, OrcError, ToolFailed
+from core.errors import DependencyDown, OrcError, Overdue, ToolFailed
+from core.grounding.checked_answer import Checker
+from core.grounding.citations import CUT_NOTE, NOT_CHECKED, WITHOUT_SOURCE, CitationWriter
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation, Grounding
+from core.grounding.sources import Source
+from core.infra.text_processes import Arguments, InThread, Result
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
-from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
+from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage
 from orc.events import Context, Critique, Event, Reset, Token
 from orc.graphs.models import ConversationState
 from orc.offline import build_offline_model
@@ -112,6 +116,139 @@ async def test_the_setting_decides_which_answers_a_model_judges(critic: str, say
     await asked(turn)
     assert len(talk.judged) == asks
     assert actions(turn) == ["label_unverified" if says == BAD else "accept"]
+
+
+UNCITED = "Paris is the capital of France."
+WRONG = {"contradicted": BAD, "uncovered": "The fee is 10. [S1] Dogs pay. [S1]", "without a source": UNCITED}
+ASKS: list[dict[str, Any]] = [{"has_documents": True}, {"blob_names": ["a.pdf"]}]
+
+
+def by_default(named: bool, *says: str, **how: Any) -> tuple[Turn, ScriptedTexts]:
+    """A turn with default settings, answered by the writer or by document_chat."""
+    talk = ScriptedTexts(list(says))
+    if not named:
+        found = {"passages": FOUND, "steps": []}
+        return Turn(FakeTools([SEARCH_TOOL], semantic_search=found), talk, **how), talk
+    return Turn(documents(*map(checked_by_documents, says)), talk, **how), talk
+
+
+def checked_by_documents(text: str) -> dict[str, Any]:
+    """The result of document_chat for this text of its model, over the same sources."""
+    sources = [
+        Source(number=n, document_id="secret-id", blob_name="a.pdf", page=5, start=0, text=t, page_text=t)
+        for n, t in enumerate(["The fee is 10.", "Families pay 15."], 1)
+    ]
+    writer = CitationWriter(sources)
+    answer = writer.feed(text) + writer.finish() + writer.label
+    metadata = DocumentChatMetadata(
+        mode="inline", reason="it fits", grounding=writer.grounding, usage=Usage(model_calls=1)
+    )
+    result = DocumentChatResult(answer=answer, citations=writer.citations, metadata=metadata)
+    return result.model_dump(mode="json")
+
+
+def made(turn: Turn, talk: ScriptedTexts, *, named: bool) -> int:
+    """How many answers were written."""
+    return len(turn.tools.calls) if named else len(talk.read)
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
+async def test_what_code_proves_wrong_gets_a_second_try(wrong: str, named: bool, stream: bool) -> None:
+    turn, talk = by_default(named, wrong, GOOD, stream=stream)
+    state = await turn.run(**ASKS[named])
+    assert [(verdict.action, verdict.by) for verdict in turn.of(Critique)] == [
+        ("revise", "code"),
+        ("accept", "code"),
+    ]
+    assert state.answer == shown(turn.events) == 'The fee is 10. [Page 5 of Document "a.pdf"]'
+    assert (made(turn, talk, named=named), talk.judged) == (2, [])
+    assert turn.deps.budget.total.model_calls == 2
+    summary = critic_summary_of(state)
+    assert (summary["attempts"], summary["earlier_actions"]) == (2, ["revise"])
+
+
+@pytest.mark.parametrize("right", [GOOD, NOT_FOUND_ANSWER])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_a_correct_answer_costs_no_further_call(right: str, named: bool) -> None:
+    turn, _ = by_default(named, right)
+    await turn.run(**ASKS[named])
+    assert actions(turn) == ["accept"]
+    assert turn.deps.budget.total.model_calls == 1
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+@pytest.mark.parametrize("retries", [0, 1, 5])
+async def test_code_alone_has_an_answer_revised_once(named: bool, retries: int) -> None:
+    turn, talk = by_default(named, BAD, critic_max_retries=retries)
+    await turn.run(**ASKS[named])
+    assert actions(turn) == ["revise"] * min(retries, 1) + ["label_unverified"]
+    assert made(turn, talk, named=named) == 1 + min(retries, 1)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_a_second_try_needs_a_call_that_is_left(named: bool) -> None:
+    turn, talk = by_default(named, BAD, GOOD)
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=1))
+    await turn.run(**ASKS[named])
+    assert actions(turn) == ["label_unverified"]
+    assert "too few model calls left" in turn.of(Critique)[0].issues[-1]
+    assert made(turn, talk, named=named) == 1
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_a_second_try_that_is_worse_is_withdrawn(named: bool) -> None:
+    turn, _ = by_default(named, BAD, WORST)
+    state = await turn.run(**ASKS[named])
+    assert actions(turn) == ["revise", "label_unverified"]
+    assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
+    assert state.answer == shown(turn.events)
+    assert (state.answer or "").startswith("The fee is 10. [Page 5")
+
+
+@pytest.mark.parametrize(
+    ("says", "attempts"),
+    [
+        ("There is one: a.pdf.", ["label_unverified"]),
+        ("There are two: a.pdf.", ["revise", "label_unverified"]),
+        ("There is a.pdf. The fee is high.", ["revise", "label_unverified"]),
+    ],
+)
+async def test_an_answer_that_only_lists_the_documents_is_not_written_again(
+    says: str, attempts: list[str]
+) -> None:
+    listed = {"documents": [{"document_id": "secret-id", "filename": "a.pdf"}]}
+    calls = AIMessage("", tool_calls=[{"name": "documents_list", "args": {}, "id": "1"}])
+    talk = ScriptedTexts([calls, says, says])
+    turn = Turn(FakeTools([LIST_TOOL], documents_list=listed), talk, intents=MODEL_CHOOSES)
+    await asked(turn)
+    assert actions(turn) == attempts
+
+
+async def test_without_any_result_there_is_no_second_try() -> None:
+    turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=DOWN), talk := ScriptedTexts(["It failed."]))
+    await asked(turn)
+    assert (actions(turn), len(talk.read)) == (["label_unverified"], 1)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_an_answer_without_a_source_says_so_in_its_text(named: bool) -> None:
+    turn, _ = by_default(named, UNCITED)
+    state = await turn.run(**ASKS[named])
+    assert state.answer == shown(turn.events) == f"{UNCITED} {WITHOUT_SOURCE}"
+
+
+@pytest.mark.parametrize("right", [GOOD, NOT_FOUND_ANSWER, f"## Fees\n\n{GOOD}"])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_cited_answers_and_refusals_have_no_such_label(right: str, named: bool) -> None:
+    turn, _ = by_default(named, right)
+    assert WITHOUT_SOURCE not in ((await turn.run(**ASKS[named])).answer or "")
+
+
+async def test_talk_has_no_such_label() -> None:
+    state = await Turn(FakeTools(), ScriptedTexts(["Good morning to you."])).run()
+    assert (state.answer or "").strip() == "Good morning to you."
 
 
 async def test_an_answer_too_long_for_the_critic_is_not_judged() -> None:
@@ -208,7 +345,6 @@ async def test_document_chat_revises_its_own_answer(action: str, stream: bool) -
         "query": "families",
     }
     assert state.answer == shown(turn.events) == "It is 10 for all."
-    assert state.context_docs == ["It is 10 for all."]
     assert talk.read == []
 
 
@@ -349,13 +485,15 @@ async def test_the_call_budget_limits_the_attempts(calls: int, attempts: int) ->
     assert state.answer == shown(turn.events)
 
 
-async def test_a_revision_by_document_chat_costs_the_turn_no_call() -> None:
+@pytest.mark.parametrize(("calls", "attempts"), [(2, 1), (3, 1), (4, 2)])
+async def test_a_revision_by_document_chat_counts_as_a_call(calls: int, attempts: int) -> None:
     turn = Turn(
         documents(said_by_documents("It is 10.")), ScriptedTexts(["unused"], [REVISE]), critic="always"
     )
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=2))
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
     await turn.run(blob_names=["a.pdf"])
-    assert actions(turn) == ["revise", "label_unverified"]
+    assert len(turn.tools.calls) == attempts
+    assert turn.deps.budget.total.model_calls <= calls
 
 
 async def test_a_turn_without_time_left_gives_its_answer() -> None:
@@ -369,7 +507,6 @@ async def test_a_turn_without_time_left_gives_its_answer() -> None:
 
 BROKEN: dict[str, Said] = {
     "the model is down": DOWN,
-    "it broke off": AIMessage("Half an", response_metadata=CUT),
     "a bug": RuntimeError("an unforeseen bug"),
 }
 
@@ -389,6 +526,15 @@ async def test_a_failed_revision_restores_the_earlier_answer(second: Said, strea
     assert state.attempt.grounding is not None
 
 
+async def test_a_revision_that_is_cut_is_worse_than_a_whole_answer() -> None:
+    half = AIMessage("Half an", response_metadata=CUT)
+    turn = searching(ScriptedTexts([GOOD, half], [REVISE]))
+    state = await asked(turn)
+    assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
+    assert (state.answer or "").startswith("The fee is 10. [Page 5")
+    assert state.answer == shown(turn.events)
+
+
 @pytest.mark.parametrize("failure", [ToolFailed("It broke."), DOWN, OrcError("no")])
 async def test_a_failed_revision_by_document_chat_restores_the_earlier_answer(failure: Exception) -> None:
     turn = Turn(
@@ -399,7 +545,6 @@ async def test_a_failed_revision_by_document_chat_restores_the_earlier_answer(fa
     state = await turn.run(blob_names=["a.pdf"])
     assert actions(turn) == ["revise", "label_unverified"]
     assert state.answer == shown(turn.events) == "It is 10."
-    assert state.context_docs == ["It is 10."]
     assert len(state.attempt.citations) == 1
     assert turn.deps.budget.by_tools.model_calls == len(turn.of(Context)) == 1
 
@@ -467,10 +612,39 @@ def capped(said: AIMessage, **how: Any) -> Turn:
 async def test_an_answer_that_reaches_its_cap_is_kept_and_labelled(stream: bool) -> None:
     turn = capped(AIMessage("The fee is 10. [S1] Fam", response_metadata=CUT), stream=stream)
     state = await asked(turn)
-    assert (state.answer or "").strip().endswith("Fam")
+    assert (state.answer or "").endswith(f" Fam {WITHOUT_SOURCE}{CUT_NOTE}")
     assert state.answer == shown(turn.events)
     assert actions(turn) == ["label_unverified"]
     assert "The answer was cut at its limit of 7 tokens." in turn.of(Critique)[0].issues
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
+async def test_notes_are_outside_of_the_code_of_an_answer_that_is_cut(stream: bool) -> None:
+    turn = capped(AIMessage("Run this:\n\n- x\n  ```sh\n  make", response_metadata=CUT), stream=stream)
+    state = await asked(turn)
+    assert (state.answer or "").startswith("Run this:\n\n- x\n  ```sh\n  make\n  ```\n")
+    assert (state.answer or "").count("```") == 2
+    assert (state.answer or "").endswith(CUT_NOTE)
+    assert state.answer == shown(turn.events)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
+async def test_an_answer_that_reaches_the_limit_of_the_model_is_kept_and_labelled(stream: bool) -> None:
+    turn = searching(
+        ScriptedTexts([AIMessage("The fee is 10. [S1] Fam", response_metadata=CUT)]), stream=stream
+    )
+    state = await asked(turn)
+    assert (state.answer or "").endswith("Fam" + CUT_NOTE)
+    assert state.answer == shown(turn.events)
+    assert actions(turn)[-1] == "label_unverified"
+    assert [citation.verified for citation in state.attempt.citations] == [True]
+    assert "The answer was cut at the length limit of the model." in turn.of(Critique)[0].issues
+
+
+async def test_a_whole_response_is_not_read_piece_by_piece() -> None:
+    turn = capped(AIMessage("The fee is 10."), stream=False)
+    await asked(turn)
+    assert turn.of(Token)[0].text == "The fee is 10."
 
 
 async def test_a_broken_reply_under_a_cap_is_a_failure() -> None:
@@ -521,7 +695,7 @@ def answering(writes: list[Said], *, named: bool) -> Callable[[ScriptedTexts, di
 @given(
     writes=st.lists(WRITES, min_size=1, max_size=4),
     judges=st.lists(JUDGES, min_size=1, max_size=4),
-    critic=st.sampled_from(["off", "auto", "always"]),
+    critic=st.sampled_from(["off", "code", "auto", "always"]),
     retries=st.integers(0, 4),
     calls=st.integers(1, 9),
     stream=st.booleans(),
@@ -550,3 +724,32 @@ async def test_followers_always_have_the_answer_and_no_failing_critic_accepts(
         assert last.failure is None
         assert state.attempt.grounding.grounded or state.attempt.grounding.not_found
     assert json.dumps(critic_summary_of(state))
+
+
+class Overdone(InThread):
+    """No check ends in time."""
+
+    async def run(
+        self,
+        function: Callable[[*Arguments], Result],
+        *arguments: *Arguments,
+        seconds: float,
+        whose: str = "",
+    ) -> Result:
+        raise Overdue("It took too long.")
+
+
+@pytest.mark.parametrize("setting", ["code", "off"])
+async def test_an_answer_that_was_not_checked_says_so_everywhere(setting: str) -> None:
+    script = ScriptedTexts([GOOD])
+    turn = searching(script, setting)
+    turn.deps = replace(turn.deps, checker=Checker(Overdone(), in_place=0))
+    state = await asked(turn)
+    [verdict] = turn.of(Critique)
+    assert (verdict.checked, verdict.grounded, verdict.action) == (False, False, "label_unverified")
+    assert state.answer == turn.streamed
+    assert NOT_CHECKED in turn.streamed
+    assert "not checked]" in turn.streamed
+    assert critic_summary_of(state)["checked"] is False
+    assert not any(citation.verified for citation in state.attempt.citations)
+    assert len(script.read) == 1

@@ -1,10 +1,12 @@
 """The graph against fake tools and scripted models: routing, reuse of files, and what is shown."""
 
 import json
+from typing import Any
 
 import pytest
 
 from core.errors import DependencyDown
+from core.mcp_contract import WISHES_META_KEY
 from devkit.fakes import FakeTools
 from devkit.graph_turns import (
     CHAT_TOOL,
@@ -19,7 +21,7 @@ from devkit.graph_turns import (
 )
 from orc.conversations.models import ChatMessage
 from orc.events import Context, Route, Tool
-from orc.memory.models import Memory
+from orc.memory.models import Memory, Note, NoteKind, Recalled
 
 SIX_TURNS = [
     ChatMessage.model_validate({"role": role, "content": f"w{n} " * 5})
@@ -36,7 +38,16 @@ async def test_a_first_upload_sends_names_only_and_keeps_the_returned_files() ->
     ]
     assert state.uploaded_file_refs == [ref("doc1.pdf")]
     assert state.last_mcp_tool_used == "document_chat"
-    assert state.context_docs == ["It is 10."]
+    assert state.answer == "It is 10."
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_tool_event_counts_the_steps_of_a_tool_that_reports_them(stream: bool) -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), stream=stream)
+    await turn.run(blob_names=["a.pdf"])
+    seen = [(event.status, event.progress, event.total) for event in turn.of(Tool)]
+    reading = [("progress", 1, 2)] if stream else []
+    assert seen == [("started", None, None), *reading, ("finished", None, None)]
 
 
 async def test_the_same_documents_in_another_order_reuse_their_files() -> None:
@@ -156,3 +167,28 @@ async def test_a_first_question_about_a_conversations_documents_calls_one_model(
     assert turn.tools.calls == [("semantic_search", {"query": "And the fee?", "top_k": 8})]
     assert state.attempt.citations[0].verified
     assert turn.streamed == state.answer
+
+
+WISH = "Please answer in short sentences."
+REMEMBERED = Note(kind=NoteKind.PREFERENCE, text=WISH, first_seen=1, last_seen=1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"history": [ChatMessage(role="user", content=WISH), ChatMessage(role="assistant", content="OK.")]},
+        {"memory": Memory(notes=[REMEMBERED])},
+    ],
+    ids=["from the history", "from memory"],
+)
+async def test_a_wish_reaches_turns_about_named_documents(given: dict[str, Any]) -> None:
+    tools = FakeTools(document_chat=document_chat_result(ref("a.pdf")))
+    turn = Turn(tools, says("{}"), recalled=Recalled(notes=[REMEMBERED]))
+    await turn.run(blob_names=["a.pdf"], **given)
+    assert tools.metas[0][WISHES_META_KEY] == [WISH]
+
+
+async def test_without_a_wish_nothing_is_sent_on() -> None:
+    tools = FakeTools(document_chat=document_chat_result(ref("a.pdf")))
+    await Turn(tools, says("{}")).run(blob_names=["a.pdf"], history=HISTORY)
+    assert WISHES_META_KEY not in tools.metas[0]

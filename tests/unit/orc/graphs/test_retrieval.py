@@ -8,10 +8,12 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
 
 from core.errors import DependencyDown, NotFound
+from core.grounding.citations import WITHOUT_SOURCE
 from core.grounding.models import Revision
 from core.llm.chat_model import CallBudget, ChatModel
-from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY
+from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WHOLE_META_KEY
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
+from devkit.graph_turns import GRAPH as WHOLE_GRAPH
 from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, reasons, ref, says
 from orc.events import Plan, Route, Tool
 from orc.graphs.answer_writer import write_answer
@@ -100,10 +102,9 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     state = await dispatch(turn, "search", "retrieve")
     assert turn.tools.calls == [("semantic_search", {"query": "the fee", "top_k": 8})]
     [(messages, options)] = turn.model.calls
-    asked, shown = messages[-2:]
-    assert isinstance(asked, AIMessage)
-    assert asked.tool_calls[0]["args"] == {"query": "the fee", "top_k": 8}
-    assert isinstance(shown, ToolMessage)
+    assert [message.type for message in messages] == ["system", "human"], "the model has said nothing yet"
+    shown = messages[-1]
+    assert shown.text.startswith("And the fee?\n\nWhat was looked up for this question:\n")
     assert "The fee is 10." in shown.text
     assert "secret-id" not in shown.text
     assert "searched" not in shown.text
@@ -117,7 +118,7 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
 
 async def test_the_model_may_search_again_after_the_search_by_code() -> None:
     def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
-        if len([message for message in messages if isinstance(message, ToolMessage)]) > 1:
+        if isinstance(messages[-1], ToolMessage):
             return AIMessage("Families pay 15. [S2]")
         call = {"name": "semantic_search", "args": {"query": "families"}, "id": "1"}
         return AIMessage("", tool_calls=[call])
@@ -194,6 +195,35 @@ async def test_a_failed_or_poor_search_has_a_fallback_with_the_reason(
     assert state.last_mcp_tool_used == calls[-1]
 
 
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (PASSAGES, None),
+        (NO_PASSAGES, "found nothing: the web"),
+        ({**PASSAGES, "steps": WIDENED}, "found nothing above its thresholds: the web"),
+        (NotFound("no index"), "failed: the web"),
+    ],
+)
+async def test_the_plan_event_gives_the_reason_of_a_web_search_that_was_not_planned(
+    found: Any, reason: str | None
+) -> None:
+    results = {"semantic_search": found, "search_pages": NotFound("no index"), "web_search": ON_THE_WEB}
+    turn = Turn(FakeTools(EVERYTHING, **results), says("Well."))
+    state = await dispatch(turn, "search", "retrieve")
+    assert state.plan
+    assert state.plan.steps == ["retrieve", "answer"]
+    assert (reason or "") in (state.plan.escalation or "")
+    assert turn.of(Plan) == ([state.plan] if reason else [])
+    assert ("web_search" in called(turn)) == (reason is not None)
+
+
+@pytest.mark.parametrize("steps", [["both"], ["web_search"]])
+async def test_a_planned_web_search_needs_no_further_reason(steps: list[Step]) -> None:
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=NO_PASSAGES, web_search=NO_RESULTS), says("Well."))
+    assert await dispatch(turn, "search", *steps)
+    assert turn.of(Plan) == []
+
+
 async def test_results_below_the_thresholds_can_be_cited_together_with_the_web() -> None:
     results = {"semantic_search": {**PASSAGES, "steps": WIDENED}, "web_search": ON_THE_WEB}
     turn = Turn(FakeTools(EVERYTHING, **results), says("The fee is 10. [S1] The web says 12. [S2]"))
@@ -227,20 +257,46 @@ async def test_the_step_both_makes_code_search_even_if_the_model_chooses_tools()
     assert called(turn) == ["semantic_search", "web_search"]
 
 
+@pytest.mark.parametrize("asked", ["What is the weather like today?", "What is 2 + 2?", "And the fee?"])
+async def test_what_no_document_has_is_searched_for_only_if_the_model_wants_it(asked: str) -> None:
+    turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"), critic="off")
+    given = ConversationState(question=asked, conversation_id="c", has_documents=True)
+    await WHOLE_GRAPH.ainvoke(given, context=turn.deps)
+    assert called(turn) == (["semantic_search"] if asked == "And the fee?" else [])
+    [(_, options)] = turn.model.calls
+    assert [tool["function"]["name"] for tool in options["tools"]] == ["semantic_search"]
+
+
+async def test_the_lookups_by_code_stay_with_the_question_while_the_model_searches_on() -> None:
+    def script(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        if len(messages) > 4:
+            return AIMessage("The fee is 10. [S1]")
+        call = {"name": "get_page", "args": {"document": "d1", "page_number": 5}, "id": str(len(messages))}
+        return AIMessage("", tool_calls=[call])
+
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, get_page={"pages": []}), script)
+    state = await dispatch(turn, "search", "retrieve")
+    said = [[message.type for message in messages] for messages, _ in turn.model.calls]
+    assert said == [["system", "human"], ["system", "human", "ai", "tool"],
+                    ["system", "human", "ai", "tool", "ai", "tool"]]  # fmt: skip
+    assert all("The fee is 10." in messages[1].text for messages, _ in turn.model.calls)
+    assert state.attempt.citations[0].verified
+
+
 async def test_a_model_that_chooses_its_tools_is_asked_first() -> None:
     turn = Turn(FakeTools(EVERYTHING), says("Well."))
     state = await dispatch(turn, "tools", "retrieve")
     assert called(turn) == []
     assert len(turn.model.calls) == 1
-    assert state.answer == "Well."
+    assert state.answer == f"Well. {WITHOUT_SOURCE}"
 
 
 @pytest.mark.parametrize(("steps", "reached"), [(["retrieve"], False), (["both"], True)])
-async def test_document_content_reaches_a_search_engine_only_if_the_plan_names_the_web(
+async def test_the_model_may_search_the_web_if_the_plan_names_it_but_not_for_document_content(
     steps: list[Step], reached: bool
 ) -> None:
     def calls_web(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
-        if len([message for message in messages if isinstance(message, AIMessage)]) > 1:
+        if isinstance(messages[-1], ToolMessage):
             return AIMessage("The fee is 10. [S1]")
         call = {"name": "web_search", "args": {"query": "the fee is 10"}, "id": "1"}
         return AIMessage("", tool_calls=[call])
@@ -249,17 +305,28 @@ async def test_document_content_reaches_a_search_engine_only_if_the_plan_names_t
     await dispatch(turn, "search", *steps)
     [(_, options), *_] = turn.model.calls
     assert ("web_search" in [tool["function"]["name"] for tool in options["tools"]]) == reached
-    assert (("web_search", {"query": "the fee is 10"}) in turn.tools.calls) == reached
+    asked = [arguments["query"] for name, arguments in turn.tools.calls if name == "web_search"]
+    assert asked == (["the fee", "And the fee?"] if reached else [])
 
 
 @pytest.mark.parametrize("steps", [["retrieve"], ["both"]])
-async def test_the_critics_query_reaches_the_web_only_if_the_plan_names_it(steps: list[Step]) -> None:
+async def test_the_critics_query_never_reaches_the_web(steps: list[Step]) -> None:
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), says("10. [S1]"))
     first = await dispatch(turn, "search", *steps)
     turn.tools.results |= {"semantic_search": NO_PASSAGES, "search_pages": NO_PASSAGES}
     turn.tools.calls.clear()
     await revise(turn, first, query="the fee is 10")
-    assert ("web_search" in called(turn)) == ("both" in steps)
+    asked = [arguments["query"] for name, arguments in turn.tools.calls if name == "web_search"]
+    assert asked == (["the fee"] if "both" in steps else [])
+    assert turn.tools.calls[0][1]["query"] == "the fee is 10"
+
+
+async def test_the_web_search_after_too_little_in_the_documents_has_the_users_words() -> None:
+    """A planner that has read earlier answers can put their content into the question."""
+    turn = Turn(FakeTools(EVERYTHING, semantic_search=NO_PASSAGES, web_search=ON_THE_WEB), says("Well."))
+    plan = Plan(rewritten_query="the fee of 10 for Ann Lee", steps=["retrieve", "answer"], confidence=1)
+    await dispatch(turn, "search", "retrieve", plan=plan)
+    assert [arguments["query"] for _, arguments in turn.tools.calls] == [plan.rewritten_query, "And the fee?"]
 
 
 @pytest.mark.parametrize("retriever", ["search", "tools"])
@@ -341,6 +408,18 @@ async def test_document_chat_receives_the_routed_model_and_its_cap() -> None:
     usual = route.model_copy(update={"model": "scripted", "max_output_tokens": None})
     await GRAPH.ainvoke(given.model_copy(update={"route": usual}), context=turn.deps)
     assert turn.tools.metas == [{MODEL_META_KEY: "large", CAP_META_KEY: 77}, {}]
+
+
+@pytest.mark.parametrize(("named", "meta"), [(3, {}), (4, {WHOLE_META_KEY: 3})])
+async def test_document_chat_is_given_the_limit_that_the_named_documents_exceed(
+    named: int, meta: dict[str, Any]
+) -> None:
+    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
+    names = [f"{n}.pdf" for n in range(named)]
+    await GRAPH.ainvoke(
+        ConversationState(question="?", conversation_id="c", blob_names=names), context=turn.deps
+    )
+    assert turn.tools.metas == [meta]
 
 
 async def test_a_revision_of_named_documents_goes_to_document_chat() -> None:

@@ -105,7 +105,8 @@ def searches_once(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMe
 
 
 async def answered(*, stream: bool) -> tuple[Turn, Any]:
-    turn = Turn(FakeTools([LIST_TOOL, WEB_TOOL], web_search=result(QUAY)), searches_once, stream=stream)
+    tools = FakeTools([LIST_TOOL, WEB_TOOL], web_search=result(QUAY))
+    turn = Turn(tools, searches_once, stream=stream, critic="off")
     return turn, await turn.run(has_documents=True)
 
 

@@ -7,6 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from core.errors import DependencyDown, NotFound
+from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE
 from core.models import Usage
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage, reasons
@@ -16,7 +17,7 @@ from orc.settings import TurnSettings
 
 
 def choosing(tools: FakeTools, script: Script | None = None, **more: Any) -> Turn:
-    return Turn(tools, script, intents=MODEL_CHOOSES, **more)
+    return Turn(tools, script, **{"intents": MODEL_CHOOSES, "critic": "off"} | more)
 
 
 async def test_without_named_documents_document_chat_is_not_offered() -> None:
@@ -98,7 +99,7 @@ async def test_a_model_that_never_stops_calling_tools_answers_from_the_results()
     state = await turn.run(has_documents=True)
     assert len(turn.tools.calls) == turn.deps.settings.max_tool_rounds
     assert state.answer is not None
-    assert state.answer.strip() == "Enough."
+    assert state.answer.startswith("Enough. ")
 
 
 def searches_then(say: str) -> Script:
@@ -258,9 +259,9 @@ async def test_text_that_reaches_its_cap_is_a_cut_answer() -> None:
 
     turn.model.script = script
     capped = {"chosen": {**MODEL_CHOOSES["chosen"], "max_output_tokens": 30}}
-    turn.deps = replace(turn.deps, settings=TurnSettings.model_validate({"intents": capped}))
+    turn.deps = replace(turn.deps, settings=TurnSettings(intents=capped, critic="off"))
     state = await turn.run(has_documents=True)
-    assert (state.answer or "").strip() == "The fee is"
+    assert state.answer == f"The fee is {WITHOUT_SOURCE}{CUT_NOTE}"
     assert turn.model.calls[-1][1]["max_tokens"] == 30
     assert state.attempt.grounding is not None
     assert "The answer was cut at its limit of 30 tokens." in state.attempt.grounding.issues

@@ -112,6 +112,28 @@ async def test_turns_without_statements_are_written_only_occasionally(
     assert store.writes == 5
 
 
+FACTS = 16
+
+
+@pytest.mark.parametrize("turns", range(1, 13))
+@pytest.mark.parametrize("late", [0, 1, 5], ids=["at once", "a turn later", "five turns later"])
+async def test_every_turn_is_in_the_history_or_in_memory(
+    log: SqliteTurnLog, database: Database, turns: int, late: int
+) -> None:
+    memory_service = memory_service_of(database, log, history_turns=turns)
+    heads: list[Head] = []
+    for turn in range(1, FACTS + 1):
+        begun = await begin(log, f"What does section {turn} say?", history_limit=turns)
+        memory = await memory_service.read(begun.head)
+        shown = {each.seq for each in begun.history}
+        kept = {seq for p in memory.summary for seq in range(p.first_seq, p.last_seq + 1)}
+        assert shown | kept == set(range(1, turn)), f"before turn {turn}"
+        await commit(log, begun, CITED)
+        heads.append(begun.head)
+        if len(heads) > late:
+            await memory_service.update(heads[-1 - late])
+
+
 async def test_long_answers_are_stored_before_they_leave_the_history(
     log: SqliteTurnLog, database: Database, store: Store
 ) -> None:
@@ -248,7 +270,8 @@ async def test_a_recreated_conversation_remembers_nothing_of_the_deleted_one(
     await memory_service.update(old)
     await log.delete(OWNER)
     new = await ask(log, "We use SAP.")
-    assert await memory_service.read(new) == Memory()
+    read = await memory_service.read(new)
+    assert (read.notes, read.summary) == ([], [])
     await memory_service.update(new)
     assert notes_of(await stored(store)) == ["We use SAP."]
     await memory_service.update(old)
@@ -304,8 +327,8 @@ async def test_a_model_condenses_the_turns_that_left_the_history_if_there_are_ma
     for turn in range(1, 33):
         await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
     memory = await stored(store)
-    assert (memory.summarised_seq, memory.noted_seq) == (23, 32)
-    assert [(point.first_seq, point.last_seq) for point in memory.summary[:2]] == [(1, 12), (13, 23)]
+    assert (memory.summarised_seq, memory.noted_seq) == (22, 32)
+    assert [(point.first_seq, point.last_seq) for point in memory.summary[:2]] == [(1, 11), (12, 22)]
     assert {point.text for point in memory.summary if point.last_seq <= memory.summarised_seq} == {
         "All of it."
     }

@@ -12,6 +12,7 @@ from langchain_core.messages.tool import tool_call
 from core.errors import DependencyDown
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.llm.messages import OFFLINE_INTRODUCTION
+from core.llm.tokens import TiktokenCounter
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, answered
 from orc.memory.models import NoteKind, SummaryPoint
@@ -26,13 +27,45 @@ def text_of(question: str, answer: str) -> str | None:
     return None if point is None else point.text
 
 
-def test_a_point_is_the_question_and_the_best_sentence_with_its_citation() -> None:
+OTHER = '[Page 6 of Document "handbook.pdf"]'
+HANDBOOK = {
+    "What is the hotel limit in Lisbon?": (
+        f"City Daily allowance Hotel limit per night Taxi limit per day {PLACE} "
+        f"Lisbon EUR 46 EUR 135 EUR 30 {PLACE} During the harbour fair in Hamburg, from 7 to 11 September,"
+        f" the hotel limit for Hamburg is EUR 230. {OTHER} During the shipping week in Oslo, from 1 to 5"
+        f" June, the hotel limit for Oslo is EUR 280. {OTHER} Fair week: raised hotel limits. {OTHER}",
+        "Lisbon EUR 46 EUR 135 EUR 30",
+    ),
+    "Who approves a travel claim 45 days after the return?": (
+        f"On days of departure and return, 60 percent of the daily allowance is paid. {PLACE} Costs are"
+        f" claimed with form H-11 within 30 days of the return. {PLACE} Claims between day 31 and day 90"
+        f" need the approval of the Head of Finance. {PLACE} A correct claim is paid within ten working days."
+        f" {PLACE}",
+        "need the approval of the Head of Finance",
+    ),
+}
+
+
+@pytest.mark.parametrize("question", HANDBOOK)
+def test_a_point_says_what_was_answered(question: str) -> None:
+    answer, wanted = HANDBOOK[question]
+    counter = TiktokenCounter()
+    point = point_of(answered(3, question, answer), counter)
+    assert point is not None
+    assert wanted in point.text
+    assert counter.count(point.text) <= POINT_TOKENS + 8
+
+
+def test_a_point_is_the_question_and_the_sentences_with_their_citations() -> None:
     answer = (
         f"Some notes first. Rent is due monthly. {PLACE} The notice period is three months {PLACE}. "
-        f'Dogs are welcome. [Page 6 of Document "handbook.pdf"]'
+        f"Dogs are welcome. {OTHER}"
     )
     said = text_of("How long is the notice period?", answer)
-    assert said == f"“How long is the notice period?” The notice period is three months {PLACE}"
+    assert said == (
+        "“How long is the notice period?” Rent is due monthly. The notice period is three months"
+        f" {PLACE} Dogs are welcome. {OTHER}"
+    )
 
 
 def test_a_verified_sentence_goes_before_one_that_is_not() -> None:

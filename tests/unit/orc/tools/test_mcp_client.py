@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from mcp import Client
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from starlette.applications import Starlette
@@ -202,3 +203,36 @@ async def test_a_refusal_by_a_tool_is_no_outage() -> None:
                 await gateway.call("nothing", {}, "token")
         assert await echo(gateway) == {"text": "hello"}
         assert server.calls == 2 * FAILURES_IN_A_ROW + 1
+
+
+async def test_a_call_without_progress_is_one_request_and_no_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def open_session(_client: Client) -> Client:
+        raise AssertionError("a session was opened")
+
+    monkeypatch.setattr(Client, "__aenter__", open_session)
+    port = free_port()
+    async with tools(port) as app, gateway_to(port) as gateway:
+        assert await echo(gateway) == {"text": "hello"}
+        assert app.calls == 1
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response("<html>", media_type="text/html"),
+        Response("[]", media_type="application/json"),
+        JSONResponse({"jsonrpc": "2.0", "id": 1, "result": {"content": 5}}),
+        JSONResponse({"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "no"}}, 400),
+    ],
+    ids=["HTML", "no message", "no result", "error"],
+)
+async def test_a_response_that_is_no_result_is_a_refusal(response: Response) -> None:
+    port = free_port()
+    async with tools(port) as app, gateway_to(port) as gateway:
+        app.answer = response
+        with pytest.raises(DependencyDown) as raised:
+            await echo(gateway)
+    assert raised.value.code == "tool_refused"
+    assert app.calls == 1

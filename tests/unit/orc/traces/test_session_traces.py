@@ -15,13 +15,13 @@ from devkit.graph_turns import says
 from devkit.traced_turns import Kept, api
 from orc.conversations.models import Head
 from orc.memory.models import ConversationMemory
-from orc.traces.models import TraceSink, TurnTrace
+from orc.traces.models import NoTraces, TraceSink, TurnTrace
 
 QUESTION = {"question": "Good morning!"}
 TELEMETRY = "/admin/telemetry"
 
 
-class BlockedSink:
+class BlockedSink(NoTraces):
     """A TraceSink that stores traces only after `may_take` is set, or raises."""
 
     def __init__(self, error: Exception | None = None) -> None:

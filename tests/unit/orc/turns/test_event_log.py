@@ -66,3 +66,12 @@ async def test_nothing_follows_the_event_that_ends_a_turn() -> None:
     log.publish(Token(text="late"))
     assert log.ending is failed
     assert [event async for _, event in log.follow()] == [Token(text="a"), failed]
+
+
+def test_the_logs_of_a_deleted_conversation_are_dropped() -> None:
+    recent, deleted, other = RecentTurns(), Owner("o", "u", "c"), Owner("o", "u", "d")
+    recent.add(deleted, "t1", "first", EventLog())
+    recent.add(other, "t1", "first", EventLog())
+    recent.forget(deleted)
+    assert recent.find(deleted, "t1", "first") is None
+    assert recent.find(other, "t1", "first") is not None

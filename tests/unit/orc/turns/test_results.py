@@ -4,8 +4,9 @@ from typing import get_args
 
 import pytest
 
+from core.grounding.models import Grounding
 from orc.graphs.models import LookupStep, ReasonCode
-from orc.turns.results import explain
+from orc.turns.results import answer_kind_of, explain
 
 
 def step(reason_code: ReasonCode, tool: str = "semantic_search", **fields: object) -> LookupStep:
@@ -42,3 +43,20 @@ def test_the_reason_of_document_chat_is_passed_on() -> None:
 @pytest.mark.parametrize("code", get_args(ReasonCode))
 def test_every_reason_code_has_a_sentence(code: ReasonCode) -> None:
     assert explain([step(code, detail="why", hits=2, tokens=9)])
+
+
+@pytest.mark.parametrize(
+    ("checks", "kind"),
+    [
+        (None, "answer"),
+        (Grounding(grounded=True, citations=1, verified=1), "answer"),
+        (Grounding(grounded=False, not_found=True), "not_found"),
+        (
+            Grounding(grounded=True, citations=3, verified=3, not_found=True, closest_passages=True),
+            "closest_passages",
+        ),
+        (Grounding(grounded=False, citations=3, closest_passages=True, issues=["gap"]), "closest_passages"),
+    ],
+)
+def test_a_result_says_whether_its_citations_answer(checks: Grounding | None, kind: str) -> None:
+    assert answer_kind_of(checks) == kind

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from core.documents.scope import ScopeTokens
-from core.errors import DependencyDown, NotFound, OrcError
+from core.errors import DependencyDown, NotFound, OrcError, TooMany
 from core.infra.settings import ModelFacts
 from core.infra.sqlite import Database
 from core.llm.model_catalog import ModelCatalogue
@@ -27,6 +27,10 @@ from orc.graphs.graph import TurnGraph, compile_graph
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
+from orc.limits import sqlite as limits_sqlite
+from orc.limits.models import RateLimit
+from orc.limits.sqlite import SqliteLimitStore
+from orc.limits.window import Window
 from orc.memory.models import ConversationMemory
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
@@ -146,6 +150,7 @@ def orchestrator(
     tools: FakeTools,
     shelf: FakeLibrary | None = None,
     commit_seconds: float = COMMIT_SECONDS,
+    messages: RateLimit | None = None,
     **limits: float,
 ) -> Orchestrator:
     model, _ = scripted(lambda _messages, _options: AIMessage("Hello."))
@@ -161,6 +166,7 @@ def orchestrator(
         counter=WordCounter(),
         prompts=load_prompts(),
         settings=POLICY.model_copy(update=limits),
+        messages=messages or RateLimit(),
         commit_seconds=commit_seconds,
     )
     return Orchestrator(parts)
@@ -269,6 +275,7 @@ async def test_a_returning_reader_gets_the_stored_answer_instead_of_the_reported
     assert isinstance(await ending(await here.start(asking("a.pdf"), CALLER)), Failed)
     [turn] = await log.turns(OWNER)
     again = await here.events_of(OWNER, turn.turn_id, after=0, trace_id="trace")
+    assert again is not None
     assert isinstance(await ending(again), Done)
 
 
@@ -281,6 +288,7 @@ async def test_an_answer_of_another_process_replaces_a_failure_here(log: Log, to
     done = await ending(await there.start(request, CALLER))
     assert isinstance(done, Done)
     again = await here.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
+    assert again is not None
     assert isinstance(await ending(again), Done)
 
 
@@ -290,6 +298,21 @@ async def test_a_failure_that_cannot_be_stored_still_ends_the_stream(
 ) -> None:
     log.commit_error = log.fail_error = error
     assert isinstance(await ending(await orchestrator(log, tools).start(asking("a.pdf"), CALLER)), Failed)
+
+
+async def test_a_known_failure_is_one_line_of_the_log_and_a_bug_a_traceback(
+    log: Log, tools: SlowTools, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.commit_error = log.fail_error = DOWN
+    turns = orchestrator(log, tools, commit_seconds=0.1)
+    assert isinstance(await ending(await turns.start(asking("a.pdf"), CALLER)), Failed)
+    failed, unclosed = (record.getMessage() for record in caplog.records)
+    assert failed.endswith("failed: dependency_down in store")
+    assert unclosed.endswith("could not be closed: dependency_down")
+    assert "Traceback" not in caplog.text
+    log.fail_error = RuntimeError("a bug")
+    await ending(await turns.start(asking("a.pdf"), CALLER))
+    assert "Traceback" in caplog.text
 
 
 async def test_a_turn_past_its_deadline_fails_and_is_stored_as_such(log: Log, tools: SlowTools) -> None:
@@ -363,7 +386,31 @@ async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window
     assert used <= 20_000 - INSTRUCTIONS_AND_TOOLS - 9000
 
 
-async def test_a_question_to_an_unknown_conversation_does_not_create_it(log: Log, tools: SlowTools) -> None:
+async def test_a_question_with_a_new_id_opens_the_conversation(log: Log, tools: SlowTools) -> None:
     other = asking().model_copy(update={"conversation_id": "8c2b5a9e-0000-4000-8000-000000000000"})
-    with pytest.raises(NotFound):
-        await orchestrator(log, tools).start(other, CALLER)
+    done = await ending(await orchestrator(log, tools).start(other, CALLER))
+    assert isinstance(done, Done)
+    assert done.result.conversation_id == other.conversation_id
+
+
+class LateLog(Log):
+    """A turn log in which another process commits the turn after this one has looked for it."""
+
+    async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
+        return None
+
+
+async def test_a_turn_that_another_process_has_just_committed_does_not_count(tmp_path: Path) -> None:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(sqlite.SCHEMA, limits_sqlite.SCHEMA)
+    limit = RateLimit(SqliteLimitStore(database), window=Window(2, 3600))
+    log = LateLog(database)
+    await log.ensure_conversation(OWNER)
+    service = orchestrator(log, SlowTools(), messages=limit)
+    request = asking("a.pdf").model_copy(update={"idempotency_key": "k"})
+    for _ in range(3):
+        assert isinstance(await ending(await service.start(request, CALLER)), Done)
+    assert (await limit.take(CALLER)) is not None
+    with pytest.raises(TooMany):
+        await limit.take(CALLER)
+    await database.close()

@@ -9,7 +9,7 @@ from core.errors import DeadlineExceeded
 from core.models import Usage
 from devkit.recorded_telemetry import Recorded
 from orc.conversations.models import Turn
-from orc.events import Done, Event, Failed, TurnMetadata, TurnResult
+from orc.events import Done, Event, Failed, LazyCounts, TurnMetadata, TurnResult
 from orc.problems import problem_of
 from orc.turns.runner import INTERRUPTED, observe
 
@@ -41,6 +41,27 @@ async def test_the_span_of_a_turn_has_its_ids_and_usage(recorded: Recorded) -> N
         "orc.retrieval.mode": "rag",
         "orc.turn.id": "t1",
     }
+
+
+async def test_the_span_of_a_turn_has_its_route_budgets_memory_and_lazy_counts(recorded: Recorded) -> None:
+    metadata = TurnMetadata(
+        trace_id="t",
+        route={"intent": "factual_lookup", "model": "gpt-4o", "retriever": "summaries"},
+        context_budget={"retrieval": 500, "total": 900},
+        summary_selection={"method": "lexical", "summary_points": 2, "notes": 1, "left_out": 3},
+        lazy=LazyCounts(pages=4, summary_tokens=300, deferred_tokens=2000, pages_read=1),
+    )
+    result = TurnResult(conversation_id="c1", turn_id="t1", answer="The quokka.", metadata=metadata)
+    await observe(TURN, ending(Done(result=result)))
+    expected = {
+        "orc.route.intent": "factual_lookup", "orc.route.model": "gpt-4o", "orc.route.retriever": "summaries",
+        "orc.context.retrieval": 500, "orc.context.total": 900,
+        "orc.memory.summary_points": 2, "orc.memory.notes": 1, "orc.memory.left_out": 3,
+        "orc.lazy.pages": 4, "orc.lazy.summary_tokens": 300, "orc.lazy.deferred_tokens": 2000,
+        "orc.lazy.pages_read": 1,
+    }  # fmt: skip
+    assert expected.items() <= recorded.attributes("invoke_agent orc").items()
+    assert "quokka" not in recorded.span("invoke_agent orc").to_json()
 
 
 async def test_a_turn_that_failed_is_counted_by_its_code(recorded: Recorded) -> None:

@@ -1,0 +1,35 @@
+"""Recognises answers that only say which documents there are."""
+
+import re
+from collections.abc import Iterable
+
+from core.grounding.citations import WITHOUT_SOURCE
+from core.grounding.claims import LEADING_WORDS, VERBS
+from core.grounding.sentence_facts import ALL_NEGATIONS
+from core.text.numbers import SPELLED_NUMBERS
+from core.text.terms import STOP_WORDS
+
+_OF_LISTS = frozenset(
+    "file files pdf called named uploaded attached available one list conversation"
+    " datei dateien namens hochgeladen verfügbar eine ein liste unterhaltung"
+    " fichier fichiers nommé disponible un une liste archivo archivos llamado disponible uno lista".split()
+)
+_WITHOUT_CONTENT = (VERBS | LEADING_WORDS | _OF_LISTS).union(*STOP_WORDS.values()) - ALL_NEGATIONS
+_VALUES = {"one": 1.0, **SPELLED_NUMBERS}
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+
+def only_lists(answer: str, filenames: Iterable[str]) -> bool:
+    """Whether an answer names some of these documents, or their right number, and says nothing else."""
+    names = sorted({name.casefold() for name in filenames}, key=len, reverse=True)
+    rest = answer.removesuffix(WITHOUT_SOURCE).casefold()
+    said = rest
+    for name in names:
+        said = said.replace(name, " ")
+    return said != rest and all(_is_empty(word, len(names)) for word in _WORD.findall(said))
+
+
+def _is_empty(word: str, count: int) -> bool:
+    return (
+        word == str(count) or _VALUES.get(word) == count or (word in _WITHOUT_CONTENT and word not in _VALUES)
+    )

@@ -1,0 +1,33 @@
+"""What a search engine is asked. Words of documents do not leave with a query."""
+
+import re
+
+from core.mcp_contract import MAX_QUERY_CHARACTERS
+from core.text.terms import detect_language, stems, words
+from orc.graphs.models import ConversationState
+
+_ONLY_WORDS = re.compile(r"[\w\s.,;:?!'\"’()/%&€$+-]*")
+_CITES_A_DOCUMENT = ' of Document "'
+
+
+def web_query(wanted: str, state: ConversationState) -> str:
+    """`wanted`, if a model can have it from the user alone; otherwise the question as the user asked it.
+
+    A document can order a model that reads it to send other documents' text to the search engine. The planner
+    reads answers from documents.
+    """
+    if not _may_know_documents(state):
+        return wanted[:MAX_QUERY_CHARACTERS]
+    said = [message.content for message in state.history if message.role == "user"]
+    own = words("\n".join([state.question, *said, *(note.text for note in state.recalled.notes)]))
+    language = detect_language(own)
+    known = {"", *stems(own, language)}
+    is_own = _ONLY_WORDS.fullmatch(wanted) and known.issuperset(stems(words(wanted), language))
+    return (wanted if is_own and wanted.strip() else state.question)[:MAX_QUERY_CHARACTERS]
+
+
+def _may_know_documents(state: ConversationState) -> bool:
+    """Whether documents, or answers from them, can be in a prompt of this turn."""
+    earlier = [message.content for message in state.history]
+    remembered = [point.text for point in state.recalled.summary]
+    return state.has_documents or any(_CITES_A_DOCUMENT in text for text in [*earlier, *remembered])
