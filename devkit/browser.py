@@ -122,6 +122,13 @@ class Page:
         """Wait until an expression holds, which is asked whenever the page changes."""
         await self.value(_UNTIL.replace("CONDITION", condition))
 
+    async def type_line(self, text: str) -> None:
+        """Type a line into what has the focus, and press Enter."""
+        await self._call("Input.insertText", text=text)
+        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
+        await self._call("Input.dispatchKeyEvent", type="keyDown", text="\r", **enter)
+        await self._call("Input.dispatchKeyEvent", type="keyUp", **enter)
+
     async def picture(self) -> bytes:
         """The whole page as a PNG."""
         shot = await self._call("Page.captureScreenshot", captureBeyondViewport=True)

@@ -120,7 +120,7 @@ class FakeTools:
         if isinstance(made, Exception):
             raise made
         if on_progress is not None and "answer" in made:
-            on_progress(StatusLine(message="reading"))
+            on_progress(StatusLine(message="reading", done=1, total=2))
             on_progress(TextDelta(text=made["answer"]))
         content: dict[str, Any] = made
         return content

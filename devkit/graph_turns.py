@@ -5,6 +5,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from core.extraction.word_boxes import Box, pack
+from core.grounding.models import Grounding
 from core.llm.chat_model import CallBudget
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import FileRef
@@ -33,7 +34,8 @@ def ref(blob_name: str, file_id: str = "file-1") -> FileRef:
 
 
 def document_chat_result(*files: FileRef) -> dict[str, Any]:
-    metadata = DocumentChatMetadata(mode="inline", reason="it fits")
+    checks = Grounding(grounded=True, citations=1, verified=1, coverage=1.0)
+    metadata = DocumentChatMetadata(mode="inline", reason="it fits", grounding=checks)
     result = DocumentChatResult(answer="It is 10.", files=list(files), metadata=metadata)
     return result.model_dump(mode="json")
 

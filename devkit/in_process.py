@@ -89,7 +89,13 @@ async def _opened(
         documents = await stack.enter_async_context(open_documents(settings, analyser=True))
         addresses = {}
         for name, variant in variants.items():
-            values = {"mcp_server_url": settings.mcp_url, "auth_mode": AuthMode.EASYAUTH, **variant.settings}
+            values = {
+                "mcp_server_url": settings.mcp_url,
+                "auth_mode": AuthMode.EASYAUTH,
+                "azure_auth_enabled": True,
+                "messages_per_hour": 0,
+                **variant.settings,
+            }
             app, listener = create_app(Settings(**shared, **values), variant.override), _listener()
             await stack.enter_async_context(_serving(app, listener))
             addresses[name] = f"http://127.0.0.1:{_port_of(listener)}/api"

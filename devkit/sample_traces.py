@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.models import Usage
+from orc.events import TimelineStep
 from orc.identity import LOCAL_ORGANIZATION
 from orc.traces.models import (
     CallTrace,
@@ -11,7 +12,6 @@ from orc.traces.models import (
     PlanTrace,
     SearchTrace,
     SelectionTrace,
-    TimelineStep,
     ToolTrace,
     TurnTrace,
     VerdictTrace,

@@ -9,7 +9,7 @@ from devkit.system import Event
 
 Json = dict[str, Any]
 
-_TIMES = {"timings", "timings_ms", "duration_ms"}
+_TIMES = {"timings", "timings_ms", "timeline", "duration_ms"}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 
 
@@ -33,7 +33,7 @@ def fold(events: Iterable[Event]) -> Json:
             case "critique":
                 verdicts.append(data)
             case "telemetry":
-                metadata |= {"usage": data["usage"], "timings_ms": data["timings"]}
+                metadata |= {"usage": data["usage"], "timings_ms": data["timings"], "lazy": data["lazy"]}
     if verdicts:
         earlier = [verdict["action"] for verdict in verdicts[:-1]]
         metadata["critic_summary"] = {**verdicts[-1], "earlier_actions": earlier}

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ import httpx
 
 from orc.cli.processes import free_port
 
-START_SECONDS = 30.0
+START_SECONDS = 150.0
 Event = tuple[int, str, dict[str, Any]]
 
 
@@ -47,6 +47,7 @@ class System:
             "MCP_SERVER_URL": self.mcp_url,
             # A model double would be asked about pages in between: that has its own tests.
             "ORC_PAGE_ANALYSIS": "extractive",
+            "ORC_MESSAGES_PER_HOUR": "0",
             **self.environment,
         }
 
@@ -106,10 +107,13 @@ def running(data_dir: Path, **environment: str) -> Iterator[System]:
         system.stop()
 
 
-def principal_headers(organization: str, user: str, *roles: str) -> dict[str, str]:
+def principal_headers(
+    organization: str, user: str, *roles: str, groups: Sequence[str] = ()
+) -> dict[str, str]:
     """What Azure's EasyAuth would inject for this user."""
     claims = [{"typ": "tid", "val": organization}, {"typ": "oid", "val": user}]
     claims += [{"typ": "roles", "val": role} for role in roles]
+    claims += [{"typ": "groups", "val": group} for group in groups]
     content = json.dumps({"auth_typ": "aad", "claims": claims}).encode()
     return {"x-ms-client-principal": base64.b64encode(content).decode()}
 

@@ -9,24 +9,29 @@ from typing import Any
 
 import httpx
 
+from core.names import Owner
 from devkit.fakes import FakeTools, Script, models_of, scripted
 from orc.api.app import create_app
 from orc.memory.models import ConversationMemory
 from orc.settings import Settings
-from orc.traces.models import TraceSink, TurnTrace
+from orc.traces.models import NoTraces, TraceSink, TurnTrace
 from orc.turns.runner import TurnDependencies
 
 
-class Kept:
+class Kept(NoTraces):
     """A TraceSink that tests look into."""
 
     def __init__(self) -> None:
         self.traces: list[TurnTrace] = []
+        self.deleted: list[Owner] = []
         self.came = asyncio.Event()
 
     async def save(self, trace: TurnTrace) -> None:
         self.traces.append(trace)
         self.came.set()
+
+    async def delete(self, owner: Owner) -> None:
+        self.deleted.append(owner)
 
 
 @asynccontextmanager

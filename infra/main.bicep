@@ -10,8 +10,8 @@ param environmentName string
 @description('Region of everything but the models.')
 param location string
 
-@description('Region of the models, where it differs: not every region has every model.')
-param modelLocation string = location
+@description('Region of the models, if it differs: not every region has every model. Empty: the same.')
+param modelLocation string = ''
 
 @description('Application (client) id of the Entra app registration that people sign in with.')
 param authClientId string
@@ -25,8 +25,8 @@ param toolsExist bool = false
 @allowed(['User', 'ServicePrincipal'])
 param principalType string = 'User'
 
-param chatModel string = 'gpt-4o'
-param chatModelVersion string = '2024-11-20'
+param chatModel string = 'gpt-5.1'
+param chatModelVersion string = '2025-11-13'
 @description('Thousands of tokens a minute.')
 param chatCapacity int = 50
 param embeddingModel string = 'text-embedding-3-small'
@@ -135,7 +135,7 @@ module search 'modules/search.bicep' = {
 module models 'modules/models.bicep' = {
   scope: group
   params: {
-    location: modelLocation
+    location: empty(modelLocation) ? location : modelLocation
     tags: tags
     token: token
     chatModel: chatModel
@@ -187,7 +187,7 @@ module tools 'modules/tools.bicep' = {
     googleSearchKey: googleSearchKey
     googleSearchEngine: googleSearchEngine
     braveSearchKey: braveSearchKey
-    image: toolsExist ? present.outputs.image : ''
+    image: toolsExist ? present!.outputs.image : ''
   }
 }
 
@@ -215,9 +215,13 @@ output AZURE_COSMOS_ENDPOINT string = cosmos.outputs.endpoint
 output AZURE_STORAGE_ACCOUNT_URL string = storage.outputs.blobEndpoint
 output AZURE_SEARCH_ENDPOINT string = search.outputs.endpoint
 output AZURE_OPENAI_ENDPOINT string = models.outputs.endpoint
+// With their versions: the next deployment reads both, and a version fits one model only.
 output ORC_CHAT_MODEL string = chatModel
+output ORC_CHAT_MODEL_VERSION string = chatModelVersion
 output ORC_EMBEDDING_MODEL string = embeddingModel
+output ORC_EMBEDDING_MODEL_VERSION string = embeddingModelVersion
 output MCP_SERVER_URL string = '${tools.outputs.url}/mcp'
 output AZURE_KEY_VAULT_NAME string = vault.outputs.name
 output AZURE_CONTAINER_REGISTRY_ENDPOINT string = tools.outputs.registry
 output API_URL string = api.outputs.url
+output AUTH_REDIRECT_URI string = api.outputs.redirectUri

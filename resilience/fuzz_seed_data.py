@@ -22,6 +22,7 @@ class SeedData:
 
     http: httpx.Client
     _ids: dict[str, str] = field(default_factory=dict)
+    _context: dict[str, str] = field(default_factory=dict)
     _asked: str = ""
     _calls: "count[int]" = field(default_factory=count)
 
@@ -34,22 +35,43 @@ class SeedData:
             self._ids["turn_id"] = answer.json()["turn_id"]
             self._ids["trace_id"] = answer.headers["x-trace-id"]
         self._asked = self._new_conversation()["conversation_id"]
+        self._context = self._new_context()
 
     def direct(self, case: "Case[Any]") -> None:
         """Put ids that exist into the places of a request that are meant to be valid, and end chats in a
         question."""
         if _is_positive(case, "path") and case.path_parameters:
-            if case.method.upper() == "DELETE" and "conversation_id" in case.path_parameters:
+            if "context_id" in case.path_parameters:
+                self._direct_context(case)
+            elif case.method.upper() == "DELETE" and "conversation_id" in case.path_parameters:
                 self._spare_what_is_read(case.path_parameters)
             elif not self._is_left_alone(case):
                 _set(case.path_parameters, self._ids)
         if _is_positive(case, "body") and isinstance(case.body, dict) and not self._is_left_alone(case):
             self._direct_question(case.body)
+            if _is_positive(case, "header"):
+                # With it a question is not asked, but its stream taken up.
+                case.headers.pop("last-event-id", None)
+        if case.path_parameters and "trace_id" in case.path_parameters and _is_positive(case, "query"):
+            # No page of a trace begins at a made-up place.
+            case.query.clear()
 
     def _is_left_alone(self, case: "Case[Any]") -> bool:
         """A sequence of requests follows what it was answered; some others are left to chance."""
         in_sequence = case.meta is not None and case.meta.phase.name == "stateful"
         return in_sequence or next(self._calls) % _LEFT_TO_CHANCE == 0
+
+    def _direct_context(self, case: "Case[Any]") -> None:
+        if self._is_left_alone(case):
+            return
+        is_deletion = case.method.upper() == "DELETE"
+        _set(case.path_parameters, self._new_context() if is_deletion else self._context)
+        if _is_positive(case, "header"):
+            # No made-up version is the present one.
+            case.headers.pop("if-match", None)
+        if isinstance(case.body, dict) and _is_positive(case, "body"):
+            # The names of tools are not part of the document.
+            case.body.pop("tools_off", None)
 
     def _spare_what_is_read(self, parameters: dict[str, Any]) -> None:
         spared = parameters["conversation_id"] in (self._ids["conversation_id"], self._asked)
@@ -74,6 +96,14 @@ class SeedData:
         stored = upload(self.http, conversation_id, (FILE, QUAY)).raise_for_status().json()
         document_id = stored["documents"][0]["document_id"]
         return {"conversation_id": conversation_id, "document_id": document_id}
+
+    def _new_context(self) -> dict[str, str]:
+        made = self.http.post("/contexts", json={"type": "workspace", "name": "Quays"}).raise_for_status()
+        path = f"/contexts/{(context_id := made.json()['context_id'])}"
+        self.http.put(f"{path}/members/user/ada", json={"role": "viewer"}).raise_for_status()
+        stored = self.http.post(f"{path}/documents", files=[("file", (FILE, QUAY))]).raise_for_status().json()
+        ids = {"context_id": context_id, "document_id": stored["documents"][0]["document_id"]}
+        return {**ids, "kind": "user", "principal": "ada"}
 
 
 def _set(parameters: dict[str, Any], ids: dict[str, str]) -> None:

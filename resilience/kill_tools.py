@@ -38,8 +38,9 @@ DEADLINE_SECONDS = 12.0
 TOOL_SECONDS = 3.0
 OVERRUN_SECONDS = 2.0
 SETTINGS = {
-    "ORC_TURN_DEADLINE_SECONDS": str(DEADLINE_SECONDS),
-    "ORC_ADVANCED": json.dumps({"tool_timeout_seconds": TOOL_SECONDS}),
+    "ORC_ADVANCED": json.dumps(
+        {"turn_deadline_seconds": DEADLINE_SECONDS, "tool_timeout_seconds": TOOL_SECONDS}
+    ),
 }
 
 LATE = "turns that outlast their deadline"

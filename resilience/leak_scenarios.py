@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
@@ -37,7 +38,7 @@ class Canaries:
 
     @property
     def secrets(self) -> list[str]:
-        keys = [value for name, value in self.settings.items() if name.endswith("_KEY")]
+        keys = [value for name, value in self.settings.items() if name.endswith(("_KEY", "_TOKEN"))]
         return [*keys, self.bearer]
 
     @property
@@ -53,6 +54,7 @@ SECRET_SETTINGS = (
     "AZURE_STORAGE_KEY",
     "AZURE_SEARCH_KEY",
     "AZURE_DOCUMENT_INTELLIGENCE_KEY",
+    "UPSTASH_VECTOR_REST_TOKEN",
 )
 
 
@@ -87,6 +89,7 @@ class Play:
     def acts(self) -> list[Callable[[], None]]:
         return [
             self._ask_in_every_way,
+            self._ask_by_openais_interface,
             self._meet_a_failing_provider,
             self._upload_what_cannot_be_read,
             self._upload_past_the_api,
@@ -101,15 +104,51 @@ class Play:
             for streaming in (False, True):
                 self._expect(200, self._ask(names, streaming=streaming))
 
-    def _meet_a_failing_provider(self) -> None:
+    def _ask_by_openais_interface(self) -> None:
+        question = f"When does the {self._canaries.question} open?"
+        for streaming in (False, True):
+            self._expect(200, self._complete(question, stream=streaming))
+            self._expect(200, self._complete(f"### Task:\nName a title for: {question}", stream=streaming))
+            self._expect(200, self._complete(self._with_file(f"The {self._canaries.document} is blue.")))
+        self._expect(400, self._complete(question, model=self._canaries.question))
+        self._expect(400, self._complete(question, n=2, user=self._canaries.question))
+        self._expect(400, self._complete([{"type": "text", "text": [self._canaries.question]}]))
+        damaged = {"filename": f"{self._canaries.document}.pdf", "file_data": self._canaries.document}
+        self._expect_failure(self._complete([{"type": "file", "file": damaged}]))
+        self._script({"failures": [{"status": 401, "message": self._echo}] * MORE_THAN_RETRIES})
+        self._expect_failure(self._complete(question))
+        streamed = self._complete(question, stream=True)
+        self._tally.expect(ACTS, '"error"' in streamed.text, streamed.text[-600:])
+        self._script({})
+        for word in (EARLY, LATE):
+            self._expect(500, self._complete(f"{question} {word}"))
+
+    def _complete(self, content: str | Sequence[Json], **options: Any) -> httpx.Response:
+        """Ask as a client of OpenAI's interface, in the conversation with the document."""
+        body = {"model": "orc", "messages": [{"role": "user", "content": content}], **options}
+        headers = {"x-session-id": self._conversation_id}
+        response = self._http.post("/v1/chat/completions", json=body, headers=headers)
+        self.outputs.append(f"{response.headers}\n{response.text}")
+        return response
+
+    def _with_file(self, text: str) -> list[Json]:
+        data = f"data:text/plain;base64,{b64encode(text.encode()).decode()}"
+        file = {"type": "file", "file": {"filename": "sent.txt", "file_data": data}}
+        return [{"type": "text", "text": f"What is the {self._canaries.question}?"}, file]
+
+    @property
+    def _echo(self) -> str:
+        """What a provider may say about a request that it refuses."""
         secret = self._canaries.settings["OPENAI_API_KEY"]
-        echo = f"Incorrect API key provided: {secret}. The request was: {self._canaries.question}"
+        return f"Incorrect API key provided: {secret}. The request was: {self._canaries.question}"
+
+    def _meet_a_failing_provider(self) -> None:
         for status in (401, 403, 400, 429, 500):
             for names in ([], [FILE]):
-                failures = [{"status": status, "message": echo, "code": "scripted"}] * MORE_THAN_RETRIES
+                failures = [{"status": status, "message": self._echo, "code": "scripted"}] * MORE_THAN_RETRIES
                 self._script({"failures": failures})
                 self._expect_failure(self._ask(names))
-        self._script({"failures": [{"message": echo, "after_tokens": 1}] * MORE_THAN_RETRIES})
+        self._script({"failures": [{"message": self._echo, "after_tokens": 1}] * MORE_THAN_RETRIES})
         self._expect_failure(self._ask([FILE], streaming=True))
         self._script({})
 

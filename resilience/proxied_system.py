@@ -28,9 +28,13 @@ from resilience.model import TOKEN
 
 LEASE_SECONDS = 3.0
 LIMITS = {
-    "ORC_TURN_DEADLINE_SECONDS": "20",
     "ORC_ADVANCED": json.dumps(
-        {"turn_lease_seconds": LEASE_SECONDS, "tool_timeout_seconds": 10, "model_timeout_seconds": 5}
+        {
+            "turn_deadline_seconds": 20,
+            "turn_lease_seconds": LEASE_SECONDS,
+            "tool_timeout_seconds": 10,
+            "model_timeout_seconds": 5,
+        }
     ),
 }
 WITNESSED = 0.25

@@ -46,7 +46,7 @@ def hang(
 ) -> None:
     """Suspend the server and ask: a call may take so long, a turn no longer than allowed."""
     with (
-        instance(system, ORC_TURN_DEADLINE_SECONDS=IMPATIENT_SECONDS) as impatient,
+        instance(system, ORC_ADVANCED=f'{{"turn_deadline_seconds": {IMPATIENT_SECONDS}}}') as impatient,
         client_of(impatient.address) as hurried,
         system.client() as patient,
     ):

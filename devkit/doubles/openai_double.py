@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import base64
 import contextlib
+import json
 import threading
 from array import array
 from collections import deque
@@ -89,11 +90,13 @@ class LoggedRequest(BaseModel):
     finished: bool = False
 
 
-Responder = Callable[[ChatRequest], Reply | Failure | None]
+Responder = Callable[[ChatRequest], Reply | Failure | Response | None]
 
 
 class OpenAIDouble:
     """The server's state. `responder` goes before the defaults; None from it means: the default.
+
+    A `Response` of Starlette from it is sent as it is, however broken.
 
     With a `window` a prompt that is too long is refused, and the token counts are a model's.
 
@@ -172,6 +175,8 @@ class OpenAIDouble:
         reply = self._reply(asked)
         if isinstance(reply, Failure):
             return _refusal(reply)
+        if isinstance(reply, Response):
+            return reply
         await asyncio.sleep(reply.delay_ms / 1000)
         if self.window:
             reply.prompt_tokens = self.window.size_of(chat)
@@ -182,7 +187,8 @@ class OpenAIDouble:
             return StreamingResponse(events, media_type="text/event-stream")
         await asyncio.sleep(len(pieces) * self.script.delay_ms / 1000)
         logged.emitted, logged.finished = len(pieces), True
-        return JSONResponse(said.whole())
+        # In ASCII, so that a scripted text may hold half of a surrogate pair.
+        return Response(json.dumps(said.whole()), media_type="application/json")
 
     async def _embed(self, request: Request) -> Response:
         body = await request.json()
@@ -197,7 +203,7 @@ class OpenAIDouble:
         logged.finished = True
         return JSONResponse(_embeddings(body, self.script.vectors))
 
-    def _reply(self, asked: ChatRequest) -> Reply | Failure:
+    def _reply(self, asked: ChatRequest) -> Reply | Failure | Response:
         if self.script.replies:
             return self.script.replies.popleft()
         scripted = self.responder(asked) if self.responder else None

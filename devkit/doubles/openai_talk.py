@@ -33,11 +33,14 @@ class ToolCall(BaseModel):
 class Reply(BaseModel):
     """One answer. `choices=False` sends none at all, `usage=False` leaves out the token counts.
 
+    `refusal` comes in the place of a text.
+
     `prompt_tokens`: what the request is said to have had, where that was counted. `delay_ms` passes
     before anything of it is sent.
     """
 
     text: str = ""
+    refusal: str = ""
     tool_calls: list[ToolCall] = []
     finish_reason: str = ""
     usage: bool = True

@@ -39,6 +39,7 @@ class ChatCompletions:
 
     def whole(self) -> Json:
         message: Json = {"role": "assistant", "content": self._reply.text or None}
+        message["refusal"] = self._reply.refusal or None
         if self._reply.tool_calls:
             message["tool_calls"] = [_call(i, call) for i, call in enumerate(self._reply.tool_calls)]
         choice = {"index": 0, "message": message, "finish_reason": self._reply.finish}
@@ -56,6 +57,8 @@ class ChatCompletions:
         return _event({"error": {"message": message, "code": code, "type": "scripted"}})
 
     def closing(self) -> Iterator[str]:
+        for part in _in_parts(self._reply.refusal):
+            yield self._event({"refusal": part})
         for index, call in enumerate(self._reply.tool_calls):
             named = _call(index, call.model_copy(update={"arguments": ""}))
             yield self._event({"tool_calls": [{"index": index, **named}]})
@@ -122,6 +125,8 @@ class Responses:
         for at, item in enumerate(self._output()):
             if item["type"] == "function_call":
                 yield from self._call_events(at, item)
+            elif self._reply.refusal:
+                yield self._event("response.refusal.done", **_TEXT, refusal=self._reply.refusal)
             else:
                 yield self._event("response.output_text.done", **_TEXT, text=self._reply.text, logprobs=[])
             yield self._event("response.output_item.done", output_index=at, item=item)
@@ -139,6 +144,7 @@ class Responses:
 
     def _output(self) -> list[Json]:
         said = [_message(self._reply.text)] if self._reply.text else []
+        said += [_refused(self._reply.refusal)] if self._reply.refusal else []
         return said + [_function_call(i, call) for i, call in enumerate(self._reply.tool_calls)]
 
     def _response(self, status: str) -> Json:
@@ -172,6 +178,8 @@ def as_chat(body: Json) -> Json:
             {"type": "function", "function": {k: v for k, v in tool.items() if k not in ("type", "strict")}}
             for tool in tools
         ]
+    if (form := (body.get("text") or {}).get("format")) is not None:
+        chat["response_format"] = {"type": form["type"], "json_schema": form}
     choice = body.get("tool_choice")
     chat["tool_choice"] = {"function": choice} if isinstance(choice, dict) else choice
     return chat
@@ -211,6 +219,10 @@ def _message(text: str) -> Json:
         "status": "completed",
         "content": content,
     }
+
+
+def _refused(text: str) -> Json:
+    return {**_message(""), "content": [{"type": "refusal", "refusal": text}]}
 
 
 def _function_call(index: int, call: ToolCall) -> Json:

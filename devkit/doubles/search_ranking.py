@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 from devkit.doubles.search_syntax import Clauses, Item, Node, Phrase, Term
@@ -91,23 +91,36 @@ class Postings:
         return dict(scores)
 
     def _phrase(self, phrase: Phrase, field: str) -> Scores:
+        """BM25 of how often the words stand together; as rare as all of them added up."""
         wanted = ANALYZERS[self.analyzers[field]](phrase.text)
-        return {
-            key: 1.0
-            for key, words in self.words[field].items()
-            if wanted and any(words[i : i + len(wanted)] == wanted for i in range(len(words)))
-        }
-
-    def _bm25(self, field: str, word: str) -> dict[str, float]:
-        having, lengths = self._counts[field].get(word, Counter[str]()), self.words[field]
-        if not having:
+        having = [self._counts[field].get(word, Counter[str]()) for word in wanted]
+        if not having or not all(having):
             return {}
+        among = set[str].intersection(*map(set, having))
+        counts = {key: _occurrences(wanted, self.words[field][key]) for key in among}
+        return self._weigh(field, counts, sum(map(self._rarity(field), having)))
+
+    def _bm25(self, field: str, word: str) -> Scores:
+        having = self._counts[field].get(word, Counter[str]())
+        return self._weigh(field, having, self._rarity(field)(having)) if having else {}
+
+    def _rarity(self, field: str) -> Callable[[Sized], float]:
+        total = len(self.words[field])
+        return lambda having: math.log(1 + (total - len(having) + 0.5) / (len(having) + 0.5))
+
+    def _weigh(self, field: str, counts: Mapping[str, int], rarity: float) -> Scores:
+        lengths = self.words[field]
         average = sum(map(len, lengths.values())) / len(lengths)
-        rarity = math.log(1 + (len(lengths) - len(having) + 0.5) / (len(having) + 0.5))
         return {
             key: rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * len(lengths[key]) / average))
-            for key, count in having.items()
+            for key, count in counts.items()
+            if count
         }
+
+
+def _occurrences(wanted: Sequence[str], words: Sequence[str]) -> int:
+    size = len(wanted)
+    return sum(list(words[i : i + size]) == list(wanted) for i in range(len(words) - size + 1))
 
 
 def nearest(items: Mapping[str, Item], field: str, vector: Sequence[float], count: int) -> Scores:

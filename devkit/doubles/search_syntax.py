@@ -6,7 +6,7 @@ syntax" (learn.microsoft.com/azure/search). What is outside is refused as the se
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 Item = dict[str, Any]
@@ -274,29 +274,41 @@ class _LuceneParser:
 
 
 def parse_simple(text: str, mode: str) -> Node:
-    """A query in the simple syntax, in which everything means something; parentheses group nothing here."""
+    """A query in the simple syntax, in which everything means something: `+`, `|`, and what has neither."""
     written = re.findall(r'"(?:\\.|[^"\\])*"?|[+|()]|(?:\\.|[^\s+|()"\\])+', text)
-    found = Clauses([], [], [])
-    conjoined = False
-    for token in written:
-        if token in "+|()":
-            conjoined = token == "+" or (conjoined and token in "()")
-            continue
-        negated = token.startswith("-") and len(token) > 1
-        node = _simple_node(token[negated:])
-        if negated:
-            (found.must_not if mode == "all" else found.should).append(
-                node if mode == "all" else Clauses([], [], [node])
-            )
-            continue
-        if conjoined and found.should:
-            found.must.append(found.should.pop())
-        (found.must if conjoined or mode == "all" else found.should).append(node)
-        conjoined = False
-    return found
+    return _SimpleParser(written, mode).clauses()
+
+
+class _SimpleParser:
+    """Operators join what is left of them, all of it, with what follows; parentheses come first."""
+
+    def __init__(self, tokens: Sequence[str], mode: str) -> None:
+        self._left = list(tokens)
+        self._usual = "+" if mode == "all" else "|"
+
+    def clauses(self) -> Clauses:
+        found, operator = Clauses([], [], []), ""
+        while self._left and (token := self._left.pop(0)) != ")":
+            if token in {"+", "|"}:
+                operator = token
+                continue
+            node = self.clauses() if token == "(" else _simple_node(token)
+            found, operator = _joined(found, operator or self._usual, node), ""
+        return found
+
+
+def _joined(found: Clauses, operator: str, node: Node) -> Clauses:
+    if not any(found[:3]):
+        return Clauses([node], [], []) if operator == "+" else Clauses([], [node], [])
+    if operator == "+":
+        earlier = found.must if not found.should else [found] if found.should[1:] else found.should
+        return Clauses([*earlier, node], [], [])
+    return Clauses([], [*([found] if found.must else found.should), node], [])
 
 
 def _simple_node(token: str) -> Node:
+    if token.startswith("-") and len(token) > 1:
+        return Clauses([], [], [_simple_node(token[1:])])
     plain = re.sub(r"\\(.)", r"\1", token.strip('"'))
     if token.startswith('"'):
         return Phrase(plain)

@@ -24,6 +24,8 @@ var identitySettings = {
 }
 var ownSettings = {
   ORC_AUTH_MODE: 'easyauth'
+  // The sign-in below sets the header, and removes that of callers, whether or not this plan reports it.
+  ORC_ADVANCED: string(union(json(settings.ORC_ADVANCED), { trust_principal_header: true }))
   ORC_DATA_DIR: '/tmp/orc'
   ORC_SCOPE_SIGNING_KEY: '@Microsoft.KeyVault(SecretUri=${scopeKeyUri})'
 }
@@ -100,4 +102,5 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
   }
 }
 
+output redirectUri string = 'https://${app.properties.defaultHostName}/.auth/login/aad/callback'
 output url string = 'https://${app.properties.defaultHostName}/api'

@@ -12,6 +12,8 @@ var containers = [
   { name: 'conversations', paths: owner, expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
   { name: 'documents', paths: owner, expires: false, indexed: asked, unindexed: ['/*', '/"_etag"/?'] }
   { name: 'memory', paths: owner, expires: true, indexed: ['/organization_id/?', '/user_id/?', '/conversation_id/?'], unindexed: ['/*', '/"_etag"/?'] }
+  { name: 'contexts', paths: ['/organization_id'], expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
+  { name: 'limits', paths: ['/organization_id', '/user_id'], expires: true, indexed: ['/organization_id/?', '/user_id/?'], unindexed: ['/*', '/"_etag"/?'] }
   { name: 'analyses', paths: ['/document_id'], expires: false, indexed: ['/document_id/?'], unindexed: ['/*', '/"_etag"/?'] }
   { name: 'traces', paths: ['/organization_id', '/day'], expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
 ]

@@ -90,7 +90,8 @@ resource app 'Microsoft.App/containerApps@2024-03-01' = {
       containers: [
         {
           name: 'tools'
-          image: empty(image) ? 'mcr.microsoft.com/k8se/quickstart:latest' : image
+          // The placeholder listens on the same port, so the first revision becomes active.
+          image: empty(image) ? 'mcr.microsoft.com/dotnet/samples:aspnetapp' : image
           resources: { cpu: json('1.0'), memory: '2Gi' }
           env: concat(
             map(items(settings), setting => { name: setting.key, value: setting.value }),

@@ -1,6 +1,6 @@
 """Answers over the open question set, through the running product: refusals, citations, stored answers.
 
-A campaign asks every question, the suite every eighth.
+A campaign asks every question, the suite every sixteenth.
 """
 
 import pytest
@@ -20,7 +20,7 @@ def results(full_size: bool, tmp_path_factory: pytest.TempPathFactory) -> Result
     (folder / "docs").symlink_to(OPEN / "docs")
     for name in QUESTION_FILES:
         lines = (OPEN / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        (folder / name).write_text("".join(lines[:: 1 if full_size else 8]), encoding="utf-8")
+        (folder / name).write_text("".join(lines[:: 1 if full_size else 16]), encoding="utf-8")
     answerable, unanswerable = (folder / name for name in QUESTION_FILES)
     return run(answerable, unanswerable)
 
@@ -33,15 +33,16 @@ def shares(results: Results) -> dict[str, Share]:
 def test_questions_without_an_answer_are_refused_and_others_are_not(
     shares: dict[str, Share], full_size: bool
 ) -> None:
-    assert shares["unanswerable, and refused"].value >= 0.8
-    assert shares["unanswerable, and refused"].total == (25 if full_size else 4)
-    assert shares["answerable, but refused"].value <= 0.1
-    assert shares["answerable, but refused"].total == (160 if full_size else 20)
+    assert shares["unanswerable, not answered directly"].value >= 0.8
+    assert shares["unanswerable, not answered directly"].total == (25 if full_size else 3)
+    assert shares["no quote and no passage of a right page"].value <= 0.15
+    assert shares["answerable, not answered directly"].value <= 0.2
+    assert shares["answerable, not answered directly"].total == (160 if full_size else 10)
 
 
 def test_every_citation_is_verified(results: Results, full_size: bool) -> None:
     cited = [(checked.answered.question.id, checked.citation) for checked in results.citations]
-    assert len(cited) > (300 if full_size else 30)
+    assert len(cited) > (300 if full_size else 15)
     assert [(question, citation.quote) for question, citation in cited if not citation.verified] == []
 
 

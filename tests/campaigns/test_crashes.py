@@ -15,6 +15,7 @@ import pytest
 from devkit.doubles.openai_double import OpenAIDouble, Script, serving
 from devkit.system import System, ask_streaming, read_events, running
 from orc.cli.processes import port_is_free
+from orc.turns.results import STORED_AFTER
 from tests.system.steps import (
     Json,
     answered,
@@ -219,9 +220,9 @@ def test_after_a_crash_readers_can_resume_answered_and_interrupted_turns(
         turns = f"/conversations/{conversation_id}/turns"
         answer, question = turns_of(client, conversation_id)
         again = come_back(client, f"{turns}/{answer['turn_id']}", after=4)
-        assert [number for number, _, _ in again] == list(range(5, 5 + len(again)))
+        assert [number for number, _, _ in again] == [STORED_AFTER + n for n in range(1, 1 + len(again))]
         assert streamed_text([*first[:4], *again]) == answer["answer"]
         assert again[-1][1:] == first[-1][1:]
         [(number, kind, problem)] = come_back(client, f"{turns}/{question['turn_id']}", after=2)
-        assert (number, kind, problem["code"]) == (3, "error", "interrupted")
+        assert (number, kind, problem["code"]) == (STORED_AFTER, "error", "interrupted")
         assert (problem["status"], problem["retryable"]) == (503, True)

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 import pytest_asyncio
 
 from devkit.system import Event
+from orc.turns.results import STORED_AFTER
 from resilience.clients import outcome, whole_events
 from resilience.deployment import INSTANCE, Store
 from resilience.disconnects import ANSWERED, NUMBERED, Ground, Plan, Scene, ground, leave
@@ -15,7 +15,7 @@ from resilience.history_check import KINDS, new_question
 from resilience.report import Advance
 from resilience.resource_leaks import FILES, TASKS
 
-SMALL = Plan(count=24, at_once=8)
+SMALL = Plan(count=12, at_once=6)
 FULL = Plan()
 
 
@@ -50,9 +50,7 @@ async def test_no_answer_or_resource_is_lost_to_a_disconnect(prepared: Ground, f
 )
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_planted_bug_is_found(bug: str, found_by: str, prepared: Ground) -> None:
-    verdict = await leave(
-        prepared, replace(SMALL, count=12), silently, ("-m", "tests.campaigns.planted", bug)
-    )
+    verdict = await leave(prepared, SMALL, silently, ("-m", "tests.campaigns.planted", bug))
     assert verdict.check(found_by).findings
     assert not verdict.ok
 
@@ -86,7 +84,7 @@ async def test_a_stream_resumes_from_memory_on_its_instance_and_from_the_store_o
             from_memory = await resume(scene, f"{scene.api.address}/api", result["turn_id"], after)
             from_store = await resume(scene, scene.other.api, result["turn_id"], after)
             assert from_memory == events[after:]
-            assert from_store[0][0] == after + 1
+            assert from_store[0][0] == STORED_AFTER + (1 if after else 2)
             assert outcome([*events[:after], *from_store]) == (result, shown)
 
 

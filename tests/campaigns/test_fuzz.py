@@ -8,7 +8,7 @@ from rich.console import Console
 from resilience.fuzz import ACCEPTED, PROBLEMS, SERVER_ERRORS, UNDOCUMENTED, campaign
 
 QUIET = Console(quiet=True)
-CASES, FULL_CASES = 150, 10_000
+CASES, FULL_CASES = 60, 10_000
 
 
 def test_generated_requests_get_documented_answers(tmp_path: Path, full_size: bool) -> None:

@@ -43,7 +43,7 @@ class Size:
         return self.documents * self.pages_each
 
 
-SMALL = Size(turns=120, documents=5, pages_each=40, recall_turn=100)
+SMALL = Size(turns=80, documents=5, pages_each=20, recall_turn=70)
 FULL = Size(turns=500, documents=20, pages_each=100, recall_turn=200)
 
 

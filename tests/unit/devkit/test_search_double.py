@@ -341,3 +341,18 @@ def test_every_word_is_wanted_where_all_are_asked() -> None:
     assert found(parse_full("a b", FIELDS, "all"), "a", "a b", "b") == {"1"}
     assert found(parse_simple("a b", "all"), "a", "a b", "b") == {"1"}
     assert found(parse_simple("a -b", "all"), "a", "a b", "b") == {"0"}
+
+
+def test_parentheses_of_the_simple_syntax_come_first() -> None:
+    texts = ("a", "m", "m b", "m c d", "b c d")
+    assert found(parse_simple('a (m + (b | "c d"))', "any"), *texts) == {"0", "2", "3"}
+    assert found(parse_simple("a m + b", "any"), *texts) == {"2"}
+
+
+def test_a_phrase_counts_the_more_the_more_often_it_occurs() -> None:
+    postings = Postings({"text": "whitespace"})
+    for key, text in (("once", "a b x y"), ("twice", "a b a b"), ("apart", "a x b y")):
+        postings.put(key, {"text": text})
+    scores = postings.search(parse_full('"a b"', FIELDS, "any"), ["text"], ["once", "twice", "apart"])
+    assert scores["twice"] > scores["once"] > 0
+    assert "apart" not in scores

@@ -180,6 +180,45 @@ def test_the_key_that_names_of_sessions_hang_on_is_made_once() -> None:
     assert (condition, properties) == ("if (presentVault != vaultName) ", "{ value: scopeKey }")
 
 
+def test_models_are_parameters_of_the_environment_with_the_defaults_of_the_templates() -> None:
+    given = json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"]
+    defaults = dict(re.findall(r"^param (\w+) \w+ = '?([^'\n]*)'?$", MAIN.read_text(), re.MULTILINE))
+    for name, variable in {
+        "chatModel": "ORC_CHAT_MODEL",
+        "chatModelVersion": "ORC_CHAT_MODEL_VERSION",
+        "chatCapacity": "ORC_CHAT_CAPACITY",
+        "embeddingModel": "ORC_EMBEDDING_MODEL",
+        "embeddingModelVersion": "ORC_EMBEDDING_MODEL_VERSION",
+        "embeddingCapacity": "ORC_EMBEDDING_CAPACITY",
+        "modelLocation": "ORC_MODEL_LOCATION",
+        "retentionDays": "ORC_RETENTION_DAYS",
+    }.items():
+        assert given[name]["value"] == f"${{{variable}={defaults[name]}}}"
+    # azd keeps outputs in the environment: a stored model without its version would meet a newer default.
+    stored = outputs(MAIN)
+    for model in ("ORC_CHAT_MODEL", "ORC_EMBEDDING_MODEL"):
+        assert {model, f"{model}_VERSION"} <= stored
+
+
+def test_hooks_need_what_the_documentation_asks_for() -> None:
+    project = yaml.safe_load((ROOT / "azure.yaml").read_text())
+    assert project["hooks"] == {"postprovision": {"shell": "sh", "run": "make provision"}}
+    assert re.fullmatch(r">= \d+\.\d+\.\d+", project["requiredVersions"]["azd"])
+    asked = (ROOT / "docs" / "azure.md").read_text()
+    assert project["requiredVersions"]["azd"].removeprefix(">= ") in asked
+    assert "`make`" in asked
+
+
+def test_the_placeholder_listens_where_the_tools_server_does() -> None:
+    assert "var port = 8080\n" in source("tools")
+    assert "empty(image) ? 'mcr.microsoft.com/dotnet/samples:aspnetapp' : image" in source("tools")
+    dockerfile = (ROOT / "mcp_server" / "Dockerfile").read_text()
+    assert "ORC_MCP_PORT=8080" in dockerfile
+    assert re.search(
+        r"ARG PYTHON_IMAGE=\S+\.\S+/library/python:3\.13-slim\nFROM \$\{PYTHON_IMAGE\}\n", dockerfile
+    )
+
+
 def test_keys_are_no_plain_parameters() -> None:
     for path in FILES:
         for name in re.findall(r"^param (\w*Key)\b", path.read_text(), re.MULTILINE):

@@ -1,0 +1,520 @@
+"""Every function that reads text of documents, questions and answers, as calls that take one text.
+
+What a call needs besides the text is short and fixed, so its time depends on the text alone. Where a function
+reads two texts, there is one call for each, and one in which both are the text.
+"""
+
+import json
+import pickle
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from core.analysis import relations
+from core.analysis.abbreviations import find_abbreviations, find_terms
+from core.analysis.anchors import find_links, find_references, is_caption
+from core.analysis.document_context import DocumentContext
+from core.analysis.extractive import analyse_page
+from core.analysis.models import ABBREVIATED_AS, Connection, Entity, PageAnalysis, Relation
+from core.analysis.page_text import label_end, masked
+from core.analysis.summaries import is_fit, opens_weakly, overview
+from core.documents.passages import header_above, is_column_header, is_row, split_pages
+from core.grounding import safe_markdown
+from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
+from core.grounding.checked_answer import MOST_IN_PLACE
+from core.grounding.checks import check_marker, check_marker_in_brief
+from core.grounding.citations import CitationWriter, StreamStripper, rectangles
+from core.grounding.claims import Claims, only_introduces
+from core.grounding.effort import LONGEST_CHECKED
+from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence, page_sentences
+from core.grounding.figures import Statement
+from core.grounding.models import Citation, Revision
+from core.grounding.numbers import MAX_FIGURES, NumberConflicts, written_numbers
+from core.grounding.quotes import QuoteFinder, locate
+from core.grounding.safe_markdown import SafeMarkdown
+from core.grounding.sentence_facts import clauses, has_content, same_order, tokenize
+from core.grounding.sources import (
+    FencedSource,
+    Source,
+    fence,
+    host_of,
+    inert_json,
+    read_fenced,
+    withdrawn,
+    without_fenced,
+    without_markers,
+)
+from core.llm.messages import memory_message, read_remembered
+from core.llm.replies import repair
+from core.llm.tokens import TiktokenCounter, truncate, truncate_words
+from core.mcp_contract import MAX_QUESTION_CHARACTERS
+from core.models import Document, Hit, Page, Passage
+from core.offline import chat
+from core.offline.model import Conversation
+from core.offline.quotes import answer_from
+from core.search.bm25 import Candidate, QuestionTerms, TextRanking
+from core.search.document_match import name_parts, reported_periods, score_names
+from core.search.fuzzy import edits, misspelling_of, resembles
+from core.search.hybrid import cover, search_in_memory, vector_weight
+from core.search.postings import InMemoryIndex, index_passages
+from core.search.query import cover_period, find_periods, parse_question
+from core.search.ranking import rank_passages
+from core.search.vocabulary import shipped_vocabularies
+from core.text import question_type
+from core.text.headings import distinctive_headings, find_headings
+from core.text.numbers import find_dates
+from core.text.sentences import sentences, split_pieces
+from core.text.terms import detect_language, question_words, stems, words
+from mcp_server.tools import parts
+from mcp_server.tools import relations as relation_tools
+from mcp_server.tools import search as search_tools
+from mcp_server.web.ports import plain_text, public_address
+from orc.api.completions import CompletionRequest, numbered, without_sources
+from orc.conversations.models import ChatMessage, Message, Turn, TurnStatus
+from orc.events import TurnMetadata, TurnResult
+from orc.graphs.listings import only_lists
+from orc.graphs.models import ConversationState
+from orc.graphs.plan_rules import intent_by_keyword
+from orc.graphs.query_planner import rewritten_or_asked
+from orc.graphs.tool_context import shrink_lists, shrink_texts
+from orc.graphs.web_queries import web_query
+from orc.intents import Intent
+from orc.memory.client_history import cleaned, first_words, question_and_history
+from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
+from orc.memory.notes import Asked, add_notes_of, bounded_notes, is_question, notes_in, shortened, spelling
+from orc.memory.recall import line_of, remembered
+from orc.memory.service import add_turns
+from orc.memory.summary import point_of, statements_of
+from orc.settings import TurnSettings
+
+Call = Callable[[str], object]
+
+PAGE = (
+    "# Leave\n\nEvery employee has 25 days of leave a year. After the second year it is 28 days. Leave that"
+    " is not taken by 31 March 2024 expires.\n\n"
+    "Item | 2023 | 2022\nRent | $1,200 | $1,100\nDeposit | $2,400 | $2,200\n\n"
+    "The quay opens at seven, see section 4.2 and Table 3. Harbour Authority (HA) is the “Authority”.\n"
+)
+QUESTION = "How many days of leave do employees have after the second year, and what is the rent?"
+CLAIM = "Every employee has 26 days of leave a year."
+ANSWER = f"{CLAIM} [S1] The rent was $1,200 in 2023 [S1]."
+DOCUMENT = Document(
+    document_id="d",
+    organization_id="o",
+    user_id="u",
+    conversation_id="c",
+    blob_name="a.txt",
+    etag="e",
+    size=1,
+)
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+METADATA = TurnMetadata(trace_id="t")
+TALK = ConversationState(question=QUESTION, conversation_id="c", has_documents=True)
+KEYWORDS = TurnSettings(intents={"rent": Intent(keywords=["rent", "the deposit"])})
+SHORT_PAGE = 40
+"""Characters of a page that has little more than a running line."""
+PIECE = 24
+"""Characters that a model sends at once."""
+
+
+def asked(text: str) -> str:
+    """As much of the text as a question may have."""
+    return text[:MAX_QUESTION_CHARACTERS]
+
+
+def page_of(text: str) -> Page:
+    return Page(number=1, text=text)
+
+
+def passage_of(text: str) -> Passage:
+    return Passage(document_id="d", page=1, start=0, end=len(text), text=text)
+
+
+def source_of(text: str) -> Source:
+    """The text as a whole page, and as the only source of a prompt."""
+    return Source(number=1, document_id="d", blob_name="a.txt", page=1, start=0, text=text, page_text=text)
+
+
+def fenced(text: str) -> FencedSource:
+    return FencedSource(number=1, blob_name="a.txt", page=1, text=text)
+
+
+def turn_of(question: str, answer: str) -> Turn:
+    return Turn(
+        turn_id="t",
+        conversation_id="c",
+        seq=1,
+        status=TurnStatus.COMMITTED,
+        attempt="a",
+        request_hash="h",
+        question=question,
+        assistant=Message(role="assistant", content=answer, created_at=NOW),
+        created_at=NOW,
+    )
+
+
+def analysis_of(text: str) -> PageAnalysis:
+    """An analysis in which everything that a model could have written is the text."""
+    return PageAnalysis(
+        page=1,
+        method="gpt",
+        summary=text,
+        topics=[text],
+        entities=[Entity(name=text, type="term"), Entity(name=text.title(), type="term")],
+        relations=[Relation(source=text, type=ABBREVIATED_AS, target="HA", evidence=text)],
+    )
+
+
+@cache
+def small_index() -> InMemoryIndex:
+    """The index of the fixed page."""
+    return index_passages("a.txt", split_pages("d", [page_of(PAGE)]))
+
+
+def checked(answer: str, page: str, question: str = "") -> object:
+    """An answer that arrives in pieces, with all checks of its citations and numbers."""
+    writer = CitationWriter([source_of(page)], question)
+    for start in range(0, len(answer), PIECE):
+        writer.feed(answer[start : start + PIECE])
+    writer.finish()
+    return writer.grounding
+
+
+def checked_elsewhere(answer: str, page: str) -> object:
+    """The same, with what is sent to the process that checks, and what it returns."""
+    writer = CitationWriter([source_of(page)], deferred=True)
+    writer.feed(answer)
+    writer.finish()
+    for each in writer.take():
+        if not isinstance(each, str):
+            request = pickle.loads(pickle.dumps(writer.request(each)))
+            writer.settle(each, pickle.loads(pickle.dumps(check_marker(*request))))
+    return writer.citations
+
+
+def made_safe(text: str, piece: int) -> object:
+    """The text as safe Markdown, fed in pieces of this length."""
+    shown: list[str] = []
+    safe = SafeMarkdown(shown.append, lambda address: len(address) % 2 == 0)
+    for start in range(0, len(text), piece):
+        safe.feed(text[start : start + piece])
+    safe.finish()
+    return shown
+
+
+def read_statement(text: str) -> object:
+    said = Statement(text[:LONGEST_CHECKED], "en")
+    return [(said.around(figure), said.clause_of(figure)) for figure in said.figures[:MAX_FIGURES]]
+
+
+def read_claims(text: str) -> object:
+    claims = Claims()
+    claims.add(text)
+    return claims.coverage, claims.report_not_found, [claim.needs_source for claim in claims.all]
+
+
+def compare_order(text: str) -> object:
+    """Claims are shorter, and of a longer page only parts are parsed."""
+    tokens = tokenize(text[:MAX_PARSED_WHOLE], "en")
+    return same_order(tokens, tokens)
+
+
+def analyse(text: str) -> object:
+    pages = [page_of(text)]
+    context = DocumentContext.of(pages)
+    return overview([analyse_page(page, context) for page in pages], context)
+
+
+def analyse_lines(text: str) -> object:
+    """Pieces of a text as pages, most of which repeat."""
+    starts = range(0, len(text), SHORT_PAGE)
+    pages = [Page(number=at + 1, text=text[at : at + SHORT_PAGE]) for at in starts]
+    return DocumentContext.of(pages)
+
+
+def strip_stream(text: str) -> object:
+    stripper = StreamStripper()
+    return [stripper.feed(text[start : start + PIECE]) for start in range(0, len(text), PIECE)]
+
+
+def read_conversation(text: str) -> object:
+    block = memory_message("\n".join(["<remembered>", text, "</remembered>"]))
+    call = AIMessage("", tool_calls=[tool_call(name="search", args={}, id="1")])
+    said = [SystemMessage(text), *block, HumanMessage(text), call, ToolMessage(text, tool_call_id="1")]
+    return Conversation.read(said), read_remembered(block, "The user said: ")
+
+
+def completed(answer: str, quote: str) -> object:
+    """An answer for clients of OpenAI's interface."""
+    cited = Citation(
+        document_id="d", blob_name="a.txt", page=1, page_id="d.p1", quote=quote, start=0, end=1, verified=True
+    )
+    result = TurnResult(conversation_id="c", turn_id="t", answer=answer, citations=[cited], metadata=METADATA)
+    completion = numbered(result, "http://localhost", lists_sources=True)
+    return list(completion.pieces), completion.annotations, completion.details
+
+
+def read_completion(text: str) -> object:
+    """A request with the text as a message, as a part of one, and as its model."""
+    parts = [{"type": "text", "text": text}, {"type": "file", "file": {"file_data": f"data:{text}"}}]
+    said = [{"role": "user", "content": text}, {"role": "user", "content": parts}]
+    request = CompletionRequest.model_validate({"messages": said})
+    alone = CompletionRequest.model_validate({"messages": said[:1]})
+    return request.messages[1].text, request.task, alone.task
+
+
+def rank(question: str, page: str) -> object:
+    return search_in_memory(question, [split_pages("d", [page_of(page)])], 8)
+
+
+def widen(question: str, page: str) -> object:
+    parsed = parse_question(question, shipped_vocabularies())
+    index = small_index() if page == PAGE else index_passages("a.txt", split_pages("d", [page_of(page)]))
+    return rank_passages(parsed, [index, index], 8, widened=True)
+
+
+def cut_into_parts(text: str) -> object:
+    blocks = parts.cut(DOCUMENT, [page_of(text)], 600, len)
+    hits = [Hit(passage=passage, score=1.0) for passage in split_pages("d", [page_of(text)])[:50]]
+    plan = parts.plan_parts(blocks, hits, calls=3, usual=600, largest=1200) if blocks else None
+    return plan, parts.thin_out(blocks, 600)
+
+
+def remember(text: str) -> object:
+    notes = [Note(kind=NoteKind.FACT, text=text, first_seen=1, last_seen=1)]
+    point = SummaryPoint(text=f"“{text}” {text}", first_seq=1, last_seq=1, tokens=9)
+    shown = remembered(Recalled(notes=notes, summary=[point]), 800, TiktokenCounter())
+    return shown, line_of(notes[0]), bounded_notes(notes, 1)
+
+
+TEXT: Mapping[str, Call] = {
+    "find_headings": find_headings,
+    "distinctive_headings": lambda text: distinctive_headings([page_of(text)]),
+    "split_pieces": split_pieces,
+    "sentences": lambda text: list(sentences(text)),
+    "words": words,
+    "question_words": lambda text: question_words(asked(text)),
+    "detect_language": lambda text: detect_language(text.split()),
+    "stems": lambda text: stems([text], "en"),
+    "find_dates": find_dates,
+    "is_small_talk": question_type.is_small_talk,
+    "is_bare_answer": question_type.is_bare_answer,
+    "is_statement": question_type.is_statement,
+    "mentions_documents": question_type.mentions_documents,
+    "asks_for_listing": question_type.asks_for_listing,
+    "asks_for_overview": question_type.asks_for_overview,
+    "TiktokenCounter.count": lambda text: TiktokenCounter().count(text),
+    "truncate": lambda text: truncate(text, 60, TiktokenCounter()),
+    "truncate_words": lambda text: truncate_words(text, 60, TiktokenCounter()),
+    "plain_text": lambda text: plain_text(text, 4000),
+    "public_address": lambda text: public_address(f"https://quay.example/{text}"),
+    "public_address, host": lambda text: public_address(f"https://{text}.example/"),
+}
+SEARCH: Mapping[str, Call] = {
+    "split_pages": lambda text: split_pages("d", [page_of(text)]),
+    "header_above": lambda text: header_above(text, len(text) - 1),
+    "header_above, start": lambda text: header_above(text, 0),
+    "is_row": is_row,
+    "is_column_header": is_column_header,
+    "index_passages": lambda text: index_passages("a.txt", [passage_of(text)]),
+    "find_periods": find_periods,
+    "cover_period": cover_period,
+    "parse_question": lambda text: parse_question(asked(text), shipped_vocabularies()),
+    "score_names": lambda text: score_names(asked(text), ["contoso-2023.pdf", "handbook.docx"]),
+    "name_parts": name_parts,
+    "reported_periods": lambda text: reported_periods(text, None),
+    "edits": lambda text: edits(text, f"{text}x", 2),
+    "misspelling_of": lambda text: misspelling_of(f"{text}x", [text, f"x{text}"]),
+    "resembles": lambda text: resembles(text, f"x{text[::-1]}"),
+    "QuestionTerms": lambda text: QuestionTerms(asked(text)),
+    "TextRanking": lambda text: TextRanking(QUESTION, [Candidate(text)]).matching(),
+    "TextRanking, question": lambda text: TextRanking(asked(text), [Candidate(PAGE)]).matching(),
+    "TextRanking, both": lambda text: TextRanking(asked(text), [Candidate(text, text)]).matching(),
+    "cover": lambda text: cover(QUESTION, [Hit(passage=passage_of(text), score=1)]),
+    "vector_weight": lambda text: vector_weight(QUESTION, [Hit(passage=passage_of(text), score=1)]),
+    "search_in_memory": lambda text: rank(QUESTION, text),
+    "search_in_memory, question": lambda text: rank(asked(text), PAGE),
+    "search_in_memory, both": lambda text: rank(asked(text), text),
+    "rank_passages, widened": lambda text: widen(QUESTION, text),
+    "rank_passages, widened, question": lambda text: widen(asked(text), PAGE),
+    "rank_passages, widened, both": lambda text: widen(asked(text), text),
+    "parts": cut_into_parts,
+    "search page": lambda text: search_tools._page(
+        "a.txt", [Hit(passage=passage_of(text), score=1)], None, QUESTION
+    ),
+}
+GROUNDING: Mapping[str, Call] = {
+    "without_markers": without_markers,
+    "fence": lambda text: read_fenced(fence([source_of(text)])),
+    "read_fenced": read_fenced,
+    "without_fenced": without_fenced,
+    "withdrawn": lambda text: withdrawn(Revision(answer=text[:100_000], issues=[text])),
+    "bracketed": lambda text: bracketed(text, is_all=True),
+    "cited_numbers": cited_numbers,
+    "cited_numbers, marker": lambda text: cited_numbers(f"[S1, {text}]"),
+    "is_forged": is_forged,
+    "is_forged, citation": lambda text: is_forged(f"[Page {text} of Document {text}]"),
+    "visible_name": visible_name,
+    "page_sentences": page_sentences,
+    "locate": lambda text: locate(CLAIM, text),
+    "locate, both": lambda text: locate(text, text),
+    "QuoteFinder": lambda text: list(QuoteFinder(text).find_all(text[:20])),
+    "tokenize": lambda text: clauses(tokenize(text, "en")),
+    "has_content": has_content,
+    "same_order": compare_order,
+    "only_introduces": only_introduces,
+    "Claims": read_claims,
+    "Statement": read_statement,
+    "written_numbers": written_numbers,
+    "SourceEvidence": lambda text: SourceEvidence(source_of(text)).find(CLAIM),
+    "SourceEvidence, claim": lambda text: SourceEvidence(source_of(PAGE)).find(text),
+    "SourceEvidence, both": lambda text: SourceEvidence(source_of(text)).find(text),
+    "NumberConflicts": lambda text: NumberConflicts([source_of(text)]).find(CLAIM),
+    "NumberConflicts, claim": lambda text: NumberConflicts([source_of(PAGE)]).find(text),
+    "NumberConflicts, question": lambda text: NumberConflicts([source_of(PAGE)], asked(text)).find(CLAIM),
+    "NumberConflicts, both": lambda text: NumberConflicts([source_of(text)]).find(f"{text} 7 days"),
+    "CitationWriter, page": lambda text: checked(ANSWER, text),
+    "CitationWriter, answer": lambda text: checked(text, PAGE),
+    "CitationWriter, cited answer": lambda text: checked(f"{text} [S1]", PAGE),
+    "CitationWriter, question": lambda text: checked(ANSWER, PAGE, asked(text)),
+    "CitationWriter, both": lambda text: checked(f"{text} [S1]", text),
+    "CitationWriter, at once": lambda text: CitationWriter([source_of(PAGE)]).feed(text),
+    "check_marker_in_brief": lambda text: check_marker_in_brief(
+        Claims(), text, [source_of(PAGE)], MOST_IN_PLACE
+    ),
+    "CitationWriter, elsewhere": lambda text: checked_elsewhere(text, PAGE),
+    "made_safe": safe_markdown.made_safe,
+    "SafeMarkdown": lambda text: made_safe(text, PIECE),
+    "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),
+    "SafeMarkdown, single characters": lambda text: made_safe(text, 1),
+    "inert_json": lambda text: inert_json({text: [{"text": text}, text]}),
+    "StreamStripper": strip_stream,
+    "rectangles": lambda text: rectangles(text, b"\0" * 80, 0, len(text)),
+}
+ANALYSIS: Mapping[str, Call] = {
+    "analyse_page": analyse,
+    "DocumentContext.of": analyse_lines,
+    "find_abbreviations": lambda text: list(find_abbreviations(text)),
+    "find_terms": lambda text: list(find_terms(text)),
+    "find_references": lambda text: list(find_references(text)),
+    "find_links": lambda text: list(find_links(f"www.quay.example {text}")),
+    "is_caption": is_caption,
+    "masked": masked,
+    "label_end": label_end,
+    "is_fit": is_fit,
+    "opens_weakly": opens_weakly,
+    "overview": lambda text: overview([analysis_of(text)], DocumentContext.of([page_of(PAGE)])),
+    "key": relations.key.__wrapped__,
+    "build_ontology": lambda text: relations.build_ontology({"d": [analysis_of(text)]}),
+    "follow": lambda text: relations.follow({"d": [analysis_of(text)]}, "HA"),
+    "follow, name": lambda text: relations.follow({"d": [analysis_of(PAGE)]}, text[:500], text[:500]),
+    "relation shown": lambda text: relation_tools._words_of(
+        Connection(document_id="d", page=1, named=text[:500]), page_of(text)
+    ),
+}
+OFFLINE: Mapping[str, Call] = {
+    "answer_from": lambda text: answer_from(QUESTION, [fenced(text)]),
+    "answer_from, question": lambda text: answer_from(asked(text), [fenced(PAGE)]),
+    "answer_from, both": lambda text: answer_from(asked(text), [fenced(text)]),
+    "recall": lambda text: chat.recall(QUESTION, [text]),
+    "recall, question": lambda text: chat.recall(asked(text), [PAGE]),
+    "recall_answer": lambda text: chat.recall_answer(QUESTION, [f"“{text}” {text}"]),
+    "rewrite_question": lambda text: chat.rewrite_question("And why?", [text]),
+    "rewrite_question, question": lambda text: chat.rewrite_question(asked(text), [QUESTION]),
+    "needs_history": lambda text: chat.needs_history(asked(text)),
+    "needs_search": lambda text: chat.needs_search(asked(text), [text]),
+    "describe_tool_output": chat.describe_tool_output,
+    "choose_calls": lambda text: chat.choose_calls(
+        asked(text), [text], [chat.Done("x", text)], [chat.SEARCH]
+    ),
+    "Conversation.read": read_conversation,
+}
+CONVERSATIONS: Mapping[str, Call] = {
+    "cleaned": cleaned,
+    "only_lists": lambda text: only_lists(text, ["quay.txt", text[:100]]),
+    "question_and_history": lambda text: question_and_history([ChatMessage(role="user", content=text)] * 3),
+    "question_and_history, pieces": lambda text: question_and_history(
+        [ChatMessage(role="user", content=text[at : at + 200]) for at in range(0, len(text), 200)]
+    ),
+    "completion": lambda text: completed(text, "Leave"),
+    "completion, quote": lambda text: completed('[Page 1 of Document "a.txt"]', text),
+    "completion, marker": lambda text: completed(f'[Page 1 of Document "{text}', text),
+    "CompletionRequest": read_completion,
+    "without_sources": without_sources,
+    "without_sources, list": lambda text: without_sources(f"Leave [1].\n\n**Sources**\n\n1. a: {text}"),
+    "host_of": lambda text: host_of(f"https://quay.example/{text}"),
+    "repair": lambda text: repair({text: [text]}),
+    "first_words": lambda text: first_words([ChatMessage(role="user", content=text)]),
+    "notes_in": lambda text: notes_in(asked(text), 1),
+    "add_notes_of": lambda text: add_notes_of([], turn_of(asked(text), text)),
+    "add_turns": lambda text: add_turns(Memory(), [turn_of(asked(text), text)], 1, TiktokenCounter()),
+    "point_of": lambda text: point_of(turn_of(QUESTION, text), TiktokenCounter()),
+    "point_of, question": lambda text: point_of(turn_of(asked(text), ANSWER), TiktokenCounter()),
+    "statements_of": statements_of,
+    "shortened": shortened,
+    "is_question": is_question,
+    "intent_by_keyword": lambda text: intent_by_keyword(asked(text), KEYWORDS),
+    "web_query": lambda text: web_query(text, TALK.model_copy(update={"question": asked(text)})),
+    "rewritten_or_asked": lambda text: rewritten_or_asked(text, QUESTION),
+    "spelling": spelling.__wrapped__,
+    "Asked": lambda text: Asked(asked(text)),
+    "remembered": remember,
+    "shrink_texts": lambda text: shrink_texts({"text": text}, 100, lambda content: len(json.dumps(content))),
+    "shrink_lists": lambda text: shrink_lists(
+        {"passages": text.split()}, 100, lambda content: len(json.dumps(content))
+    ),
+}
+CALLS: Mapping[str, Call] = {**TEXT, **SEARCH, **GROUNDING, **ANALYSIS, **OFFLINE, **CONVERSATIONS}
+
+_PASSED_ON = "passes the text on, or stores it"
+_COUNTED = "counts tokens of a text, and TiktokenCounter.count is measured"
+_NAMES = "reads names and settings, which are short"
+EXCUSED: Mapping[str, str] = {
+    name: reason
+    for reason, names in (
+        (
+            _PASSED_ON,
+            "core.analysis.llm.PageReader.__init__ core.analysis.models.DocumentAnalysis.failed"
+            " core.grounding.checked_answer.CheckedAnswer.__init__ core.search.hybrid.search_pages"
+            " core.grounding.citations.CitationWriter.conclude"
+            " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
+            " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
+            " mcp_server.tools.attachments.message_content orc.graphs.answer_stream.AnswerStream.__init__"
+            " mcp_server.tools.document_chat.Reporter.working mcp_server.tools.registration.success"
+            " mcp_server.tools.document_context.pages_of mcp_server.tools.document_context.passage_source"
+            " mcp_server.tools.parts.NoteTaker.__init__ mcp_server.tools.registration.CallProgress.working"
+            " mcp_server.tools.scope_filter.page_text orc.graphs.retrieval.failed_step"
+            " orc.graphs.revision.restore_earlier orc.graphs.sources.SourceRegistry.__init__"
+            " orc.graphs.sources.SourceRegistry.of orc.graphs.tool_context.ToolContext.__init__"
+            " orc.graphs.tool_context.with_sources orc.graphs.tool_loop.ToolConversation.state_update"
+            " orc.graphs.utils.cited_first orc.memory.client_history.latest_turns"
+            " orc.memory.models.memory_from orc.memory.notes.freshness orc.memory.notes.Asked.share"
+            " orc.memory.summary.Summarizer.__init__ orc.graphs.plan_rules.fallback_plan"
+            " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line",
+        ),
+        (
+            _COUNTED,
+            "core.analysis.llm.batches core.offline.model.OfflineModel.get_num_tokens"
+            " mcp_server.tools.document_context.fit_to_window orc.graphs.prompts.conversation_prompt"
+            " orc.graphs.prompts.newest_messages orc.graphs.prompts.shrink_to_window"
+            " orc.graphs.prompts.tools_prompt orc.graphs.query_planner.planning_prompt"
+            " orc.graphs.revision.start_revision",
+        ),
+        (
+            _NAMES,
+            "core.search.statistics.ScopeStatistics.only_on_first_pages"
+            " core.search.vocabulary.Vocabulary.__init__"
+            " core.analysis.allowance.DailyTokens.add core.analysis.allowance.DailyTokens.are_used_up"
+            " core.offline.model.OfflineModel.bind_tools core.search.postings.DocumentIndex.find"
+            " core.search.postings.DocumentIndex.terms_with_prefix mcp_server.tools.attachments.file_statuses"
+            " mcp_server.tools.pages.page_reference mcp_server.tools.registration.offer"
+            " orc.graphs.plan_rules.check_intents orc.graphs.query_planner.ordered_steps"
+            " orc.graphs.query_planner.plan_schema",
+        ),
+    )
+    for name in names.split()
+}
+"""Public functions that take text and are not measured, with the reason."""

@@ -1,0 +1,98 @@
+"""The campaign of text functions is complete: a new public one is listed, or excused with a reason."""
+
+import ast
+import gc
+import sys
+from collections.abc import Iterator
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from types import CodeType, FrameType
+
+import pytest
+
+from devkit.shared_data import ROOT
+from resilience.text_calls import CALLS, EXCUSED, PAGE
+
+PLACES = (
+    *("core/text", "core/grounding", "core/search", "core/analysis", "core/offline"),
+    *("core/documents/passages.py", "orc/graphs", "orc/memory", "mcp_server/tools", "orc/offline.py"),
+    *("core/llm/messages.py", "orc/api/completions.py"),
+)
+TEXTS = {
+    *("str", "Page", "Passage", "Piece", "Source", "FencedSource", "Token", "Clause", "Heading", "Candidate"),
+    *("Note", "Turn", "Memory", "Hit", "PageAnalysis", "ChatMessage", "Match", "Question", "Statement"),
+}
+"""Types of parameters that are or have text."""
+
+
+def files() -> Iterator[Path]:
+    for place in PLACES:
+        path = ROOT / place
+        yield from [path] if path.suffix else sorted(path.rglob("*.py"))
+
+
+def takes_text(function: ast.FunctionDef) -> bool:
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    words = {
+        node.id
+        for argument in arguments
+        if argument.annotation
+        for node in ast.walk(argument.annotation)
+        if isinstance(node, ast.Name)
+    }
+    return bool(words & TEXTS)
+
+
+def is_public(name: str) -> bool:
+    return name == "__init__" or not name.startswith("_")
+
+
+def public_functions(path: Path) -> Iterator[str]:
+    """`module.function` and `module.Class.method` of the public functions that take text."""
+    module = str(path.relative_to(ROOT).with_suffix("")).replace("/", ".")
+    for node in ast.parse(path.read_text()).body:
+        inside, owner = [node], ""
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            inside, owner = node.body, f"{node.name}."
+        for each in inside:
+            if isinstance(each, ast.FunctionDef) and takes_text(each) and is_public(each.name):
+                yield f"{module}.{owner}{each.name}"
+
+
+def forget() -> None:
+    """Clear the caches of functions that read text: other tests have filled them."""
+    gc.unfreeze()  # objects that the suite froze are not listed
+    for each in gc.get_objects():
+        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith(("core.", "orc.")):
+            each.cache_clear()
+
+
+def entered() -> set[str]:
+    """The functions that the calls of the campaign enter."""
+    forget()
+    seen: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for call in CALLS.values():
+            call(PAGE)
+    finally:
+        sys.setprofile(before)
+    root = f"{ROOT}/"
+    return {
+        f"{code.co_filename.removeprefix(root).removesuffix('.py').replace('/', '.')}.{code.co_qualname}"
+        for code in seen
+        if code.co_filename.startswith(root)
+    }
+
+
+@pytest.mark.slow
+def test_each_public_text_function_is_measured_or_excused() -> None:
+    functions = {name for path in files() for name in public_functions(path)}
+    assert functions - entered() - EXCUSED.keys() == set()
+    assert EXCUSED.keys() <= functions
