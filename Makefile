@@ -32,12 +32,12 @@ RIGHT_PYTHON = import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (
 "Orc needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another: make PYTHON=python3.12" \
 % sys.version_info[:2])
 NO_VENV = This Python cannot create virtual environments: apt install python3-venv, or install uv.
-# One process per core; the tests of a module share a process, and slow modules start first (tests/conftest.py).
-PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --durations 25
+# One process more than cores. Which tests share one, and what starts first: devkit/suite_order.py.
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --no-loadscope-reorder --durations 25
 SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run check test-fast test campaigns bench provision lock clean
+.PHONY: help run check check-text test-fast test campaigns bench provision lock clean
 .PHONY: python install install-dev install-functions install-node
 
 help:
@@ -54,10 +54,12 @@ help:
 run: install
 	@exec $(BIN)/python -m orc serve
 
-check: install-dev
+check: install-dev check-text
+	@$(BIN)/python -m mypy
+
+check-text: install-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/python -m mypy
 	@$(BIN)/python $(BIN)/lint-imports
 	@$(BIN)/python $(BIN)/codespell
 	@$(BIN)/python scripts/check_prose.py
@@ -65,8 +67,12 @@ check: install-dev
 test-fast: install-dev
 	@$(PYTEST) tests/unit tests/contract -m "not emulator and not slow"
 
-test: install-dev install-functions install-node check
-	@$(PYTEST)
+# Types are checked while the tests run, and reported after them: mypy uses one processor for half a minute.
+test: install-dev install-functions install-node check-text
+	@types=$$(mktemp); $(BIN)/python -m mypy >"$$types" 2>&1 & checking=$$!; \
+	$(PYTEST); tests=$$?; \
+	wait $$checking; typed=$$?; cat "$$types"; rm -f "$$types"; \
+	exit $$((tests || typed))
 
 campaigns: install-dev install-node
 	@$(BIN)/python -m pytest --campaigns --timeout 7200 --verbose tests/campaigns tests/test_contracts_catch_bugs.py \

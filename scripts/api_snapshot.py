@@ -34,7 +34,7 @@ def main() -> None:
 
 def current_documents() -> dict[str, Json]:
     """The documents of the code as it is, by the name of their file in the snapshot."""
-    app = create_app(Settings(auth_mode=AuthMode.EASYAUTH))
+    app = create_app(Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True))
     tools = asyncio.run(live_tools())
     return {OPENAPI: normalised_openapi(app.openapi()), TOOLS: normalised_tools(tools)}
 

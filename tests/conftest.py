@@ -3,6 +3,7 @@
 The network is closed beyond loopback by pytest-socket, whose options stand in pyproject.toml.
 """
 
+import gc
 import os
 import sys
 from collections import Counter
@@ -15,23 +16,20 @@ import pytest
 
 from devkit.azure.targets import PREFIX, Target, real
 from devkit.errors import NotInstalled
+from devkit.process_state import logging_restored
 from devkit.shared_data import HANDBOOK, ROOT, SHARED
+from devkit.suite_order import SharedSystem, require_groups, start_slowest_first
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+
     from devkit.recorded_telemetry import Recorded
 
 FOREIGN_SETTINGS = (
     "ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "GOOGLE_SEARCH_", "BRAVE_SEARCH_",
 )  # fmt: skip
-KEPT_SETTINGS = {"ORC_REQUIRE_ALL"}
+KEPT_SETTINGS = {"ORC_REQUIRE_ALL", "ORC_PROCESSES"}
 EMULATORS = {"cosmos_target", "storage_target", "search_target"}
-SLOW_FOLDERS = (
-    "tests/campaigns",
-    "tests/system",
-    "tests/unit/bench",
-    "tests/unit/evals",
-    "test_functions_part",
-)
 EMULATED_ADAPTERS = {"cosmos", "azurite", "azure"}
 
 # Azure's Functions runtime needs 3.13: there its tests run with the others, elsewhere through one test.
@@ -104,6 +102,18 @@ def search_target() -> Iterator[Target]:
             yield target
 
 
+@pytest.fixture(scope="session")
+def upstash_target() -> Iterator[Target]:
+    """Upstash Vector: a double of its REST API, started once, or a real index."""
+    from devkit.doubles.upstash_double import UpstashDouble, serving
+
+    if target := real("UPSTASH"):
+        yield target
+    else:
+        with serving(UpstashDouble()) as target:
+            yield target
+
+
 @pytest.fixture
 def recorded() -> "Iterator[Recorded]":
     """The spans and metrics of this process. From the first test that asks on, every test makes them."""
@@ -131,6 +141,13 @@ def full_size(request: pytest.FixtureRequest) -> bool:
 def handbook() -> Path:
     """The sample document that ships with the repository."""
     return HANDBOOK
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Put logging back after each test, whatever it did, or the fixtures that it was the first to need."""
+    with logging_restored():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -183,17 +200,34 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "emulator: needs an emulator of an Azure service; set by conftest.py")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: some tests wait for others to answer."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> SharedSystem:
+    return SharedSystem(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect campaigns unless asked for, mark the tests that start an emulator, start the slowest first."""
     for item in items:
         if needs_emulator(item):
             item.add_marker("emulator")
-    items.sort(key=lambda item: next((n for n, name in enumerate(SLOW_FOLDERS) if name in item.nodeid), 9))
+    require_groups(items)
+    start_slowest_first(items)
     if config.getoption("--campaigns"):
         return
     campaigns = [item for item in items if item.get_closest_marker("campaign")]
     items[:] = [item for item in items if item not in campaigns]
     config.hook.pytest_deselected(items=campaigns)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of garbage collections: it is large, and stays."""
+    gc.freeze()
 
 
 def needs_emulator(item: pytest.Item) -> bool:

@@ -1,5 +1,6 @@
 """The index of decisions matches its files, and the docs name only files and packages that exist."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ from packaging.requirements import Requirement
 from core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE
 from devkit.shared_data import ROOT
 from mcp_server.settings import Settings as McpSettings
+from orc.api import PREFIX
 from orc.settings import Settings
 
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
@@ -84,7 +86,8 @@ def test_a_page_names_only_settings_that_exist(page: Path) -> None:
     if page.name == "CHANGELOG.md" or page.parent.name == "adr":
         return
     named = set(re.findall(r"`(ORC_[A-Z_]*[A-Z])(?:=\S+)?`", page.read_text()))
-    assert named - OTHER_VARIABLES <= setting_names()
+    of_the_templates = re.findall(r"\$\{(ORC_\w+)=", (ROOT / "infra" / "main.parameters.json").read_text())
+    assert named - OTHER_VARIABLES - set(of_the_templates) <= setting_names()
 
 
 def setting_names() -> set[str]:
@@ -95,3 +98,19 @@ def setting_names() -> set[str]:
             names.update(map(str, getattr(field.validation_alias, "choices", [])))
             names.add(str(field.validation_alias))
     return names - {f"ORC_{name.upper()}" for name in ADVANCED}
+
+
+def test_the_prefix_of_the_functions_host_is_that_of_the_routes() -> None:
+    host = json.loads((ROOT / "host.json").read_text())
+    assert f"/{host['extensions']['http']['routePrefix']}" == PREFIX
+    [decision] = (file for file in DECISIONS if file.name.startswith("0007-"))
+    assert f"start with `{PREFIX}`" in decision.read_text()
+
+
+def test_entries_for_clients_are_json_with_absolute_paths() -> None:
+    blocks = re.findall(r"```json\n(.+?)```", (ROOT / "docs" / "clients.md").read_text(), re.S)
+    started, called = (json.loads(block)["mcpServers"]["orc"] for block in blocks)
+    assert Path(started["command"]).is_absolute()
+    assert Path(started["env"]["ORC_DATA_DIR"]).is_absolute()
+    assert started["args"][:3] == ["-m", "orc", "mcp"]
+    assert called["headers"]["Authorization"].startswith("Bearer ")

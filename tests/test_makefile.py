@@ -112,3 +112,18 @@ def test_without_uv_on_path_it_is_installed_from_the_package_index(tmp_path: Pat
 def test_a_missing_npm_stops_only_a_run_that_may_leave_nothing_out() -> None:
     assert "There is no npm" in make("install-node", "NPM=").stdout
     assert make("install-node", "NPM=", ORC_REQUIRE_ALL="1").returncode != 0
+
+
+@pytest.mark.parametrize(("tests", "types", "code"), [(0, 0, 0), (1, 0, 2), (0, 1, 2), (2, 2, 2)])
+def test_make_test_fails_if_a_test_or_a_type_is_wrong(
+    tests: int, types: int, code: int, tmp_path: Path
+) -> None:
+    for program in ("uv", "ruff"):
+        executable(tmp_path / program, "#!/bin/sh\n")
+    ends = f'case "$2" in pytest) exit {tests};; mypy) echo types were checked; exit {types};; esac'
+    executable(tmp_path / "python", f"#!/bin/sh\n{ends}\n")
+    run = make(
+        "test", f"BIN={tmp_path}", f"UV={tmp_path}/uv", f"PYTHON={sys.executable}", "NPM=", ORC_REQUIRE_ALL=""
+    )
+    assert run.returncode == code, run.stderr
+    assert "types were checked" in run.stdout

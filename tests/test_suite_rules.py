@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from pytest_socket import SocketConnectBlockedError
@@ -21,6 +22,30 @@ SKIPPING_TESTS = {
 CERTIFICATES = "SSL_CERT_FILE"
 ALL_AUTHORITIES = {
     "test_authorities.py": f"import os\n\ndef test_it(): assert {CERTIFICATES!r} not in os.environ\n"
+}
+
+LOGGING_TESTS = {
+    "test_a_change.py": """
+        import logging
+
+        def test_it():
+            logging.setLogRecordFactory(lambda *args, **kwargs: None)
+            logging.getLogger("made.here").setLevel("ERROR")
+            logging.getLogger("concurrent.futures").setLevel("DEBUG")
+            logging.disable()
+            logging.root.handlers.append(logging.NullHandler())
+            logging.root.setLevel("CRITICAL")
+    """,
+    "test_b_state.py": """
+        import logging
+
+        def test_it():
+            assert logging.getLogRecordFactory() is logging.LogRecord
+            assert logging.root.manager.disable == 0
+            levels = [logging.getLogger(name).level for name in ("made.here", "concurrent.futures")]
+            assert [*levels, logging.root.level] == [0, 0, logging.WARNING]
+            assert not any(type(each) is logging.NullHandler for each in logging.root.handlers)
+    """,
 }
 
 
@@ -62,6 +87,12 @@ def test_every_kind_of_skip_fails_with_its_reason_under_require_all(tmp_path: Pa
 def test_a_real_service_may_have_a_certificate_of_any_authority(tmp_path: Path) -> None:
     url = "https://search.example"
     assert run_tests(tmp_path, ALL_AUTHORITIES, ORC_TEST_SEARCH_URL=url).returncode == 0
+
+
+def test_what_a_test_does_to_logging_ends_with_it(tmp_path: Path) -> None:
+    sources = {name: dedent(source) for name, source in LOGGING_TESTS.items()}
+    run = run_tests(tmp_path, sources)
+    assert "2 passed" in run.stdout
 
 
 def test_the_network_beyond_loopback_is_closed() -> None:

@@ -12,7 +12,7 @@ import pytest
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-from core.extraction.sandbox import EXTRACTION_SECONDS
+from core.extraction.sandbox import EXTRACTION_TIMES
 from core.llm.factory import describe
 from core.ocr.service import OCR_SECONDS
 from devkit.shared_data import ROOT
@@ -71,6 +71,11 @@ def test_what_is_deployed_builds_the_api_without_the_rest(tmp_path: Path) -> Non
     assert run.stdout == f"Orc {tmp_path}\n", run.stderr
 
 
+def test_the_host_has_no_sampling_which_opentelemetry_ignores() -> None:
+    assert load("host.json")["telemetryMode"] == "OpenTelemetry"
+    assert "samplingSettings" not in json.dumps(load("host.json"))
+
+
 def test_the_host_routes_the_prefix_that_the_api_has() -> None:
     assert load("host.json")["extensions"]["http"]["routePrefix"] == "api"
 
@@ -86,7 +91,7 @@ def test_the_host_outlasts_a_turn() -> None:
 
 def test_the_host_outlasts_the_reading_of_a_document() -> None:
     """It would end the process, and then every process that replaces it."""
-    assert function_timeout() > EXTRACTION_SECONDS + OCR_SECONDS + 600
+    assert function_timeout() > EXTRACTION_TIMES.wall + OCR_SECONDS + 600
 
 
 def test_an_instance_has_as_many_documents_in_hand_as_a_worker() -> None:

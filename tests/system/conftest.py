@@ -35,7 +35,11 @@ def model_settings(served_double: tuple[OpenAIDouble, str]) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def orc(tmp_path_factory: pytest.TempPathFactory, model_settings: dict[str, str]) -> Iterator[System]:
     """A running Orc that believes the EasyAuth headers."""
-    limits = {"ORC_MAX_UPLOAD_BYTES": str(UPLOAD_LIMIT), "ORC_AUTH_MODE": "easyauth"}
+    limits = {
+        "ORC_MAX_UPLOAD_BYTES": str(UPLOAD_LIMIT),
+        "ORC_AUTH_MODE": "easyauth",
+        "WEBSITE_AUTH_ENABLED": "True",
+    }
     with running(tmp_path_factory.mktemp("orc"), **model_settings, **limits) as system:
         yield system
 

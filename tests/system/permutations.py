@@ -71,7 +71,8 @@ class Permutation:
     `asked` is what the model is asked for, `tools` the tools with how they end, `actions` the verdicts on
     the answers, `cites` whose pages are cited and verified; `says` receives how the turn went, or failed.
     `earlier` was asked before: `/api/orc` has it stored, chats send it along with its answer.
-    Unless it says otherwise, the documents are searched once, and one of them bears the answer out.
+    Unless it says otherwise, the documents are `indexed` and searched once, and one of them bears the answer
+    out.
     """
 
     asked: list[str]
@@ -80,6 +81,7 @@ class Permutation:
     earlier: str = ""
     variant: str = "plain"
     documents: bool = True
+    indexed: bool = True
     body: Json = field(default_factory=dict)
     tools: list[str] = field(default_factory=lambda: ["semantic_search finished"])
     actions: list[str] = field(default_factory=lambda: ["accept"])
@@ -130,7 +132,8 @@ class Endpoints:
     def run(self, permutation: Permutation) -> list[Run]:
         """The same turn through every endpoint, each in a separate conversation."""
         places = [self._place(permutation) for _ in WAYS]
-        self._index()
+        if permutation.indexed:
+            self._index()
         return [self._run(permutation, way, place) for way, place in zip(WAYS, places, strict=True)]
 
     def _place(self, permutation: Permutation) -> str | None:

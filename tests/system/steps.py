@@ -101,13 +101,16 @@ def files_under(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
-def files_at_rest(folder: Path) -> dict[str, tuple[int, int]]:
-    """What `files_under` gives once the worker has nothing left to do."""
-    before: dict[str, tuple[int, int]] = {}
-    while before != (now := files_under(folder)):
-        before = now
-        time.sleep(0.5)
-    return now
+def leaves_files_alone(act: Callable[[], None], folder: Path) -> bool:
+    """Whether an act changes no file. It is repeated for as long as work in the background may have."""
+    deadline = time.monotonic() + WAIT_SECONDS / 4
+    while time.monotonic() < deadline:
+        before = files_under(folder)
+        act()
+        if files_under(folder) == before:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def scope_tokens(system: System) -> ScopeTokens:

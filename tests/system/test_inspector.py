@@ -21,6 +21,8 @@ INSPECTOR = ROOT / "node_modules" / ".bin" / "mcp-inspector"
 SECONDS = 60
 LOCAL = ("local", "me")
 LIST = ("--method", "tools/list")
+PATIENT = ("--connect-timeout", str(1000 * SECONDS))
+"""A busy machine starts a server in more than the 15 s that the inspector waits by itself."""
 QUESTION = "When does the quay open?"
 CALLS: dict[str, Json] = {
     "document_chat": {"question": QUESTION, "document_names": ["a.txt"]},
@@ -64,11 +66,15 @@ def conversation_id(orc: System) -> str:
 
 
 @pytest.fixture(scope="module")
-def listed(orc: System, conversation_id: str) -> list[Json]:
+def minted(orc: System, conversation_id: str) -> str:
+    """A token for all documents of the conversation."""
+    return token(orc, "--conversation", conversation_id)
+
+
+@pytest.fixture(scope="module")
+def listed(orc: System, minted: str) -> list[Json]:
     """The tools as the inspector lists them over HTTP."""
-    tools: list[Json] = output(inspect_http(orc, token(orc, "--conversation", conversation_id), *LIST))[
-        "tools"
-    ]
+    tools: list[Json] = output(inspect_http(orc, minted, *LIST))["tools"]
     return tools
 
 
@@ -95,7 +101,7 @@ def token(orc: System, *arguments: str) -> str:
 
 def inspect_http(orc: System, token: str | None, *method: str) -> subprocess.CompletedProcess[str]:
     header = ("--header", f"Authorization: Bearer {token}") if token else ()
-    return run(orc, INSPECTOR, "--cli", orc.mcp_url, "--transport", "http", *header, *method)
+    return run(orc, INSPECTOR, "--cli", *PATIENT, orc.mcp_url, "--transport", "http", *header, *method)
 
 
 def inspect_stdio(orc: System, token: str, *method: str) -> subprocess.CompletedProcess[str]:
@@ -103,7 +109,7 @@ def inspect_stdio(orc: System, token: str, *method: str) -> subprocess.Completed
     # The inspector passes on to a server what `-e` names, and nothing else.
     needed = {**orc.settings, "ORC_SCOPE_TOKEN": token, "PYTHONPATH": str(ROOT)}
     settings = [word for name, value in needed.items() for word in ("-e", f"{name}={value}")]
-    return run(orc, INSPECTOR, "--cli", *settings, *server, *method)
+    return run(orc, INSPECTOR, "--cli", *PATIENT, *settings, *server, *method)
 
 
 def output(inspected: subprocess.CompletedProcess[str]) -> Json:
@@ -134,22 +140,18 @@ def wait_for_summaries(orc: System, conversation_id: str) -> None:
     wait_until(made, "the documents have summaries")
 
 
-def test_it_lists_all_tools_over_http_and_stdio_alike(
-    orc: System, conversation_id: str, listed: list[Json]
-) -> None:
+def test_it_lists_all_tools_over_http_and_stdio_alike(orc: System, minted: str, listed: list[Json]) -> None:
     assert {tool["name"] for tool in listed} == CALLS.keys()
     assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
-    minted = token(orc, "--conversation", conversation_id)
     assert output(inspect_stdio(orc, minted, *LIST))["tools"] == listed
 
 
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - NEED_ANALYSES_BY_A_MODEL))
 def test_it_calls_every_tool_over_http(
-    name: str, orc: System, conversation_id: str, listed: list[Json], double: OpenAIDouble
+    name: str, orc: System, conversation_id: str, minted: str, listed: list[Json], double: OpenAIDouble
 ) -> None:
     if name == "documents_get_summary":
         wait_for_summaries(orc, conversation_id)
-    minted = token(orc, "--conversation", conversation_id)
     called = output(inspect_http(orc, minted, *call(name, conversation_id)))
     assert not called.get("isError"), called
     [schema] = [tool["outputSchema"] for tool in listed if tool["name"] == name]
@@ -159,16 +161,14 @@ def test_it_calls_every_tool_over_http(
 
 @pytest.mark.parametrize("name", sorted(NEED_ANALYSES_BY_A_MODEL))
 def test_it_shows_the_error_of_tools_that_need_analyses_by_a_model(
-    name: str, orc: System, conversation_id: str
+    name: str, orc: System, conversation_id: str, minted: str
 ) -> None:
-    minted = token(orc, "--conversation", conversation_id)
     result = json.loads(inspect_http(orc, minted, *call(name, conversation_id)).stdout)
     assert result["isError"] is True
     assert json.loads(result["content"][0]["text"])["code"] == "model_misconfigured"
 
 
-def test_it_calls_the_tools_over_stdio(orc: System, conversation_id: str, double: OpenAIDouble) -> None:
-    minted = token(orc, "--conversation", conversation_id)
+def test_it_calls_the_tools_over_stdio(orc: System, minted: str, double: OpenAIDouble) -> None:
     called = output(inspect_stdio(orc, minted, *ASK))
     assert DocumentChatResult.model_validate(called["structuredContent"]).citations[0].verified
 
@@ -183,8 +183,8 @@ def test_it_is_refused_without_a_good_token(given: str | None, orc: System, doub
 
 
 def test_a_token_for_one_document_gives_no_access_to_another(orc: System, conversation_id: str) -> None:
-    minted = token(orc, "--conversation", conversation_id, "--document", "b.txt")
-    refused = inspect_http(orc, minted, *ASK)
+    narrow = token(orc, "--conversation", conversation_id, "--document", "b.txt")
+    refused = inspect_http(orc, narrow, *ASK)
     result = json.loads(refused.stdout)
     assert result["isError"] is True
     assert json.loads(result["content"][0]["text"])["code"] == "not_found"

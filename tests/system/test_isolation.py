@@ -11,20 +11,48 @@ import pytest
 from core.names import BlobPath, Owner
 from devkit.system import System, principal_headers, upload
 from orc.api.app import create_app
+from orc.contexts.ids import new_id as new_context_id
 from orc.settings import AuthMode, Settings
 from tests.system.conftest import MakeClient
 from tests.system.steps import Json, answered, ask, conversation, conversation_with, new_id
 
+OF_CONTEXTS = {"context_id", "kind", "principal"}
+"""Names in paths that belong to no conversation."""
 OPEN_ROUTES = {"/api/health", "/api/ready"}
 HARMLESS = {"limit", "cursor", "after_seq", "last-event-id", "idempotency-key", "x-client-id"}
-HARMLESS_IN_BODY = {"question", "messages", "contexts", "tools", "model", "file", "file_name", "size"}
+HARMLESS_IN_BODY = {
+    "feature_flags",
+    "question",
+    "messages",
+    "contexts",
+    "tools",
+    "model",
+    "file",
+    "file_name",
+    "size",
+}
 HARMLESS_IN_BODY |= {"session_id"}  # what it names is always the caller's own: see test_chat.py
+# Of OpenAI's interface; `metadata` and headers may name a session, which has its own test below.
+HARMLESS_IN_BODY |= {
+    "max_tokens",
+    "metadata",
+    "n",
+    "response_format",
+    "stream",
+    "stream_options",
+    "tool_choice",
+}
+HARMLESS |= {"x-session-id", "x-openwebui-chat-id", "x-orc-task"}
 # Filters of the admin's traces apply within the admin's organization: see test_admin.py.
 HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent", "model"}
-HARMLESS |= {"trace_id", "attempt"}
+HARMLESS |= {"trace_id", "attempt", "context_id"}
+HARMLESS |= {"q", "inherited", "if-match", "name", "replace"}
+# What is below a context is listed to those who see it: see test_contexts.py.
+HARMLESS |= {"parent_id"}
+HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label", "title"}
 SECRET = "The canary sings at noon."
 
-OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
+OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)).openapi()
 ROUTES = [
     (method.upper(), path, operation)
     for path, operations in OPENAPI["paths"].items()
@@ -43,6 +71,7 @@ class Ids:
     document_id: str
     turn_id: str
     trace_id: str
+    context_id: str
     blob_name: str = "secret.txt"
 
     @property
@@ -52,6 +81,9 @@ class Ids:
             "document_id": self.document_id,
             "turn_id": self.turn_id,
             "trace_id": self.trace_id,
+            "context_id": self.context_id,
+            "kind": "user",
+            "principal": "ann",
         }
 
     @property
@@ -61,6 +93,7 @@ class Ids:
         return {
             "conversation_id": [self.owner.conversation_id],
             "blob_names": [[path], [self.blob_name], [{"blob_name": path}]],
+            "parent_id": [self.context_id],
         }
 
 
@@ -72,13 +105,19 @@ def victim(orc: System) -> Ids:
         conversation_with(ann, "secret.txt", text=SECRET, within=owner.conversation_id)
         turn = answered(ask(ann, owner.conversation_id, "secret.txt"))
     document_id = BlobPath(owner, "secret.txt").document_id
-    return Ids(owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"])
+    new = {"type": "organization", "name": "Secret project"}
+    created = httpx.post(
+        f"{orc.api}/contexts", json=new, headers=principal_headers("acme", "ann", "orc.admin"), timeout=30
+    )
+    assert created.status_code == 201, created.text
+    context_id = created.json()["context_id"]
+    return Ids(owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"], context_id)
 
 
 def missing_like(ids: Ids) -> Ids:
     """Ids of the same form that do not exist."""
     owner = Owner(ids.owner.organization_id, ids.owner.user_id, new_id())
-    return Ids(owner, new_id(), new_id(), uuid.uuid4().hex, "absent.txt")
+    return Ids(owner, new_id(), new_id(), uuid.uuid4().hex, new_context_id(), "absent.txt")
 
 
 def schema_of(reference: Json) -> Json:
@@ -102,6 +141,13 @@ def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tup
         return [(method, url, {"json": {"file_name": "own.txt", "size": 1}})]
     if not fields:
         return [(method, url, {})] if "{" in path else []
+    if "title" in fields:
+        return [(method, url, {"json": {"title": "Mine"}})]
+    if "parent_id" in fields:
+        new = {"type": "folder", "name": "Mine"}
+        return [(method, url, {"json": {**new, "parent_id": value}}) for value in ids.in_body["parent_id"]]
+    if "context_id" in path:
+        return [(method, url, {"json": {"role": "viewer"} if "role" in fields else {"name": "Mine"}})]
     asked = {"messages": [{"role": "user", "content": "What is it?"}]}
     question = asked if "messages" in fields else {"question": "What is it?"}
     return [
@@ -116,6 +162,7 @@ def what_shows(response: httpx.Response, ids: Ids) -> tuple[int, str, str]:
     body = response.text.replace(ids.blob_name, "NAME")
     body = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", body)
     body = re.sub(r'"(trace_id|created_at|updated_at)":"[^"]*"', "", body)
+    body = re.sub(r'"(timings_ms|timings)":{[^}]*}|"timeline":\[[^\]]*\]', "", body)
     return response.status_code, response.headers.get("content-type", ""), body
 
 
@@ -148,8 +195,10 @@ def test_a_foreign_id_answers_like_a_missing_one(
         stranger = strangers_client(client_of, organization)
         shown = what_shows(request(stranger, of_victim), victim)
         assert shown == what_shows(request(stranger, of_absent), absent)
-        own = {"documents": 201, "uploads": 409} if method == "POST" else {}
-        assert shown[0] == own.get(path.rpartition("/")[2], refusal_of(path))
+        is_own = method == "POST" and "conversation_id" in path
+        own = {"documents": 201, "uploads": 409} if is_own else {}
+        opens = "conversation_id" in of_victim[2].get("json", {})
+        assert shown[0] == (200 if opens else own.get(path.rpartition("/")[2], refusal_of(path)))
 
 
 @each_route
@@ -158,7 +207,7 @@ def test_an_id_of_the_callers_other_conversation_answers_like_a_missing_one(
 ) -> None:
     ann = client_of("acme", "ann")
     elsewhere = Owner("acme", "ann", conversation_with(ann, "other.txt"))
-    for name in set(re.findall(r"{(\w+)}", path)) - {"conversation_id"}:
+    for name in set(re.findall(r"{(\w+)}", path)) - {"conversation_id"} - OF_CONTEXTS:
         absent = missing_like(victim)
         places = {**victim.in_path, "conversation_id": elsewhere.conversation_id}
         foreign = ann.request(method, path.format(**places).removeprefix("/api"))
@@ -232,6 +281,22 @@ def test_a_conversation_id_that_two_users_chose_is_two_conversations(
     assert answer["answer"].startswith("Bob's own words.")
     ann = conversation(client_of("acme", "ann"), victim.owner.conversation_id)
     assert [turn["turn_id"] for turn in ann["turns"]] == [victim.turn_id]
+
+
+@pytest.mark.parametrize("place", ["x-session-id", "x-openwebui-chat-id", "metadata"])
+def test_a_session_that_a_client_of_openai_names_is_the_callers_own(
+    place: str, victim: Ids, client_of: MakeClient
+) -> None:
+    stranger, named = client_of("acme", f"user-{new_id()}"), victim.owner.conversation_id
+    body: Json = {"model": "orc", "messages": [{"role": "user", "content": "What sings at noon?"}]}
+    body |= {"metadata": {"session_id": named}} if place == "metadata" else {}
+    headers = {} if place == "metadata" else {place: named}
+    response = stranger.post("/v1/chat/completions", json=body, headers=headers)
+    assert response.status_code == 200, response.text
+    assert "canary" not in response.text
+    assert len(conversation(stranger, named)["turns"]) == 1
+    anns = conversation(client_of("acme", "ann"), named)
+    assert [turn["turn_id"] for turn in anns["turns"]] == [victim.turn_id]
 
 
 def test_strangers_changed_nothing(victim: Ids, client_of: MakeClient) -> None:

@@ -12,7 +12,9 @@ from core.mcp_contract import (
     TOOLS,
     DocumentChatResult,
     DocumentsListResult,
+    StatusLine,
     TextDelta,
+    ToolFailure,
     tool_progress,
 )
 from core.names import BlobPath, Owner
@@ -56,7 +58,7 @@ def failure(result: CallToolResult) -> Json:
     [content] = result.content
     assert isinstance(content, TextContent)
     error: Json = json.loads(content.text)
-    assert error.keys() == {"code", "message", "retryable", "dependency"}
+    assert error.keys() == ToolFailure.model_fields.keys()
     return error
 
 
@@ -113,6 +115,7 @@ async def test_a_caller_that_streams_gets_the_answer_in_pieces_and_others_plain_
     answer, typed = await progress_of(orc, owner, {STREAM_META_KEY: True})
     pieces = [tool_progress.validate_json(message) for message in typed]
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == answer.answer
+    assert [piece.total for piece in pieces if isinstance(piece, StatusLine)] == [2]
     answer, plain = await progress_of(orc, owner, None)
     assert plain
     assert not any(message.startswith("{") or answer.answer in message for message in plain)
@@ -187,6 +190,7 @@ async def test_a_token_that_lists_a_foreign_document_gives_no_access_to_it(
 async def test_a_foreign_file_id_is_ignored_and_replaced(orc: System, owner: Owner, stranger: Owner) -> None:
     arguments = document_chat_arguments("a.txt")
     foreign = found(await call_tool(orc, scope_over(stranger, "a.txt"), "document_chat", **arguments))
+    statuses, ids = [], set()
     for cached in (
         [foreign.files[0].model_dump()],
         [{"file_id": "file-made-up", "blob_name": "a.txt"}],
@@ -194,9 +198,11 @@ async def test_a_foreign_file_id_is_ignored_and_replaced(orc: System, owner: Own
     ):
         scope = scope_over(owner, "a.txt")
         answer = found(await call_tool(orc, scope, "document_chat", **arguments, cached_file_info=cached))
-        assert answer.metadata.files[0].status == "created"
-        assert answer.files[0].file_id not in {foreign.files[0].file_id, "file-made-up"}
+        statuses.append(answer.metadata.files[0].status)
+        ids.add(answer.files[0].file_id)
         assert "canary" not in answer.model_dump_json()
+    assert statuses == ["created", "reused", "reused"]
+    assert len(ids - {foreign.files[0].file_id, "file-made-up"}) == len(ids) == 1
     own = [ref.model_dump() for ref in answer.files]
     again = found(await call_tool(orc, scope, "document_chat", **arguments, cached_file_info=own))
     assert again.metadata.files[0].status == "reused"

@@ -1,6 +1,7 @@
 """Document names that could leave their folder are refused, over HTTP and before anything is touched."""
 
 import http.client
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -13,7 +14,13 @@ from core.names import Owner
 from devkit.doubles.openai_double import OpenAIDouble
 from devkit.system import System
 from tests.system.conftest import MakeClient
-from tests.system.steps import answered, ask, conversation_with, files_at_rest, files_under, new_id
+from tests.system.steps import (
+    answered,
+    ask,
+    conversation_with,
+    leaves_files_alone,
+    new_id,
+)
 
 MADE_HARMLESS = {
     "%2e%2e.txt": "_2e_2e.txt",
@@ -67,15 +74,28 @@ unsafe_names = pytest.mark.parametrize(
 )
 
 
+@pytest.fixture(scope="module")
+def bob(orc: System) -> Iterator[httpx.Client]:
+    """A client of a user that all tests of this module share."""
+    with orc.client(f"org-{new_id()}", "bob") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def bobs_conversation(bob: httpx.Client) -> str:
+    """A conversation with a document."""
+    return conversation_with(bob, "good.txt")
+
+
 @unsafe_names
 def test_an_unsafe_blob_name_is_refused_before_anything_is_touched(
-    name: str, ann: httpx.Client, orc: System, double: OpenAIDouble
+    name: str, bob: httpx.Client, bobs_conversation: str, orc: System, double: OpenAIDouble
 ) -> None:
-    conversation_id = conversation_with(ann, "good.txt")
-    before = files_at_rest(orc.data_dir)
-    for given in (name, {"blob_name": name}):
-        refuse(ask(ann, conversation_id, blob_names=["good.txt", given]), "blob_names")
-    assert files_under(orc.data_dir) == before
+    def ask_for_it() -> None:
+        for given in (name, {"blob_name": name}):
+            refuse(ask(bob, bobs_conversation, blob_names=["good.txt", given]), "blob_names")
+
+    assert leaves_files_alone(ask_for_it, orc.data_dir)
     assert double.requests == []
 
 
@@ -83,11 +103,10 @@ def test_an_unsafe_blob_name_is_refused_before_anything_is_touched(
 def test_an_unsafe_name_of_an_upload_is_refused_before_anything_is_touched(
     name: str, orc: System, ann: httpx.Client
 ) -> None:
-    before = files_at_rest(orc.data_dir)
     conversation_id = new_id()
-    response = upload_raw(ann, conversation_id, name)
-    refuse(response, name or "file")
-    assert files_under(orc.data_dir) == before
+    assert leaves_files_alone(
+        lambda: refuse(upload_raw(ann, conversation_id, name), name or "file"), orc.data_dir
+    )
     assert ann.get(f"/conversations/{conversation_id}").status_code == 404
 
 
@@ -166,21 +185,25 @@ def test_names_that_only_look_unsafe_are_taken(ann: httpx.Client) -> None:
         "'--",
     ],
 )
-def test_odd_document_and_turn_ids_in_a_path_are_not_found(odd: str, orc: System, ann: httpx.Client) -> None:
-    conversation_id = conversation_with(ann, "a.txt")
-    base = f"/api/conversations/{conversation_id}"
-    before = files_at_rest(orc.data_dir)
-    for method, path in (("DELETE", f"{base}/documents/{odd}"), ("GET", f"{base}/turns/{odd}/events")):
-        assert raw_status(orc, ann, method, path) == 404
-    assert files_under(orc.data_dir) == before
+def test_odd_document_and_turn_ids_in_a_path_are_not_found(
+    odd: str, orc: System, bob: httpx.Client, bobs_conversation: str
+) -> None:
+    base = f"/api/conversations/{bobs_conversation}"
+
+    def name_them() -> None:
+        for method, path in (("DELETE", f"{base}/documents/{odd}"), ("GET", f"{base}/turns/{odd}/events")):
+            assert raw_status(orc, bob, method, path) == 404
+
+    assert leaves_files_alone(name_them, orc.data_dir)
 
 
 @pytest.mark.parametrize("odd", ["..", "%2e%2e", "acme", "%00", "x" * 2000])
 def test_odd_conversation_ids_in_a_path_name_nothing(odd: str, orc: System, ann: httpx.Client) -> None:
-    before = files_at_rest(orc.data_dir)
-    for path in ("", "/documents", f"/turns/{new_id()}/events"):
-        assert raw_status(orc, ann, "GET", f"/api/conversations/{odd}{path}") in (404, 422)
-    assert files_under(orc.data_dir) == before
+    def name_it() -> None:
+        for path in ("", "/documents", f"/turns/{new_id()}/events"):
+            assert raw_status(orc, ann, "GET", f"/api/conversations/{odd}{path}") in (404, 422)
+
+    assert leaves_files_alone(name_it, orc.data_dir)
 
 
 def test_a_full_path_of_the_callers_own_names_the_same_document(client_of: MakeClient) -> None:

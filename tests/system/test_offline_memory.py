@@ -6,7 +6,7 @@ from devkit.shared_data import HANDBOOK
 from devkit.system import running, upload
 
 CONVERSATION = "0d9c2f0a-6a6e-4d0a-9a44-5b0f5a3d8c22"
-LAST_TURN = 60
+TURNS, ALL_TURNS = 30, 120
 QUESTIONS = (
     "How many days of leave does a new employee get?",
     "How soon must a lost device be reported?",
@@ -14,7 +14,7 @@ QUESTIONS = (
 )
 
 
-def test_a_fact_of_turn_3_is_recalled_in_a_late_turn(tmp_path: Path) -> None:
+def test_a_fact_of_turn_3_is_recalled_in_a_late_turn(tmp_path: Path, full_size: bool) -> None:
     with running(tmp_path) as system, system.client() as client:
         assert upload(client, CONVERSATION, HANDBOOK).status_code == 201
 
@@ -27,7 +27,7 @@ def test_a_fact_of_turn_3_is_recalled_in_a_late_turn(tmp_path: Path) -> None:
         assert "7431-K" not in ask("What is my badge number?")
         ask(QUESTIONS[0], HANDBOOK.name)
         ask("My badge number is 7431-K.")
-        for seq in range(4, LAST_TURN):
+        for seq in range(4, ALL_TURNS if full_size else TURNS):
             if seq % 4:
                 ask(f"Thank you for number {seq}.")
             else:

@@ -10,7 +10,7 @@ from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from tests.system.steps import PROBLEM, Json
 
-OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH)).openapi()
+OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)).openapi()
 OPERATIONS = {
     f"{method.upper()} {path}": operation
     for path, operations in OPENAPI["paths"].items()
@@ -57,7 +57,10 @@ def test_openapi_describes_every_request_and_every_answer(operation: Json) -> No
 @each_operation
 def test_openapi_says_that_errors_are_problem_documents(operation: Json) -> None:
     errors = {status: each for status, each in operation["responses"].items() if status >= "400"}
-    if "500" in errors:
+    if "openai" in operation["tags"]:
+        for response in errors.values():
+            assert response["content"]["application/json"]["example"]["error"]["message"]
+    elif "500" in errors:
         for response in errors.values():
             assert list(response["content"]) == [PROBLEM]
             assert response["content"][PROBLEM]["schema"] == {"$ref": "#/components/schemas/Problem"}

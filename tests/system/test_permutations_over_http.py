@@ -98,6 +98,9 @@ PERMUTATIONS = {
     ),
     "retrieve": ruled(["tools"]),
     "retrieve, planned": Permutation(BY_PLAN, Talk([plan("retrieve")])),
+    "retrieve, before it is indexed": Permutation(
+        BY_PLAN, Talk([plan("retrieve")]), indexed=False, says="semantic_search found 2 results."
+    ),
     "web search": Permutation(BY_PLAN, Talk([plan("web_search")]), tools=[WEB], cites=[PAGE.url]),
     "both": Permutation(BY_PLAN, Talk([plan("both")]), tools=[SEARCHED, WEB]),
     "tools that the model chooses": Permutation(

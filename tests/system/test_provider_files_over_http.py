@@ -69,6 +69,7 @@ def test_adding_one_file_to_three_sends_one_file_and_the_same_again_none(
     fourth = answered(ask(client, conversation_id, *FOUR))
     assert stored.files.uploads == 4
     assert refs(first).items() < refs(fourth).items()
+    assert statuses(fourth) == {name: "reused" if name in THREE else "created" for name in FOUR}
     again = answered(ask(client, conversation_id, *reversed(FOUR)))
     assert stored.files.uploads == 4
     assert (refs(again), statuses(again)) == (refs(fourth), dict.fromkeys(FOUR, "reused"))

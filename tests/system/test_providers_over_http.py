@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from core.grounding.citations import WITHOUT_SOURCE
 from devkit.doubles.openai_double import OpenAIDouble, Reply, ToolCall
 from devkit.system import System, ask_streaming, running
 from tests.system.steps import answered, ask, conversation_with, streamed_text, wait_until
@@ -83,7 +84,10 @@ def test_documents_tools_and_talk_go_by_the_responses_api_too(
     assert turn["answer"] == 'The night watch has 7 members. [Page 1 of Document "watch.txt"]'
     call = Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")])
     double.script.replies.extend([call, Reply(text="There is one: watch.txt.")])
-    events = ask_streaming(responding, question="What is there?", conversation_id=conversation_id)
-    assert streamed_text(events) == events[-1][2]["answer"] == "There is one: watch.txt."
+    flags = {"critic": "off"}
+    events = ask_streaming(
+        responding, question="What is there?", conversation_id=conversation_id, feature_flags=flags
+    )
+    assert streamed_text(events) == events[-1][2]["answer"] == f"There is one: watch.txt. {WITHOUT_SOURCE}"
     assert events[-1][2]["metadata"]["usage"]["estimated"] is False
     assert {request.path for request in double.requests} == {"/v1/responses"}

@@ -66,14 +66,27 @@ def test_the_same_documents_reuse_their_files(
     [["doc1.pdf.txt"], ["Doc2.txt"], ["doc2.txt", "Doc2.txt"]],
     ids=["another", "a capital letter", "one more"],
 )
-def test_different_documents_are_processed_afresh_and_overwrite_the_references(
+def test_references_of_different_documents_overwrite_the_earlier_ones(
     names: list[str], ann: httpx.Client, conversation_id: str
 ) -> None:
-    answered(ask(ann, conversation_id, "doc2.txt"))
+    """A reference that is still valid is reused, and says so, though the set of documents differs."""
+    first = answered(ask(ann, conversation_id, "doc2.txt"))
     second = answered(ask(ann, conversation_id, *names))
-    assert statuses(second) == dict.fromkeys(names, "created")
+    assert statuses(second) == {name: "reused" if name in refs(first) else "created" for name in names}
     assert last_stored_refs(ann, conversation_id) == refs(second)
     assert refs(second).keys() == set(names)
+
+
+def test_more_documents_than_are_read_whole_are_searched_and_the_answer_says_so(
+    ann: httpx.Client, double: OpenAIDouble
+) -> None:
+    names = [f"doc{n}.txt" for n in range(5)]
+    turn = answered(ask(ann, conversation_with(ann, *names), *names, *names))
+    metadata = turn["metadata"]
+    assert metadata["retrieval_mode"] == "rag"
+    assert "5 documents are named, and at most 3 are read whole" in metadata["retrieval_reason"]
+    assert turn["citations"][0]["verified"]
+    assert refs(turn).keys() == set(names)
 
 
 def test_documents_that_changed_get_new_files(ann: httpx.Client, conversation_id: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from core.grounding.citations import WITHOUT_SOURCE
 from devkit.doubles.openai_double import OpenAIDouble, Reply, Script, ToolCall
 from devkit.system import Event, ask_streaming, read_events
 from tests.system.steps import (
@@ -20,6 +21,8 @@ from tests.system.steps import (
 
 STREAM = {"accept": "text/event-stream"}
 TOKENS = 50
+ONCE = {"feature_flags": {"critic": "off"}}
+"""One answer, even if it cites nothing."""
 SLOWLY = Script(text="The quay opens at seven and the key is there. " * 3, tokens=TOKENS, delay_ms=20)
 
 
@@ -52,7 +55,7 @@ def read_up_to(events: Iterator[Event], kind: str) -> list[Event]:
 def test_a_stream_ends_once_and_says_what_is_stored(
     path: str, names: list[str], ann: httpx.Client, conversation_id: str, double: OpenAIDouble
 ) -> None:
-    body = {"question": "When?", "conversation_id": conversation_id, "blob_names": names}
+    body = {"question": "When?", "conversation_id": conversation_id, "blob_names": names, **ONCE}
     headers = STREAM if path == "/orc" else {}
     with ann.stream("POST", path, json=body, headers=headers) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -81,8 +84,8 @@ def test_what_was_said_before_a_tool_was_called_is_withdrawn(
 ) -> None:
     call = Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")])
     double.script.replies.extend([call, Reply(text="There is one: a.txt.")])
-    events = ask_streaming(ann, question="What is there?", conversation_id=conversation_id)
-    assert check_ended(events)["answer"] == "There is one: a.txt."
+    events = ask_streaming(ann, question="What is there?", conversation_id=conversation_id, **ONCE)
+    assert check_ended(events)["answer"] == f"There is one: a.txt. {WITHOUT_SOURCE}"
     assert "reset" in [kind for _, kind, _ in events]
 
 
@@ -106,7 +109,7 @@ def test_the_first_token_arrives_before_the_model_has_written_its_tenth(
     ann: httpx.Client, conversation_id: str, double: OpenAIDouble
 ) -> None:
     double.script = SLOWLY.model_copy()
-    body = {"question": "When?", "conversation_id": conversation_id, "blob_names": ["a.txt"]}
+    body = {"question": "When?", "conversation_id": conversation_id, "blob_names": ["a.txt"], **ONCE}
     with ann.stream("POST", "/orc", json=body, headers=STREAM) as response:
         events = read_events(response)
         read = read_up_to(events, "token")
@@ -122,7 +125,7 @@ def test_a_reader_that_leaves_does_not_stop_the_turn_and_can_come_back_to_it(
     names: list[str], ann: httpx.Client, conversation_id: str, double: OpenAIDouble
 ) -> None:
     double.script = SLOWLY.model_copy()
-    body = {"question": "When?", "conversation_id": conversation_id, "blob_names": names}
+    body = {"question": "When?", "conversation_id": conversation_id, "blob_names": names, **ONCE}
     with ann.stream("POST", "/orc", json=body, headers=STREAM) as response:
         before = read_up_to(read_events(response), "token")
     [pending] = turns_of(ann, conversation_id)
@@ -145,13 +148,29 @@ def test_a_turn_without_readers_is_finished_and_stored(
     wait_until(lambda: turns_of(ann, conversation_id)[0]["status"] == "committed", "the turn has been stored")
 
 
-@pytest.mark.parametrize("beyond", [0, 1, 1000])
-def test_a_reader_that_claims_to_have_everything_gets_the_end_again(
-    beyond: int, ann: httpx.Client, conversation_id: str, double: OpenAIDouble
+def test_a_reader_that_has_everything_is_asked_not_to_come_back(
+    ann: httpx.Client, conversation_id: str, double: OpenAIDouble
 ) -> None:
     events = ask_streaming(ann, question="When?", conversation_id=conversation_id)
-    turn = f"/conversations/{conversation_id}/turns/{events[-1][2]['turn_id']}"
-    assert come_back(ann, turn, after=len(events) + beyond) == events[-1:]
+    turn = f"/conversations/{conversation_id}/turns/{events[0][2]['turn_id']}"
+    for after in (len(events), len(events) + 1000):
+        response = ann.get(f"{turn}/events", headers={"last-event-id": str(after)})
+        assert (response.status_code, response.content) == (204, b"")
+
+
+def test_a_stream_that_broke_is_taken_up_by_its_key_and_asks_once(
+    ann: httpx.Client, conversation_id: str, double: OpenAIDouble
+) -> None:
+    double.script = SLOWLY.model_copy()
+    body = {"question": "When?", "conversation_id": conversation_id}
+    headers = {**STREAM, "idempotency-key": new_id()}
+    with ann.stream("POST", "/orc", json=body, headers=headers) as response:
+        before = read_up_to(read_events(response), "token")
+    headers["last-event-id"] = str(before[-1][0])
+    with ann.stream("POST", "/orc", json=body, headers=headers) as response:
+        assert response.headers["x-turn-id"] == before[0][2]["turn_id"]
+        check_ended([*before, *read_events(response)])
+    assert len(turns_of(ann, conversation_id)) == 1
 
 
 @pytest.mark.parametrize("last", ["-1", "x", "1.5"])

@@ -65,7 +65,12 @@ def traced(
     """Turns of every kind, with canaries in all that is said."""
     with collecting() as (collector, exporting):
         traced = Traced(collector)
-        settings = {**model_settings, **exporting, "ORC_AUTH_MODE": "easyauth"}
+        settings = {
+            **model_settings,
+            **exporting,
+            "ORC_AUTH_MODE": "easyauth",
+            "WEBSITE_AUTH_ENABLED": "True",
+        }
         with (
             running(tmp_path_factory.mktemp("traced"), **settings) as system,
             system.client(f"{CANARY}-org", f"{CANARY}-user") as client,
@@ -112,7 +117,12 @@ def _act_with_tools(client: httpx.Client, double: OpenAIDouble, traced: Traced, 
 
     replies = [Reply(tool_calls=calls)]
     double.responder = respond
-    events = ask_streaming(client, question="Which documents are there?", conversation_id=conversation_id)
+    events = ask_streaming(
+        client,
+        question="Which documents are there?",
+        conversation_id=conversation_id,
+        feature_flags={"critic": "off"},
+    )
     double.responder = None
     traced.tools = events[-1][2]["metadata"]["trace_id"]
 
@@ -148,7 +158,7 @@ def test_every_node_every_tool_call_and_every_model_call_has_a_span(traced: Trac
     turn = traced.one(TRACE, "invoke_agent orc")
     assert {span.name for span in traced.spans(TRACE) if span.parent == turn.id} >= NODES
     assert names.count("execute_tool document_chat") == names.count("tools/call document_chat") == 1
-    chat = traced.one(TRACE, "chat gpt-4o")
+    chat = traced.one(TRACE, "chat gpt-5.1")
     assert chat.service == "orc-tools"
     assert traced.above(chat) == [
         "tools/call document_chat",
@@ -174,12 +184,12 @@ def test_every_tool_that_a_model_chooses_has_a_span_on_either_side(traced: Trace
         assert outer == ["invoke_agent orc", "POST /api/orc"]
     refused = [span for span in served if span.attributes.get("error.type") == "invalid_input"]
     assert [span.name for span in refused] == ["tools/call semantic_search"]
-    roles = [span.attributes["orc.model.role"] for span in spans if span.name == "chat gpt-4o"]
+    roles = [span.attributes["orc.model.role"] for span in spans if span.name == "chat gpt-5.1"]
     assert roles.count("writer") == 2
 
 
 def test_a_failure_is_recorded_in_every_span_it_passes(traced: Traced) -> None:
-    calls = [span for span in traced.spans(traced.failed) if span.name == "chat gpt-4o"]
+    calls = [span for span in traced.spans(traced.failed) if span.name == "chat gpt-5.1"]
     passed = ("tools/call document_chat", "execute_tool document_chat", "invoke_agent orc")
     for span in [*calls, *(traced.one(traced.failed, name) for name in passed)]:
         assert (span.failed, span.attributes["error.type"]) == (True, "dependency_down"), span.name

@@ -81,8 +81,10 @@ def test_a_key_in_flight_is_a_conflict_that_says_when_to_come_back(
     body, headers = {"question": "When does the quay open?"}, {"idempotency-key": new_id()}
     with ann.stream("POST", "/orc", json=body, headers={**headers, **STREAM}) as response:
         events = read_events(response)
-        assert next(events)[1] == "route"
+        _, kind, turn = next(events)
+        assert kind == "turn"
         again = ann.post("/orc", json=body, headers={**headers, "accept": accept})
+        assert again.json()["turn_id"] == again.headers["x-turn-id"] == turn["turn_id"]
         assert (again.status_code, again.json()["code"]) == (409, "turn_in_flight")
         assert again.json()["retryable"] is True
         assert int(again.headers["retry-after"]) > 0

@@ -56,8 +56,11 @@ class Caller:
 
 ANN, CAT = Caller(HARBOUR, "ann"), Caller(HARBOUR, "cat")
 BEN = Caller(LIGHTHOUSE, "ben")
-UNPINNED = {"entities", "relations"}
-"""What page analysis found by patterns: later versions may find none, and none of it is asked for here."""
+UNPINNED = {"entities", "relations", "score"}
+"""What page analysis found by patterns: later versions may find none, and none of it is asked for here.
+
+Scores compare within one search only; the order of its hits is compared.
+"""
 
 
 def read_all(api: str, mcp_url: str, token_of: Callable[[Caller, str], str]) -> Json:
@@ -103,12 +106,16 @@ def _conversations(api: str, caller: Caller) -> Json:
 
 
 def _events(api: str) -> list[Json]:
-    """The events of an answered turn, as a client that comes back gets them."""
+    """The events of an answered turn, as a client that comes back gets them.
+
+    They count from 1 here, without the event that names the turn: later versions have other numbers.
+    """
     with ANN.client(api) as client:
         turns = answered(client.get(f"/conversations/{FERRY}"))["turns"]
         [turn] = [turn for turn in turns if turn["question"] == STREAMED["question"]]
         with client.stream("GET", f"/conversations/{FERRY}/turns/{turn['turn_id']}/events") as response:
-            return [{"id": id, "event": kind, "data": data} for id, kind, data in read_events(response)]
+            shown = [(kind, data) for _, kind, data in read_events(response) if kind != "turn"]
+            return [{"id": n, "event": kind, "data": data} for n, (kind, data) in enumerate(shown, 1)]
 
 
 def _telemetry(api: str, caller: Caller) -> Json:
@@ -136,7 +143,7 @@ async def _tools(mcp_url: str, token: str) -> Json:
         async def call(name: str, **arguments: Any) -> Any:
             result = await client.call_tool(name, arguments)
             assert not result.is_error, result.content
-            return _pinned(result.structured_content)
+            return pinned(result.structured_content)
 
         listed = await call("documents_list")
         indexed = [each["document_id"] for each in listed["documents"] if each["status"] == "completed"]
@@ -157,9 +164,14 @@ async def _tools(mcp_url: str, token: str) -> Json:
         }
 
 
-def _pinned(value: Any) -> Any:
+def pinned(value: Any) -> Any:
+    """The part of a tool's result that is compared: how text without an index is searched is not stored."""
     if isinstance(value, list):
-        return [_pinned(item) for item in value]
+        return [pinned(item) for item in value if not (isinstance(item, dict) and _is_scan(item))]
     if isinstance(value, dict):
-        return {key: _pinned(item) for key, item in value.items() if key not in UNPINNED}
+        return {key: pinned(item) for key, item in value.items() if key not in UNPINNED}
     return round(value, SCORE_DIGITS) if isinstance(value, float) else value
+
+
+def _is_scan(step: dict[str, Any]) -> bool:
+    return "not indexed yet" in str(step.get("note"))

@@ -59,7 +59,7 @@ def require_parameter(api: Json) -> None:
 
 
 def rename_operation(api: Json) -> None:
-    api["paths"][ASK]["post"]["operationId"] = "ask"
+    api["paths"][ASK]["post"]["operationId"] = "put_question"
 
 
 def remove_field(api: Json) -> None:

@@ -1,0 +1,87 @@
+"""A full disk: requests are refused without loss, and the server answers again once there is space."""
+
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from devkit.system import System, running, upload
+
+QUAY = b"The quay opens at seven."
+QUESTION = "When does the quay open?"
+LONG = b"The crane lifts ten tons. " * 10_000
+DISK_MEGABYTES = 24
+RECOVERY_SECONDS = 30.0
+"""The busy worker's next attempt may come some seconds after there is space."""
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of a few megabytes; skips the test if this user may not mount one."""
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", f"size={DISK_MEGABYTES}m", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(["mount", *options], check=False).returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """A file that takes all space that is left."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 65_536)
+        except OSError:
+            return filler
+
+
+def ask(http: httpx.Client, conversation: str) -> httpx.Response:
+    body: dict[str, Any] = {"conversation_id": conversation, "question": QUESTION}
+    return http.post("/orc", json=body)
+
+
+def questions(http: httpx.Client, conversation: str) -> list[str]:
+    turns = http.get(f"/conversations/{conversation}").raise_for_status().json()["turns"]
+    return [turn["status"] for turn in turns]
+
+
+@contextmanager
+def ready_system(disk: Path) -> Iterator[System]:
+    with running(disk / "data", TMPDIR=str(disk.parent)) as system:
+        yield system
+
+
+@pytest.mark.slow
+def test_after_a_full_disk_has_space_again_the_server_answers_and_nothing_is_lost(tmp_path: Path) -> None:
+    conversation = str(uuid.uuid4())
+    with small_disk(tmp_path / "disk") as disk, ready_system(disk) as system, system.client() as http:
+        upload(http, conversation, ("quay.txt", QUAY)).raise_for_status()
+        assert "seven" in ask(http, conversation).raise_for_status().json()["answer"]
+        filler = fill(disk)
+        refused = [ask(http, conversation), upload(http, conversation, ("more.txt", LONG))]
+        assert [each.status_code for each in refused] == [507, 507]
+        assert {each.json()["code"] for each in refused} == {"disk_full"}
+        assert httpx.get(f"{system.api}/health").status_code == 200
+        written = sum(file.stat().st_size for file in (disk / "data").rglob("*") if file.is_file())
+        filler.unlink()
+        deadline = time.monotonic() + RECOVERY_SECONDS
+        while (again := ask(http, conversation)).status_code != 200 and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert "seven" in again.raise_for_status().json()["answer"]
+        upload(http, conversation, ("note.txt", b"The crane lifts ten tons.")).raise_for_status()
+        assert questions(http, conversation)[0] == "committed"
+        assert questions(http, conversation)[-1] == "committed"
+        # Neither the database's log nor the server's own takes the space that was freed.
+        after = sum(file.stat().st_size for file in (disk / "data").rglob("*") if file.is_file())
+        assert after < written + 4_000_000
