@@ -50,6 +50,9 @@ from orc.turns.service import Orchestrator
 
 HOUR, DAY = 60 * 60, 24 * 60 * 60
 _PROMPTS = Path(__file__).parent / "prompts"
+_CHAT_PROMPTS = ("converse", "use_tools", "answer_from_tools")
+"""Each fills the slots of chat_system_base."""
+_BETWEEN_PARTS = "\n---\n"
 
 Override = Callable[[TurnDependencies], TurnDependencies]
 
@@ -205,9 +208,16 @@ def _build_memory(
     return MemoryService(store, log, selection, counter, settings, summarizer)
 
 
-def load_prompts() -> Prompts:
-    """The prompts that ship with the code."""
+def load_prompts(*, contexts: bool = False) -> Prompts:
+    """The prompts that ship with the code. `contexts`: for turns over the documents of contexts."""
     texts = {field.name: (_PROMPTS / f"{field.name}.md").read_text() for field in fields(Prompts)}
-    for name in ("use_tools", "answer_from_tools"):
-        texts[name] = texts[name].format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
+    base, extra = (_PROMPTS / "chat_system_base.md").read_text(), {"contexts": "", "automation": ""}
+    if contexts:
+        files = {"contexts": "chat_contexts.md", "automation": "chat_conversation_auto.md"}
+        extra = {slot: (_PROMPTS / file).read_text() for slot, file in files.items()}
+    for name in _CHAT_PROMPTS:
+        about, task, tools, manner = texts[name].strip().split(_BETWEEN_PARTS)
+        text = base.format(about=about, task=task, tools=tools, manner=manner, **extra)
+        # The task has slots, too.
+        texts[name] = text.format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
     return Prompts(**texts)

@@ -1,5 +1,8 @@
 """The content of a prompt: quoted memory, and the newest messages that fit, long ones shortened."""
 
+import hashlib
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import SystemMessage
@@ -57,3 +60,27 @@ def test_every_prompt_that_may_contain_memory_explains_it() -> None:
     prompts = load_prompts()
     for prompt in (prompts.converse, prompts.use_tools, prompts.answer_from_tools, prompts.plan):
         assert "<remembered>" in prompt
+
+
+ASSEMBLED = {
+    "converse": "7ebc561489a42f27d5abc13ee5c94335b9e1b604084250c14c4886d498e79d0c",
+    "use_tools": "6a95ed2a07cbb53a72fdc3ca3989917d70a4fcb617fea0f710b912ff494b408f",
+    "answer_from_tools": "50021612997b7a2df9088d6cadde5930045aed6d1ea8cd77cacc1a1a6969ef1a",
+}
+"""The SHA-256 of each prompt in the version before they shared a base."""
+
+
+@pytest.mark.parametrize("name", ASSEMBLED)
+def test_prompts_without_contexts_are_byte_equal_to_those_before_there_were_contexts(name: str) -> None:
+    """A new wording goes through the evaluations of answers first; then the digest here changes."""
+    text = str(getattr(load_prompts(), name))
+    assert hashlib.sha256(text.encode()).hexdigest() == ASSEMBLED[name], text
+
+
+@pytest.mark.parametrize("name", ASSEMBLED)
+def test_prompts_of_turns_with_contexts_add_two_rules_and_change_nothing_else(name: str) -> None:
+    plain, added = str(getattr(load_prompts(), name)), str(getattr(load_prompts(contexts=True), name))
+    new = [line for line in added.splitlines() if line not in plain.splitlines()]
+    assert len(new) == 5
+    assert "<contexts>" in new[0]
+    assert [line for line in added.splitlines() if line not in new] == plain.splitlines()
