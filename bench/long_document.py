@@ -268,7 +268,7 @@ async def _searching(stage: Stage) -> AsyncIterator[Callable[[Answered], Awaitab
             case = answered.case
             if case.what not in tokens:
                 owner = caller.owner_of(answered.waiting[-1])
-                scope = Scope.over(owner, await documents.library.list_documents(owner))
+                scope = Scope.of_session(owner)
                 tokens[case.what] = documents.tokens.mint(scope, seconds=3600)
             found = await gateway.call("semantic_search", {"query": case.question}, tokens[case.what])
             if not found["passages"]:

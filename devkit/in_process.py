@@ -52,11 +52,8 @@ class InProcess:
 
     def scope_token(self, organization: str, user: str, conversation: str) -> str:
         """A token for the tools server, over all documents of a conversation."""
-        return self.portal.call(self._mint, Owner(organization, user, conversation))
-
-    async def _mint(self, owner: Owner) -> str:
-        documents = await self.documents.library.list_documents(owner)
-        return self.documents.tokens.mint(Scope.over(owner, documents), seconds=TOKEN_SECONDS)
+        scope = Scope.of_session(Owner(organization, user, conversation))
+        return self.documents.tokens.mint(scope, seconds=TOKEN_SECONDS)
 
     def index(self) -> None:
         """Index and analyse what was uploaded."""

@@ -74,7 +74,7 @@ async def tools_server() -> AsyncIterator[str]:
         listener = socket.create_server(("127.0.0.1", 0))
         settings = Settings(data_dir=Path(folder), mcp_port=listener.getsockname()[1])
         async with open_app(settings) as app:
-            scope = DocumentScope.over(Owner("local", "me", "conformance"), [])
+            scope = DocumentScope.of_session(Owner("local", "me", "conformance"))
             served = _with_token(
                 build_http_app(app, settings, register=add_fixtures), app.tokens.mint(scope, seconds=3600)
             )

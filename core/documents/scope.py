@@ -10,13 +10,15 @@ import secrets
 import tempfile
 import time
 import zlib
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import jwt
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError
 
+from core.documents.places import Access, Accessible, Place, PlaceType, session_place
 from core.errors import InvalidInput, NotAuthenticated, UnsafeName
 from core.models import Document, Record
 from core.names import Owner
@@ -26,22 +28,17 @@ AUDIENCE = "mcp"
 ISSUER = "orc"
 KEY_BYTES = 48
 MIN_KEY_CHARACTERS = 32
-PLAIN_DOCUMENTS = 20
-"""Scopes of more documents are compressed: the token is a header, which proxies limit to some 60 KB."""
-
-
-class ScopedDocument(Record):
-    """An accessible document, with its version at the time the scope was created."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    document_id: str
-    blob_name: str
-    etag: str
+MAX_TOKEN_BYTES = 16 * 1024
+"""The token is a header, which proxies limit."""
+VERSION = 2
+_DAMAGE = (KeyError, TypeError, ValueError, zlib.error)
 
 
 class Scope(Record):
-    """What a tool call may access. Its arguments cannot add to it."""
+    """What a tool call may access. Its arguments cannot add to it.
+
+    With `document_ids` only these documents of the places are accessible.
+    """
 
     # Unlike other records: a restriction that a newer version put into a token must not be ignored.
     model_config = ConfigDict(extra="forbid")
@@ -49,34 +46,25 @@ class Scope(Record):
     organization_id: str
     user_id: str
     conversation_id: str
-    documents: tuple[ScopedDocument, ...] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_an_earlier_version(cls, values: Any) -> Any:
-        """Tokens of earlier versions have a role, which was always the same and restricted nothing."""
-        if isinstance(values, dict) and values.get("role") == "viewer":
-            return {name: value for name, value in values.items() if name != "role"}
-        return values
+    places: tuple[Place, ...] = ()
+    document_ids: tuple[str, ...] | None = None
+    tools_off: tuple[str, ...] = Field(default=(), description="tools that this turn may not call")
 
     @property
     def owner(self) -> Owner:
         return Owner(self.organization_id, self.user_id, self.conversation_id)
 
     @property
-    def document_ids(self) -> list[str]:
-        return [document.document_id for document in self.documents]
+    def accessible(self) -> Accessible:
+        """The documents that this scope gives access to."""
+        ids = None if self.document_ids is None else frozenset(self.document_ids)
+        return Accessible(self.owner, self.places, ids)
 
     @classmethod
-    def over(cls, owner: Owner, documents: list[Document]) -> "Scope":
-        """The scope of `owner` with exactly these documents."""
-        return cls(
-            **asdict(owner),
-            documents=tuple(
-                ScopedDocument(document_id=d.document_id, blob_name=d.blob_name, etag=d.etag)
-                for d in documents
-            ),
-        )
+    def of_session(cls, owner: Owner, documents: Iterable[Document] | None = None) -> "Scope":
+        """The scope of all documents of a session, or of exactly these of them."""
+        ids = None if documents is None else tuple(document.document_id for document in documents)
+        return cls(**asdict(owner), places=(session_place(owner),), document_ids=ids)
 
 
 class _Claims(Record):
@@ -95,13 +83,15 @@ class ScopeTokens:
         return hmac.digest(self._key.encode(), f"orc/{purpose}".encode(), hashlib.sha256)
 
     def mint(self, scope: Scope, *, seconds: int) -> str:
-        """A token for `scope`, valid for `seconds` from now."""
+        """A token for `scope`, valid for `seconds` from now. Raises InvalidInput if it is too large."""
         now = int(time.time())
-        claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds}
-        content: object = scope.model_dump()
-        if len(scope.documents) > PLAIN_DOCUMENTS:
-            content = base64.b64encode(zlib.compress(scope.model_dump_json().encode())).decode()
-        return jwt.encode({**claims, "scope": content}, self._key, ALGORITHM)
+        claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds, "scope": _packed(scope)}
+        # As bytes of UTF-8: PyJWT would write every other letter than those of ASCII as six characters.
+        payload = json.dumps(claims, ensure_ascii=False, separators=(",", ":")).encode()
+        token = jwt.api_jws.encode(payload, self._key, ALGORITHM, headers={"typ": "JWT"})
+        if len(token) > MAX_TOKEN_BYTES:
+            raise InvalidInput("Too many contexts and documents for one question.", field="contexts")
+        return token
 
     def verify(self, token: str) -> tuple[Scope, int]:
         """The scope and its expiry (epoch seconds). Raises NotAuthenticated, which says what is wrong."""
@@ -115,19 +105,80 @@ class ScopeTokens:
                 options={"require": ["exp", "iat", "aud", "iss"]},
             )
             parsed = _Claims(scope=_unpacked(claims.get("scope")), expires_at=claims["exp"])
-            _ = parsed.scope.owner
+            _ = parsed.scope.accessible.areas, parsed.scope.accessible.hidden_areas
         except jwt.ExpiredSignatureError as exc:
             raise NotAuthenticated("The scope token has expired.") from exc
-        except (jwt.InvalidTokenError, ValidationError, UnsafeName, ValueError, zlib.error) as exc:
+        except (jwt.InvalidTokenError, ValidationError, UnsafeName, *_DAMAGE) as exc:
             raise NotAuthenticated(
                 "The scope token is not valid here: it is damaged, or signed with another key."
             ) from exc
         return parsed.scope, parsed.expires_at
 
 
-def _unpacked(scope: object) -> object:
-    """The content of a scope, as it is or compressed. It is ours: the signature was checked before."""
-    return json.loads(zlib.decompress(base64.b64decode(scope))) if isinstance(scope, str) else scope
+_TYPES = {kind.value[0]: kind for kind in PlaceType}
+_ACCESS = {access.value[0]: access for access in Access}
+_Packed = tuple[str, str, int, int, str, str, list[str]]
+"""A place as a token has it: the first letters of its type and access, and no names of fields."""
+
+
+def _packed(scope: Scope) -> dict[str, object]:
+    """The content of a scope as a token has it."""
+    fields = scope.model_dump(mode="json", exclude={"places"})
+    return {"version": VERSION, **fields, "places": list(map(_packed_place, scope.places))}
+
+
+def _packed_place(p: Place) -> _Packed:
+    return p.type[0], p.id, int(p.deep), int(p.near), p.access[0], p.name, list(p.without)
+
+
+def _unpacked(content: object) -> Scope:
+    """The scope in a token. It is ours: the signature was checked before."""
+    if isinstance(content, str):
+        content = json.loads(zlib.decompress(base64.b64decode(content)))
+    if not isinstance(content, dict):
+        raise ValueError("no scope")
+    if content.get("version") != VERSION:
+        return _ScopeOfVersion1.model_validate(content).upgraded()
+    fields = {name: value for name, value in content.items() if name != "version"}
+    return Scope.model_validate({**fields, "places": [_place(packed) for packed in content["places"]]})
+
+
+def _place(packed: _Packed) -> Place:
+    kind, place_id, deep, near, access, name, without = packed
+    return Place(
+        type=_TYPES[kind],
+        id=place_id,
+        deep=bool(deep),
+        near=bool(near),
+        access=_ACCESS[access],
+        name=name,
+        without=tuple(without),
+    )
+
+
+class _ScopedDocument(Record):
+    model_config = ConfigDict(extra="forbid")
+
+    document_id: str
+    blob_name: str
+    etag: str
+
+
+class _ScopeOfVersion1(Record):
+    """What the tokens of the release before hold: the documents of one session."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    organization_id: str
+    user_id: str
+    conversation_id: str
+    documents: tuple[_ScopedDocument, ...] = ()
+    role: Literal["viewer"] = "viewer"
+
+    def upgraded(self) -> Scope:
+        owner = Owner(self.organization_id, self.user_id, self.conversation_id)
+        ids = tuple(document.document_id for document in self.documents)
+        return Scope(**asdict(owner), places=(session_place(owner),), document_ids=ids)
 
 
 def load_or_create_key(path: Path) -> str:

@@ -195,9 +195,9 @@ class DocumentChat:
             return document.model_copy(update=failure)
 
     async def _in_scope(self, scope: Scope, names: Sequence[str]) -> list[Document]:
-        in_scope = set(scope.document_ids)
         for name in names:
-            if resolve_blob_name(name, scope.owner).document_id not in in_scope:
+            path = resolve_blob_name(name, scope.owner)
+            if not scope.accessible.holds_in(path.document_id, path.owner):
                 raise missing_document(name)
         return await self.library.resolve(scope.owner, names)
 

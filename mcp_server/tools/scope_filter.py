@@ -16,8 +16,7 @@ NOT_READABLE = "Its text is not ready."
 
 async def documents_in_scope(library: DocumentService, scope: Scope) -> list[Document]:
     """The documents of `scope`, oldest first. All others are left out, those of the same owner too."""
-    in_scope = set(scope.document_ids)
-    return [d for d in await library.list_documents(scope.owner) if d.document_id in in_scope]
+    return [each for each in await library.list_documents(scope.owner) if scope.accessible.holds(each)]
 
 
 async def document_in_scope(library: DocumentService, scope: Scope, document_id: str) -> Document:

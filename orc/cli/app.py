@@ -319,10 +319,10 @@ async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | 
     owner = Owner(LOCAL_ORGANIZATION, LOCAL_USER, str(conversation))
     async with open_documents(settings) as documents:
         library = documents.library
-        chosen = await library.resolve(owner, names) if names else await library.list_documents(owner)
-        if not chosen:
+        if not (names or await library.list_documents(owner)):
             raise NotFound(f"The conversation {conversation} has no documents. Upload one first.")
-        return documents.tokens.mint(Scope.over(owner, chosen), seconds=seconds)
+        scope = Scope.of_session(owner, await library.resolve(owner, names) if names else None)
+        return documents.tokens.mint(scope, seconds=seconds)
 
 
 def _is_file(path: Path) -> bool:

@@ -234,7 +234,8 @@ class TurnRunner:
         # Without names, the tools may read every document of the conversation.
         accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
         state = _initial_state(running, accessible, memory)
-        deps = self._deps(running, Scope.over(running.owner, accessible), running.recorder.emit)
+        scope = Scope.of_session(running.owner, running.documents or None)
+        deps = self._deps(running, scope, running.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
         usage, timings = running.budget.total, running.recorder.timings()

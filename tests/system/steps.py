@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from core.documents.scope import Scope, ScopedDocument, ScopeTokens
+from core.documents.scope import Scope, ScopeTokens
 from core.names import BlobPath, Owner
 from devkit.system import Event, System, read_events, upload
 
@@ -120,16 +120,8 @@ def scope_tokens(system: System) -> ScopeTokens:
 
 def scope_over(owner: Owner, *names: str) -> Scope:
     """A scope that reaches these documents of the owner."""
-    documents = [
-        ScopedDocument(document_id=BlobPath(owner, name).document_id, blob_name=name, etag="")
-        for name in names
-    ]
-    return Scope(
-        organization_id=owner.organization_id,
-        user_id=owner.user_id,
-        conversation_id=owner.conversation_id,
-        documents=tuple(documents),
-    )
+    ids = tuple(BlobPath(owner, name).document_id for name in names)
+    return Scope.of_session(owner).model_copy(update={"document_ids": ids})
 
 
 @asynccontextmanager

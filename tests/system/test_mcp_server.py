@@ -177,8 +177,8 @@ async def test_a_token_that_lists_a_foreign_document_gives_no_access_to_it(
 ) -> None:
     """Even if the orchestrator minted nonsense: names are looked up in the token's own folder."""
     scope = scope_over(owner, "a.txt")
-    foreign = scope_over(stranger, "a.txt", "secret.txt").documents
-    wide = scope.model_copy(update={"documents": (*scope.documents, *foreign)})
+    foreign = scope_over(stranger, "a.txt", "secret.txt").document_ids or ()
+    wide = scope.model_copy(update={"document_ids": (*(scope.document_ids or ()), *foreign)})
     assert (await refusal(orc, wide, "secret.txt"))["code"] == "not_found"
     assert (await refusal(orc, wide, str(BlobPath(stranger, "secret.txt"))))["code"] == "not_found"
     answer = found(await call_tool(orc, wide, "document_chat", **document_chat_arguments("a.txt")))

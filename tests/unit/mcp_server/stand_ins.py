@@ -114,4 +114,4 @@ class WordRetriever:
 
 def scope_of(*documents: Document, owner: Owner = ANN) -> Scope:
     """A scope of `owner` that names these documents, also of other owners."""
-    return Scope.over(owner, list(documents))
+    return Scope.of_session(owner, list(documents))

@@ -73,7 +73,8 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
         documents = await opened.library.resolve(ANN, ["guide.txt"])
     async with open_app(settings) as services:
         chat = services.document_chat
-        found = await chat.answer(Scope.over(ANN, documents), QUESTION, ["guide.txt"], Silent(), stream=False)
+        scope = Scope.of_session(ANN, documents)
+        found = await chat.answer(scope, QUESTION, ["guide.txt"], Silent(), stream=False)
     assert tokens_for_text(window) < documents[0].tokens <= settings.full_text_tokens
     assert found.answer.startswith("The quay opens at seven.")
     assert found.metadata.left_out == 0

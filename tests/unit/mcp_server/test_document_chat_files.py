@@ -153,7 +153,7 @@ async def ask(
     """A question over these documents; streamed if there is a listener."""
     documents = await side.library.resolve(ANN, names)
     return await chat.answer(
-        Scope.over(ANN, documents),
+        Scope.of_session(ANN, documents),
         "When does the quay open?",
         names,
         listener or Listener(),

@@ -47,7 +47,7 @@ async def server(writer: tuple[ChatModel, ScriptedModel], tmp_path: Path) -> Asy
         documents = await opened.library.resolve(ANN, ["quay.txt", "long.txt"])
     models = models_of(writer[0])
     async with open_app(settings, models=models) as services:
-        yield build_stdio_server(services, lambda: Scope.over(ANN, documents))
+        yield build_stdio_server(services, lambda: Scope.of_session(ANN, documents))
 
 
 async def ask(

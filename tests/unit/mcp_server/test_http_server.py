@@ -64,7 +64,7 @@ async def served(
 
 
 def bearer(tokens: ScopeTokens, owner: Owner = ANN, seconds: int = 60) -> dict[str, str]:
-    return {"authorization": f"Bearer {tokens.mint(Scope.over(owner, []), seconds=seconds)}"}
+    return {"authorization": f"Bearer {tokens.mint(Scope.of_session(owner, []), seconds=seconds)}"}
 
 
 def request(method: str, number: int = 1, **params: Any) -> Json:

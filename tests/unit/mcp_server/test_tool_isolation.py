@@ -112,7 +112,7 @@ async def server(own: Document, folder: Path) -> AsyncIterator[MCPServer[None]]:
     """A server for Ann whose token names her own document, and Bob's, which it should not."""
     foreign = own.model_copy(update={"document_id": BlobPath(BOB, "own.txt").document_id})
     async with open_app(Settings(data_dir=folder)) as services:
-        yield build_stdio_server(services, lambda: Scope.over(ANN, [own, foreign]))
+        yield build_stdio_server(services, lambda: Scope.of_session(ANN, [own, foreign]))
 
 
 async def call(server: MCPServer[None], name: str, arguments: Arguments) -> CallToolResult:

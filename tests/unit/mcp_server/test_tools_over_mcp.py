@@ -62,7 +62,7 @@ async def documents(folder: Path) -> list[Document]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(documents: list[Document], folder: Path) -> AsyncIterator[MCPServer[None]]:
     async with open_app(Settings(data_dir=folder)) as services:
-        yield build_stdio_server(services, lambda: Scope.over(ANN, documents))
+        yield build_stdio_server(services, lambda: Scope.of_session(ANN, documents))
 
 
 @pytest.mark.parametrize("name", CALLS)

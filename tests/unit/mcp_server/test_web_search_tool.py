@@ -52,7 +52,7 @@ async def client_of(settings: Settings, *, lets_in: bool = True) -> AsyncIterato
     def scope() -> Scope:
         if not lets_in:
             raise NotAuthenticated("No scope.")
-        return Scope.over(ANN, [])
+        return Scope.of_session(ANN, [])
 
     async with (
         open_app(settings) as services,

@@ -6,6 +6,7 @@ import os
 import stat
 import time
 import uuid
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import jwt
 import pytest
 
+from core.documents.places import Place, PlaceType, session_place
 from core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens, load_or_create_key
 from core.errors import InvalidInput, NotAuthenticated
 from core.models import BlobProperties, Document
@@ -32,12 +34,26 @@ def document(name: str) -> Document:
 
 
 def scope() -> Scope:
-    return Scope.over(OWNER, [document("a.pdf"), document("b.pdf")])
+    return Scope.of_session(OWNER, [document("a.pdf"), document("b.pdf")])
+
+
+def packed(**changes: object) -> dict[str, Any]:
+    """The claim `scope` as a token has it."""
+    token = ScopeTokens(KEY).mint(scope(), seconds=90)
+    return {**jwt.decode(token, options={"verify_signature": False})["scope"], **changes}
+
+
+def of_version_1(**changes: object) -> dict[str, Any]:
+    """The claim `scope` as the release before wrote it."""
+    ids = scope().document_ids or ()
+    documents = [{"document_id": each, "blob_name": "a.pdf", "etag": "v1"} for each in ids]
+    owner = {"organization_id": "acme", "user_id": "ann", "conversation_id": "c1"}
+    return {**owner, "documents": documents, **changes}
 
 
 def claims(**changes: object) -> dict[str, Any]:
     now = int(time.time())
-    right = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600, "scope": scope().model_dump()}
+    right = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600, "scope": packed()}
     return {name: value for name, value in {**right, **changes}.items() if value is not None}
 
 
@@ -50,21 +66,43 @@ def test_a_verified_token_gives_the_original_scope(tokens: ScopeTokens) -> None:
     verified, expires_at = tokens.verify(tokens.mint(scope(), seconds=90))
     assert verified == scope()
     assert verified.owner == OWNER
-    assert verified.document_ids == [document("a.pdf").document_id, document("b.pdf").document_id]
+    assert verified.document_ids == (document("a.pdf").document_id, document("b.pdf").document_id)
     assert before + 90 <= expires_at <= int(time.time()) + 90
 
 
-def test_the_token_of_many_documents_fits_into_a_header(tokens: ScopeTokens) -> None:
-    many = Scope.over(
-        OWNER,
-        [
-            document(f"minutes of the board {n:03}.pdf").model_copy(update={"etag": uuid.uuid4().hex})
-            for n in range(500)
-        ],
+def many(documents: int = 0, name: str = "運" * 40) -> Scope:
+    """The largest scope of a turn: the session, three contexts of the focus and 49 others."""
+    contexts = [
+        Place(
+            type=PlaceType.USECASE,
+            id="-".join([f"{number:016}"] * 3),
+            deep=number > 3,
+            near=number < 3,
+            name=name,
+        )
+        for number in range(52)
+    ]
+    ids = tuple(str(uuid.uuid4()) for _ in range(documents)) if documents else None
+    places = (session_place(OWNER), *contexts)
+    owner = {"organization_id": str(uuid.uuid4()), "user_id": str(uuid.uuid4())}
+    return Scope(
+        **owner, conversation_id=str(uuid.uuid4()), places=places, document_ids=ids, tools_off=("web_search",)
     )
-    token = tokens.mint(many, seconds=90)
-    assert tokens.verify(token)[0] == many
-    assert len(token) < 60_000
+
+
+@pytest.mark.parametrize(("documents", "most"), [(0, 12 * 1024), (50, 14 * 1024)])
+@pytest.mark.parametrize("name", ["x" * 72, "運" * 24, "é" * 36, "\U0001f600" * 18])
+def test_the_largest_scope_fits_into_a_header(
+    tokens: ScopeTokens, documents: int, most: int, name: str
+) -> None:
+    token = tokens.mint(many(documents, name), seconds=90)
+    assert len(token) <= most
+    assert tokens.verify(token)[0].places == many(documents, name).places
+
+
+def test_a_scope_that_is_too_large_for_a_header_is_not_minted(tokens: ScopeTokens) -> None:
+    with pytest.raises(InvalidInput, match="Too many"):
+        tokens.mint(many(documents=400), seconds=90)
 
 
 @pytest.mark.parametrize("scope", ["", "not base64", "eJwrSczNSVUoTi0qyywBAB1ABOA=", "bm8gemxpYg=="])
@@ -78,12 +116,12 @@ def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeToke
     assert tokens.verify(signed())[0] == scope()
 
 
-def test_a_token_of_an_earlier_version_is_valid(tokens: ScopeTokens) -> None:
-    """They had a role, always the same one, that nothing read. Any other may be a restriction."""
-    before = {**scope().model_dump(), "role": "viewer"}
-    assert tokens.verify(signed(scope=before))[0] == scope()
-    minted = jwt.decode(tokens.mint(scope(), seconds=9), options={"verify_signature": False})
-    assert "role" not in minted["scope"]
+@pytest.mark.parametrize("claim", [of_version_1(), of_version_1(role="viewer")])
+def test_a_token_of_the_release_before_is_valid(tokens: ScopeTokens, claim: dict[str, Any]) -> None:
+    """It had documents, or a compressed text of them, and at first a role that nothing read."""
+    assert tokens.verify(signed(scope=claim))[0] == scope()
+    compressed = base64.b64encode(zlib.compress(json.dumps(claim).encode())).decode()
+    assert tokens.verify(signed(scope=compressed))[0] == scope()
 
 
 @pytest.mark.parametrize(
@@ -102,10 +140,14 @@ def test_a_token_of_an_earlier_version_is_valid(tokens: ScopeTokens) -> None:
         pytest.param(signed(iss=None), id="no-issuer"),
         pytest.param(signed(scope=None), id="no-scope"),
         pytest.param(signed(scope="acme"), id="scope-of-another-shape"),
-        pytest.param(signed(scope={**scope().model_dump(), "admin": True}), id="unknown-field"),
-        pytest.param(signed(scope={**scope().model_dump(), "role": "none"}), id="unknown-role"),
-        pytest.param(signed(scope={**scope().model_dump(), "user_id": ".."}), id="unsafe-owner"),
-        pytest.param(signed(scope={**scope().model_dump(), "organization_id": "a/b"}), id="path-in-owner"),
+        pytest.param(signed(scope=packed(admin=True)), id="unknown-field"),
+        pytest.param(signed(scope=of_version_1(role="none")), id="unknown-role"),
+        pytest.param(signed(scope=packed(version=3)), id="unknown-version"),
+        pytest.param(signed(scope=packed(places=[["x", "c1", 0, 1, "v", "", []]])), id="unknown-place"),
+        pytest.param(signed(scope=packed(places=[["s", "c1"]])), id="place-of-another-shape"),
+        pytest.param(signed(scope=packed(places=[["f", "a/b", 1, 1, "v", "", []]])), id="path-in-place"),
+        pytest.param(signed(scope=packed(user_id="..")), id="unsafe-owner"),
+        pytest.param(signed(scope=packed(organization_id="a/b")), id="path-in-owner"),
     ],
 )
 def test_invalid_tokens_are_not_authenticated(tokens: ScopeTokens, token: str) -> None:
@@ -122,7 +164,7 @@ def test_an_unsigned_token_is_refused(tokens: ScopeTokens) -> None:
 
 def test_a_token_whose_scope_was_widened_is_refused(tokens: ScopeTokens) -> None:
     header, _, signature = tokens.mint(scope(), seconds=90).split(".")
-    wider = claims(scope={**scope().model_dump(), "organization_id": "globex"})
+    wider = claims(scope=packed(organization_id="globex"))
     body = base64.urlsafe_b64encode(json.dumps(wider).encode()).rstrip(b"=").decode()
     with pytest.raises(NotAuthenticated):
         tokens.verify(f"{header}.{body}.{signature}")

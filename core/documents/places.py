@@ -1,0 +1,177 @@
+"""The documents that a turn may access: all in certain places, or only some of them by id. Pure code."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+from pydantic import ConfigDict, field_validator
+
+from core.errors import InvalidInput
+from core.models import Document, Record
+from core.names import Owner
+
+NAME_BYTES = 72
+"""The longest name of a context in a scope token."""
+ALL, FOCUS, OTHERS = "all", "focus", "others"
+"""Selections of places: all; the session with what belongs to the focus; the other contexts."""
+
+
+class PlaceType(StrEnum):
+    """What a place is: the session itself, or a context of one of four types."""
+
+    SESSION = "session"
+    ORGANIZATION = "organization"
+    FOLDER = "folder"
+    USECASE = "usecase"
+    WORKSPACE = "workspace"
+
+
+class Access(StrEnum):
+    """What the caller may do in a place."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+
+class Place(Record):
+    """The session or a context whose documents are accessible.
+
+    `deep`: with all contexts below it, except those in `without`. `near`: the session, or a context that
+    belongs to the focus of the turn. `name` is what people call the context; it is cut to 72 bytes.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: PlaceType
+    id: str
+    deep: bool = False
+    near: bool = True
+    access: Access = Access.VIEWER
+    name: str = ""
+    without: tuple[str, ...] = ()
+
+    @field_validator("name")
+    @classmethod
+    def _cut(cls, name: str) -> str:
+        return name.encode()[:NAME_BYTES].decode(errors="ignore")
+
+
+class Area(NamedTuple):
+    """The documents of one owner; `deep`: and those of all contexts below it."""
+
+    owner: Owner
+    deep: bool = False
+
+    def holds(self, owner: Owner) -> bool:
+        """Whether documents of `owner` are here."""
+        if self.owner == owner:
+            return True
+        return (
+            self.deep
+            and owner.context_id is not None
+            and self.owner.context_id is not None
+            and owner.organization_id == self.owner.organization_id
+            # With the dash: an id that only begins alike is that of another context.
+            and owner.context_id.startswith(f"{self.owner.context_id}-")
+        )
+
+
+@dataclass(frozen=True)
+class Accessible:
+    """The documents in `places`, with `document_ids` only those of them; nothing in `hidden` areas.
+
+    The places are those of the session `owner` and of contexts of the same organization.
+    """
+
+    owner: Owner
+    places: tuple[Place, ...]
+    document_ids: frozenset[str] | None = None
+    hidden: tuple[Area, ...] = ()
+
+    @classmethod
+    def of_session(cls, owner: Owner, document_ids: Iterable[str] | None = None) -> "Accessible":
+        """The documents of one session, or only those of them with these ids."""
+        ids = None if document_ids is None else frozenset(document_ids)
+        return cls(owner, (session_place(owner),), ids)
+
+    def area(self, place: Place) -> Area:
+        """Where the documents of a place are stored."""
+        if place.type is PlaceType.SESSION:
+            # The id of the place cannot name another session.
+            return Area(self.owner)
+        return Area(Owner.of_context(self.owner.organization_id, place.id), place.deep)
+
+    @cached_property
+    def areas(self) -> list[Area]:
+        """Where accessible documents are stored, each area once."""
+        return list(dict.fromkeys(map(self.area, self.places)))
+
+    @cached_property
+    def hidden_areas(self) -> list[Area]:
+        """Areas whose documents are not accessible, although they are in `areas`."""
+        without = dict.fromkeys(each for place in self.places for each in place.without)
+        organization = self.owner.organization_id
+        return [*self.hidden, *(Area(Owner.of_context(organization, each), deep=True) for each in without)]
+
+    def holds(self, document: Document) -> bool:
+        """Whether the document is accessible. Every adapter's result is compared with this."""
+        return self.holds_in(document.document_id, document.owner)
+
+    def holds_in(self, document_id: str, owner: Owner) -> bool:
+        """Whether the document with this id and owner is accessible."""
+        if self.document_ids is not None and document_id not in self.document_ids:
+            return False
+        if any(area.holds(owner) for area in self.hidden_areas):
+            return False
+        return any(area.holds(owner) for area in self.areas)
+
+    def origin(self, document: Document) -> Place | None:
+        """The place through which a document is accessible: the one that is its owner, else the nearest."""
+        holding = [place for place in self.places if self.area(place).holds(document.owner)]
+        return min(
+            holding,
+            key=lambda place: (self.area(place).owner != document.owner, not place.near),
+            default=None,
+        )
+
+    def narrowed(self, context: str = ALL, document_ids: Iterable[str] | None = None) -> "Accessible":
+        """The part of this that a call asks for; it is never more.
+
+        `context` is `all`, `focus`, `others`, a handle such as `c1`, or the id of a context among the places.
+        Raises InvalidInput for any other.
+        """
+        places, hidden = self._selected(context)
+        ids = self.document_ids
+        if document_ids is not None:
+            ids = frozenset(document_ids) if ids is None else ids.intersection(document_ids)
+        return replace(self, places=places, document_ids=ids, hidden=(*self.hidden_areas, *hidden))
+
+    @cached_property
+    def handles(self) -> dict[str, Place]:
+        """The contexts by handle: `c1` is the first."""
+        contexts = [place for place in self.places if place.type is not PlaceType.SESSION]
+        return {f"c{number}": place for number, place in enumerate(contexts, 1)}
+
+    def _selected(self, context: str) -> tuple[tuple[Place, ...], Sequence[Area]]:
+        near = tuple(place for place in self.places if place.near)
+        if context == ALL:
+            return self.places, ()
+        if context == FOCUS:
+            return near, ()
+        if context == OTHERS:
+            # A far context may have a near one below it.
+            return tuple(each for each in self.places if not each.near), list(map(self.area, near))
+        handles = self.handles
+        by_id = {place.id: place for place in handles.values()}
+        if (place := handles.get(context) or by_id.get(context)) is not None:
+            return (place,), ()
+        known = ", ".join((ALL, FOCUS, OTHERS, *handles))
+        raise InvalidInput(f"There is no such context. Known are: {known}.", field="context")
+
+
+def session_place(owner: Owner) -> Place:
+    """The place of a session's own documents."""
+    return Place(type=PlaceType.SESSION, id=owner.conversation_id, access=Access.EDITOR)
