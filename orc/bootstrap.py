@@ -41,6 +41,7 @@ from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import Summarizer
 from orc.readiness import Check, build_checks
 from orc.settings import Settings
+from orc.tools.catalogue import ToolCatalogue
 from orc.tools.mcp_client import McpToolGateway
 from orc.traces import sqlite as traces_sqlite
 from orc.traces.models import NoTraces, TraceStore
@@ -74,6 +75,9 @@ class App:
     checks: list[Check]
     text: TextProcesses
     models: ChatModels
+    model_facts: ModelCatalogue
+    tools: ToolCatalogue
+    messages: RateLimit
     task_model: ChatModel | None
     """For short tasks of clients, such as titles; None without a provider."""
 
@@ -152,6 +156,9 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             build_checks(settings, documents, gateway, log, models.writer),
             documents.text,
             parts.models,
+            parts.catalogue,
+            ToolCatalogue(parts.tools, documents.tokens),
+            parts.messages,
             None if documents.provider is None else parts.models.summariser,
         )
 

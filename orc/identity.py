@@ -5,7 +5,7 @@ import hmac
 import json
 import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.names import Owner
 
@@ -19,6 +19,7 @@ class Principal:
     """A verified caller: an organization, a user in it, and the user's roles and groups.
 
     `groups_complete` is False if the user has more groups than the identity can name; `groups` is then empty.
+    `name` is for showing only.
     """
 
     organization_id: str
@@ -26,6 +27,7 @@ class Principal:
     roles: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     groups_complete: bool = True
+    name: str | None = field(default=None, compare=False)
 
     def owner_of(self, conversation_id: str) -> Owner:
         """The place of this caller's conversation."""

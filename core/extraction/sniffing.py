@@ -61,6 +61,8 @@ _OTHER_SUFFIXES = (
 _BY_SUFFIX = {f".{kind.name.lower()}": kind for kind in Format if kind is not Format.TEXT} | {
     f".{suffix}": Format[name] for suffix, name in (pair.split(":") for pair in _OTHER_SUFFIXES)
 }
+EXTENSIONS = tuple(sorted(_BY_SUFFIX))
+"""The endings of names that suggest a supported format."""
 _LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx"}
 
 

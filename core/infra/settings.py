@@ -51,7 +51,7 @@ class ModelFacts(Record):
     """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown.
 
     `reasoning_effort` is sent with each request; None: not sent. A model may think in `reasoning_tokens`
-    before it answers. `structured_outputs`: it can be held to a JSON schema.
+    before it answers. `structured_outputs`: it can be held to a JSON schema. `images`: it reads pictures.
     """
 
     context_window: int = Field(128_000, ge=1000, description="tokens of prompt and answer together")
@@ -60,6 +60,7 @@ class ModelFacts(Record):
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
     reasoning_tokens: int = Field(0, ge=0)
     structured_outputs: bool = True
+    images: bool = False
 
 
 DEFAULT_CHAT_MODEL = "gpt-5.1"

@@ -30,6 +30,7 @@ from orc.api.routes import (
     turns,
 )
 from orc.api.tracing import TraceIds
+from orc.api.transfer import Transfer
 from orc.bootstrap import AppProvider, Override
 from orc.settings import Settings
 
@@ -92,6 +93,7 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
         max_bytes=MAX_QUESTION_BYTES,
         longer={"/documents": upload_bytes, "/chat/completions": MAX_COMPLETION_BYTES},
     )
+    app.add_middleware(Transfer)
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
     add_error_handlers(app)
     for each in (turns, chat, documents, conversations, contexts, context_documents, me, admin, health):

@@ -1,13 +1,10 @@
 """Authenticates requests by host headers, by a bearer token or in local mode; middleware enforces it."""
 
 import base64
-import ipaddress
 import json
-import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 import jwt
 from fastapi import Request
@@ -18,6 +15,7 @@ from core.errors import Forbidden, InvalidInput, NotAuthenticated, OrcError, Uns
 from core.names import check_segment, is_reserved
 from orc.api.errors import render
 from orc.api.issuer_keys import IssuerKeys
+from orc.api.origins import hosts_of, is_loopback, is_of_local_page, is_of_other_site, opens_file
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.problems import problem_of
 from orc.settings import AuthMode, Settings
@@ -30,9 +28,10 @@ _GROUPS = "groups"
 MOST_GROUPS = 250
 """Entra names at most 200 in a token."""
 _OF_PROXIES = ("forwarded", "via")
-_FILE = re.compile(r"/api/(conversations|contexts)/[^/]+/documents/[^/]+/content")
-_ORIGIN = re.compile(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]+)?")
+_NAME_CLAIMS = ("name", "preferred_username")
+NAME_CHARACTERS = 200
 _ALGORITHMS = ["RS256", "ES256"]
+OTHER_SITE = "This server takes no requests from pages of other sites."
 
 
 class Authenticator(Protocol):
@@ -65,17 +64,21 @@ class LocalUser:
 
     async def identify(self, request: Request) -> Principal:
         is_forwarded = any(name in request.headers for name in _OF_PROXIES)
-        if self._on_azure or is_forwarded or not all(map(_is_loopback, _hosts_of(request))):
+        if self._on_azure or is_forwarded or not all(map(is_loopback, hosts_of(request))):
             raise NotAuthenticated(
                 "This server answers local callers only. Set ORC_AUTH_MODE to easyauth or jwt to open it."
             )
-        if not _is_of_own_page(request) and not _opens_file(request):
-            raise Forbidden("This server takes no requests from pages of other sites.")
+        if not is_of_local_page(request) and not opens_file(request):
+            raise Forbidden(OTHER_SITE)
         return self._principal
 
 
 class EasyAuth:
-    """Trusts what Azure's built-in authentication injects, which strips a caller's own headers."""
+    """Trusts what Azure's built-in authentication injects, which strips a caller's own headers.
+
+    The browser sends the session cookie with requests of pages of other sites too, such as a form with a
+    file. What such a page asks to change is Forbidden; it cannot read what it asks for.
+    """
 
     def __init__(self, settings: Settings) -> None:
         if not (settings.azure_auth_enabled or settings.trust_principal_header):
@@ -96,7 +99,10 @@ class EasyAuth:
             groups = [value for kind, value in claims if kind == _GROUPS]
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
             raise NotAuthenticated("The request carries no usable client principal.") from exc
-        return _principal(values, roles, groups)
+        principal = _principal(values, roles, groups)
+        if is_of_other_site(request):
+            raise Forbidden(OTHER_SITE)
+        return principal
 
 
 class BearerTokens:
@@ -158,7 +164,16 @@ def _principal(claims: Mapping[str, Any], roles: list[object], groups: object) -
         frozenset(role for role in roles if isinstance(role, str)),
         known or frozenset(),
         groups_complete=known is not None,
+        name=_name(claims),
     )
+
+
+def _name(claims: Mapping[str, Any]) -> str | None:
+    """The caller's name as a page shows it; None if the identity has none that can be shown."""
+    for name in (claims.get(each) for each in _NAME_CLAIMS):
+        if isinstance(name, str) and name.strip() and name.isprintable():
+            return name.strip()[:NAME_CHARACTERS]
+    return None
 
 
 def _known_groups(claims: Mapping[str, Any], groups: object) -> frozenset[str] | None:
@@ -169,75 +184,6 @@ def _known_groups(claims: Mapping[str, Any], groups: object) -> frozenset[str] |
     if elsewhere or len(named) > MOST_GROUPS or not all(isinstance(group, str) for group in named):
         return None
     return frozenset(named)
-
-
-def _hosts_of(request: Request) -> list[str]:
-    """The hosts of the caller and of the request, also as reported by a proxy such as the Functions host.
-
-    The name matters too: a page of some other site may have had its name point to this machine.
-    """
-    hosts = [request.client.host if request.client else ""]
-    hosts += [_host_of(f"//{value}") for value in _own_addresses(request)]
-    for value in request.headers.getlist("x-forwarded-for") + request.headers.getlist("x-real-ip"):
-        hosts += [_without_port(part.strip()) for part in value.split(",")]
-    return hosts
-
-
-def _own_addresses(request: Request) -> list[str]:
-    """What the caller takes this server for: host, and port if it is not the usual one."""
-    return [request.headers.get("host", ""), *request.headers.getlist("x-forwarded-host")]
-
-
-def _is_of_own_page(request: Request) -> bool:
-    """Whether no page sent the request, or one that came from this server.
-
-    A browser says how the page is related; a development server that passes requests on passes that on too.
-    """
-    sites, origins = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
-    if sites:
-        return set(sites) <= {"same-origin", "none"} and all(map(_is_local_origin, origins))
-    return all(
-        _is_local_origin(origin) and origin.partition("//")[2] in _own_addresses(request)
-        for origin in origins
-    )
-
-
-def _opens_file(request: Request) -> bool:
-    """Whether a person followed a link to an uploaded file. It changes nothing, and no page gets to see it.
-
-    No page can set these headers. A frame, an image or a script has another destination.
-    """
-    is_file = request.method == "GET" and _FILE.fullmatch(request.url.path) is not None
-    modes, destinations = map(request.headers.getlist, ("sec-fetch-mode", "sec-fetch-dest"))
-    return (
-        is_file and (modes, destinations) == (["navigate"], ["document"]) and "origin" not in request.headers
-    )
-
-
-def _is_local_origin(origin: str) -> bool:
-    return _ORIGIN.fullmatch(origin) is not None and _is_loopback(_host_of(origin))
-
-
-def _without_port(address: str) -> str:
-    """The address alone; an IPv6 one may come bare, as no URL has it."""
-    return address if address.count(":") > 1 and "[" not in address else _host_of(f"//{address}")
-
-
-def _host_of(url: str) -> str:
-    """The host that a URL names; empty if none, or not in a way that can be read."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 PRINCIPAL = "orc.principal"

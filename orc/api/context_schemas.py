@@ -169,31 +169,6 @@ class Deletion(BaseModel):
     state: State
 
 
-class Me(BaseModel):
-    """The caller, as the server knows it."""
-
-    model_config = example(
-        user_id="ada",
-        organization_id="acme",
-        roles=[],
-        is_admin=False,
-        groups_complete=True,
-        may_create_contexts=False,
-    )
-
-    user_id: str
-    organization_id: str
-    roles: list[str]
-    is_admin: bool = Field(description="whether the caller administers the installation")
-    groups_complete: bool = Field(
-        description="false: the identity names no groups because there are too many; roles of groups do not"
-        " count then"
-    )
-    may_create_contexts: bool = Field(
-        description="whether the caller may create organizations and workspaces"
-    )
-
-
 class ContextUploadResponse(BaseModel):
     """The stored documents and the refused files. Nothing of a refused file is stored."""
 

@@ -27,7 +27,7 @@ Numbered = AsyncIterator[tuple[int, Event]]
 KEEPALIVE_SECONDS = 15
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Line ends in Unicode, escaped: many clients split lines at them, although a stream of events does not."""
-HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 logger = logging.getLogger(__name__)
 

@@ -43,6 +43,11 @@ class RateLimit:
         self._name = name
         self._window = window
 
+    @property
+    def window(self) -> Window | None:
+        """What is allowed; None for no limit."""
+        return self._window
+
     async def take(self, caller: Principal, amount: int = 1) -> Taken | None:
         """Count `amount`; raises RateLimited, with the time to wait, if it does not fit."""
         if self._window is None or self._store is None:

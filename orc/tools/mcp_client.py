@@ -31,6 +31,7 @@ from mcp_types import (
     JSONRPCError,
     JSONRPCResponse,
     TextContent,
+    Tool,
     jsonrpc_message_adapter,
 )
 from opentelemetry.propagate import inject
@@ -59,6 +60,17 @@ _CLIENT = {
     CLIENT_INFO_META_KEY: {"name": "orc", "version": __version__},
     CLIENT_CAPABILITIES_META_KEY: {},
 }
+
+
+def _schema_of(tool: Tool) -> ToolSchema:
+    """The tool in our own type."""
+    hints = tool.annotations
+    return ToolSchema(
+        name=tool.name,
+        description=tool.description or "",
+        input_schema=tool.input_schema,
+        only_reads=hints is not None and hints.read_only_hint is True,
+    )
 
 
 class _SharedTransport(httpx2.AsyncBaseTransport):
@@ -122,10 +134,7 @@ class McpToolGateway:
                     asyncio.timeout(self._listing_seconds),
                 ):
                     listed = await client.list_tools()
-                self._schemas = [
-                    ToolSchema(name=t.name, description=t.description or "", input_schema=t.input_schema)
-                    for t in listed.tools
-                ]
+                self._schemas = [_schema_of(tool) for tool in listed.tools]
             except DependencyDown as exc:
                 if not self._schemas:
                     raise

@@ -23,6 +23,7 @@ class ToolSchema(Record):
     name: str
     description: str
     input_schema: dict[str, Any]
+    only_reads: bool = True
 
 
 class ToolGateway(Protocol):

@@ -59,7 +59,8 @@ def test_a_stream_ends_once_and_says_what_is_stored(
     headers = STREAM if path == "/orc" else {}
     with ann.stream("POST", path, json=body, headers=headers) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
-        assert response.headers["cache-control"] == "no-cache"
+        assert response.headers["cache-control"] == "no-store"
+        assert "content-encoding" not in response.headers
         assert response.headers["x-accel-buffering"] == "no"
         done = check_ended(list(read_events(response)))
     [turn] = turns_of(ann, conversation_id)

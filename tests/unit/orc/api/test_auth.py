@@ -220,6 +220,64 @@ async def test_easyauth_gives_tenant_user_and_roles() -> None:
     )
 
 
+def signed_in(method: str, **headers: str) -> Request:
+    """What a browser with the session cookie of Azure's authentication sends."""
+    known = principal_headers("contoso", "ada")["x-ms-client-principal"]
+    return request("orc.example", method=method, x_ms_client_principal=known, **headers)
+
+
+OTHER_PAGES = [
+    {"sec_fetch_site": "cross-site", "origin": "https://evil.example"},
+    {"sec_fetch_site": "same-site", "origin": "https://other.orc.example"},
+    {"sec_fetch_site": "cross-site"},
+    {"sec_fetch_site": "cross-site", "authorization": "Basic YWRhOng="},
+    {"sec_fetch_site": ""},
+    {"origin": "https://evil.example"},
+    {"origin": "https://orc.example.evil.example"},
+    {"origin": "null"},
+    {"origin": "https://orc.example", "sec_fetch_site": "cross-site"},
+]
+
+
+@pytest.mark.parametrize("headers", OTHER_PAGES)
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "ANYTHING"])
+async def test_a_page_of_another_site_changes_nothing_for_a_signed_in_user(
+    method: str, headers: dict[str, str]
+) -> None:
+    with pytest.raises(Forbidden, match="other sites"):
+        await behind_azure().identify(signed_in(method, **headers))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        signed_in("POST"),
+        signed_in("POST", origin="https://orc.example"),
+        signed_in("POST", origin="https://orc.example", sec_fetch_site="same-origin"),
+        signed_in("POST", origin="https://front.example", x_forwarded_host="front.example"),
+        signed_in("DELETE", sec_fetch_site="none"),
+        signed_in("GET", sec_fetch_site="cross-site"),
+        signed_in("POST", origin="https://app.example", authorization="Bearer abc"),
+    ],
+    ids=["no browser", "old browser", "own page", "behind a proxy", "typed", "reads only", "token"],
+)
+async def test_an_own_page_and_a_client_act_for_the_user_who_is_signed_in(sent: Request) -> None:
+    assert (await behind_azure().identify(sent)).user_id == "ada"
+
+
+async def test_the_name_of_a_caller_is_what_the_identity_says_and_can_be_shown() -> None:
+    known = [{"typ": "tid", "val": "contoso"}, {"typ": "oid", "val": "ada"}]
+    for name, shown in [
+        ("Ada Lovelace", "Ada Lovelace"),
+        ("a\u202eb", None),
+        ("", None),
+        ("x" * 300, "x" * 200),
+    ]:
+        content = principal({"claims": [*known, {"typ": "name", "val": name}]})
+        caller = await behind_azure().identify(request(x_ms_client_principal=content))
+        assert caller.name == shown
+
+
 @pytest.mark.parametrize(
     "header",
     [

@@ -1,0 +1,131 @@
+"""The caller and the installation, as a page needs them."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from orc.api.schemas import View, example
+from orc.contexts.models import ContextType
+from orc.limits.window import Window
+from orc.settings import AuthMode
+
+
+class Can(BaseModel):
+    """What the caller may do everywhere; what needs a role on a context is shown with that context."""
+
+    ask: bool = Field(description="ask and read in sessions of the caller's own")
+    upload: bool = Field(description="upload and delete documents in them")
+    create_contexts: bool = Field(description="create organizations and workspaces")
+    administer: bool = Field(description="read the telemetry of the organization and repair its contexts")
+
+
+class SignIn(BaseModel):
+    """How the caller is identified, and where a browser signs in and out; null if not by this server."""
+
+    mode: AuthMode
+    sign_in_url: str | None
+    sign_out_url: str | None
+
+
+class WindowView(BaseModel):
+    """At most `limit` in any `seconds`."""
+
+    limit: int
+    seconds: int
+
+    @classmethod
+    def of(cls, window: Window | None) -> "WindowView | None":
+        """The limit, if there is one."""
+        return None if window is None else cls(limit=window.limit, seconds=window.seconds)
+
+
+class LimitsView(BaseModel):
+    """What one caller may send."""
+
+    messages: WindowView | None = Field(description="questions; null: no limit")
+    uploads: WindowView | None = Field(description="bytes of all uploads; null: no limit")
+    upload_bytes: int = Field(description="bytes of one file")
+    files_per_upload: int
+    documents_per_request: int = Field(
+        description="named documents that are read whole; if there are more, they are searched"
+    )
+    question_characters: int
+
+
+class ModelView(BaseModel):
+    """A model that a request may name."""
+
+    id: str = Field(examples=["gpt-5.1"])
+    title: str
+    default: bool = Field(description="used if a request names none")
+    images: bool = Field(description="reads pictures")
+
+
+class ToolView(View):
+    """A tool. A request switches it off by `tools: {name: false}`."""
+
+    name: str
+    title: str
+    description: str
+    available: bool = Field(description="the tools server offers it now")
+    kind: Literal["read", "update"]
+
+
+class Me(BaseModel):
+    """The caller, as the server knows it, and what the installation offers."""
+
+    model_config = example(
+        user_id="ada",
+        organization_id="acme",
+        name="Ada Lovelace",
+        roles=[],
+        groups_complete=True,
+        may_create=[],
+        can={"ask": True, "upload": True, "create_contexts": False, "administer": False},
+        sign_in={"mode": "easyauth", "sign_in_url": "/.auth/login/aad", "sign_out_url": "/.auth/logout"},
+        limits={
+            "messages": {"limit": 20, "seconds": 3600},
+            "uploads": {"limit": 1073741824, "seconds": 86400},
+            "upload_bytes": 104857600,
+            "files_per_upload": 20,
+            "documents_per_request": 3,
+            "question_characters": 10000,
+        },
+        extensions=[".docx", ".pdf"],
+        models=[{"id": "gpt-5.1", "title": "gpt-5.1", "default": True, "images": True}],
+        tools=[
+            {
+                "name": "web_search",
+                "title": "Search the web",
+                "description": "Asks a search engine of the web, in the words of the question.",
+                "available": True,
+                "kind": "read",
+            }
+        ],
+        direct_upload_origin=None,
+        offline_model=False,
+        version="0.1.0",
+        languages=["de", "en"],
+    )
+
+    user_id: str
+    organization_id: str
+    name: str | None = Field(description="for showing; null if the identity has none")
+    roles: list[str]
+    groups_complete: bool = Field(
+        description="false: the identity names no groups because there are too many; roles of groups do not"
+        " count then"
+    )
+    may_create: list[ContextType] = Field(description="contexts that the caller may create on the top level")
+    can: Can
+    sign_in: SignIn
+    limits: LimitsView
+    extensions: list[str] = Field(description="endings of the names of files that can be read")
+    models: list[ModelView]
+    tools: list[ToolView]
+    direct_upload_origin: str | None = Field(
+        description="where the addresses of direct uploads are; null: files are uploaded through the API only"
+    )
+    offline_model: bool = Field(description="no model is configured: answers are quotes")
+    version: str
+    languages: list[str] = Field(description="languages of the web page")
