@@ -175,6 +175,16 @@ class TimelineStep(Record):
     failed: bool = False
 
 
+class ToolStep(BaseModel):
+    """A call of a tool, as the `tool` events showed it. `unfinished`: the turn was stopped before its end."""
+
+    name: str = Field(examples=["semantic_search"])
+    status: Literal["finished", "failed", "unfinished"]
+    duration_ms: float | None = None
+    message: str | None = Field(default=None, description="why it failed")
+    code: str | None = None
+
+
 class TurnMetadata(BaseModel):
     """How the answer was made."""
 
@@ -195,6 +205,9 @@ class TurnMetadata(BaseModel):
         default=[],
         description="what happened up to the answer, in order: plan, tools, models, text, verdicts",
     )
+    tools: list[ToolStep] = Field(default=[], description="the calls of tools, in the order of their end")
+    critiques: list[Critique] = Field(default=[], description="the verdicts on all attempts, in order")
+    withdrawn: list[str] = Field(default=[], description="why text that was shown was withdrawn, each time")
 
 
 AnswerKind = Literal["answer", "closest_passages", "not_found"]
@@ -205,6 +218,10 @@ class TurnResult(BaseModel):
 
     conversation_id: str
     turn_id: str
+    status: Literal["committed", "stopped"] = Field(
+        default="committed",
+        description="`stopped`: the user stopped it; the answer is what there was, not checked as a whole",
+    )
     answer: str = Field(examples=['The deposit is due by 1 March. [Page 5 of Document "handbook.pdf"]'])
     answer_kind: AnswerKind = Field(
         default="answer",
@@ -250,6 +267,17 @@ class Done(Event):
     """The turn is stored; this is its result."""
 
     kind = "done"
+    ends_turn = True
+    result: TurnResult
+
+    def data(self) -> dict[str, Any]:
+        return self.result.model_dump(mode="json")
+
+
+class Stopped(Event):
+    """The turn was stopped by its user, and what there was of the answer is stored; it was not checked."""
+
+    kind = "stopped"
     ends_turn = True
     result: TurnResult
 

@@ -16,7 +16,7 @@ from core.errors import INTERNAL
 from orc.api.dependencies import DIGITS
 from orc.api.errors import CONVERSATION_HEADER, MEDIA_TYPE, TURN_HEADER, limit_headers, render, turn_headers
 from orc.conversations.models import KEY_CHARACTERS
-from orc.events import Done, Event, Failed, Problem
+from orc.events import Done, Event, Failed, Problem, Stopped
 from orc.identity import Principal
 from orc.problems import problem
 from orc.turns.event_log import EventLog
@@ -91,7 +91,10 @@ TURN_HEADERS: dict[str, Any] = {
 }
 _REFUSED = responses(400, 404, 409, 413, 415, 429, 504)
 _REFUSED[409] |= {"description": "The turn of this key is running: follow it.", "headers": TURN_HEADERS}
-_ENDING = "ending in `done` (the object of the JSON response) or `error` (a problem document)."
+_ENDING = (
+    "ending in `done` (the object of the JSON response), `stopped` (the same of a turn that was stopped) or"
+    " `error` (a problem document)."
+)
 TURN_RESPONSES: dict[int | str, dict[str, Any]] = {
     **_REFUSED,
     200: {
@@ -151,7 +154,7 @@ async def reply(log: EventLog, *, streaming: bool, trace_id: str, after: int = 0
 
 async def _ending(log: EventLog) -> Response:
     match await log.last():
-        case Done(result=result):
+        case Done(result=result) | Stopped(result=result):
             return JSONResponse(result.model_dump(mode="json"))
         case Failed(problem=problem):
             return render(problem)

@@ -284,6 +284,13 @@ class TurnView(View):
     finished_at: datetime | None = None
 
 
+class StopView(View):
+    """A turn that was to be stopped; `pending` as long as the process that answers has not ended it."""
+
+    turn_id: str
+    status: TurnStatus = Field(examples=["pending"])
+
+
 class ConversationResponse(ConversationView):
     """A conversation with its turns; `history` lists the messages of the answered ones."""
 

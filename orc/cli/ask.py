@@ -18,7 +18,7 @@ from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.names import Owner, name_for_upload
 from orc.cli.processes import free_port, tools_server
-from orc.events import Done, Failed, Reset, Token, TurnResult
+from orc.events import Done, Failed, Reset, Stopped, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
 
@@ -82,7 +82,7 @@ async def _ask(
         match event:
             case Token(text=text):
                 out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
-            case Done(result=result):
+            case Done(result=result) | Stopped(result=result):
                 _print_citations(result, out)
             case Reset(reason=reason):
                 out.print(f"\n(withdrawn: {reason})", markup=False, highlight=False)

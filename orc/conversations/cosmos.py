@@ -127,7 +127,7 @@ class CosmosTurnLog:
                 await self._put(conversation, head, turn)
             else:
                 await self._replace(conversation, stored, turn)
-            if turn.status is TurnStatus.COMMITTED:
+            if turn.status.has_result:
                 return Replayed(turn=turn)
             # After the write: the session then holds whatever was committed before it.
             found = await self._query(
@@ -159,6 +159,10 @@ class CosmosTurnLog:
         return await self._change(
             owner, turn_id, lambda turn, now: transitions.fail_turn(turn, attempt, failure, now)
         )
+
+    async def ask_to_stop(self, owner: Owner, turn_id: str) -> Turn:
+        asked = await self._change(owner, turn_id, transitions.ask_to_stop)
+        return transitions.as_read(asked, self._clock())
 
     async def head(self, owner: Owner) -> Head | None:
         conversation = await self._find(owner)
@@ -290,7 +294,7 @@ class CosmosTurnLog:
         return {
             **self._item(turn_id_of(life, turn.turn_id), conversation.head.owner, life),
             "seq": turn.seq,
-            "status": turn.status.value,
+            "status": turn.listed_as,
             "item": {**record, "result": result and {**result, **dict.fromkeys(twice)}},
             "said_twice": twice,
         }

@@ -26,11 +26,20 @@ class ChatMessage(Record):
 
 
 class TurnStatus(StrEnum):
-    """`pending` while a process answers; the other two can be read but only `failed` can be retried."""
+    """`pending` while a process answers. `stopped`: its user ended it; what there was of the answer is kept.
+
+    The same request again gives the stored answer of a committed or stopped turn.
+    """
 
     PENDING = "pending"
     COMMITTED = "committed"
     FAILED = "failed"
+    STOPPED = "stopped"
+
+    @property
+    def has_result(self) -> bool:
+        """Whether a turn with this status has a result, whole or partial."""
+        return self in (TurnStatus.COMMITTED, TurnStatus.STOPPED)
 
 
 class Message(ChatMessage):
@@ -68,6 +77,7 @@ class TurnOutcome(Record):
     """An answer as it is committed. None leaves the conversation's own value as it is."""
 
     answer: str
+    stopped: bool = Field(default=False, description="the user stopped it; the answer is what there was")
     result: dict[str, JsonValue] = Field(description="the finished response object, stored verbatim")
     uploaded_file_refs: list[FileRef] | None = None
     last_mcp_tool_used: str | None = None
@@ -91,9 +101,15 @@ class Turn(Record):
     assistant: Message | None = None
     result: dict[str, JsonValue] | None = None
     failure: Failure | None = None
+    stop_asked: bool = Field(default=False, description="the process that answers is to stop")
     created_at: datetime
     finished_at: datetime | None = None
     lease_until: datetime | None = Field(default=None, description="set while the status is `pending`")
+
+    @property
+    def listed_as(self) -> str:
+        """The status by which stores find a turn: `committed` if it has a result, which models are shown."""
+        return TurnStatus.COMMITTED.value if self.status.has_result else self.status.value
 
     @property
     def user(self) -> Message:
@@ -136,7 +152,7 @@ class Started(Record):
 
 
 class Replayed(Record):
-    """The turn was committed before; its `result` is the answer."""
+    """The turn was committed or stopped before; its `result` is the answer, or what there was of it."""
 
     turn: Turn
 
@@ -145,12 +161,18 @@ Begun = Started | Replayed
 
 
 def history_view(turns: list[Turn]) -> list[dict[str, JsonValue]]:
-    """The messages of the committed turns by seq, as JSON objects: the seed's `history[]`."""
+    """The messages of the turns with a result by seq, as JSON objects: the seed's `history[]`.
+
+    A partial answer has `status`: `stopped`.
+    """
     view: list[dict[str, JsonValue]] = []
     for turn in sorted(turns, key=lambda turn: turn.seq):
         if turn.assistant is not None:
+            stopped: dict[str, JsonValue] = (
+                {} if turn.status is not TurnStatus.STOPPED else {"status": "stopped"}
+            )
             view.append(turn.user.model_dump(mode="json", include={"role", "content", "created_at"}))
-            view.append(turn.assistant.model_dump(mode="json"))
+            view.append(turn.assistant.model_dump(mode="json") | stopped)
     return view
 
 
@@ -225,8 +247,9 @@ class TurnLog(Protocol):
 
         Atomic: the turn with its seq, and the head with its `turn_count`, its version, and a title from the
         question if it has none. An absent conversation is made in the same write. A known key gives Replayed
-        if its turn is committed; if it failed or its lease ran out, the turn is pending again under another
-        attempt. At most `history_limit` committed turns come back, the newest ones before this turn.
+        if its turn is committed or stopped; if it failed or its lease ran out, the turn is pending again
+        under another attempt. At most `history_limit` turns with a result come back, the newest before this
+        turn.
 
         Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held).
         """
@@ -239,7 +262,7 @@ class TurnLog(Protocol):
         """
 
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
-        """Store the answer; it is durable when this returns.
+        """Store the answer, whole or stopped; it is durable when this returns.
 
         Atomic: the turn, and the head with what the outcome carries on and its version. The same attempt may
         commit again: the first outcome stays. Raises TurnInFlight (code `attempt_over`) if the turn was taken
@@ -251,6 +274,12 @@ class TurnLog(Protocol):
 
         A turn that this attempt has already ended stays as it is: after a commit whose confirmation
         was lost, the turn comes back committed. Raises like `renew` if it was taken over or is gone.
+        """
+
+    async def ask_to_stop(self, owner: Owner, turn_id: str) -> Turn:
+        """Have the process that answers the turn stop: it reads `stop_asked`, and commits what there is.
+
+        Returns the turn as it is now; one that has ended stays as it ended. Raises NotFound.
         """
 
     async def head(self, owner: Owner) -> Head | None:

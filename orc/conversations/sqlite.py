@@ -104,7 +104,7 @@ class SqliteTurnLog:
             head, turn = transitions.begin_turn(
                 head, stored, new, transitions.new_attempt(), lease_seconds, now
             )
-            if turn.status is TurnStatus.COMMITTED:
+            if turn.status.has_result:
                 return Replayed(turn=turn)
             if stored is None:
                 _put_head(connection, head)
@@ -136,6 +136,10 @@ class SqliteTurnLog:
         return await self._change(
             owner, turn_id, lambda turn, now: transitions.fail_turn(turn, attempt, failure, now)
         )
+
+    async def ask_to_stop(self, owner: Owner, turn_id: str) -> Turn:
+        asked = await self._change(owner, turn_id, transitions.ask_to_stop)
+        return transitions.as_read(asked, self._clock())
 
     async def head(self, owner: Owner) -> Head | None:
         return await self._database.read(lambda connection: _get_head(connection, owner))
@@ -181,7 +185,8 @@ class SqliteTurnLog:
     ) -> Turn:
         def work(connection: sqlite3.Connection) -> Turn:
             stored = _get_turn(connection, owner, turn_id)
-            return _put_turn(connection, owner, change(stored, self._clock()))
+            turn = change(stored, self._clock())
+            return turn if turn is stored else _put_turn(connection, owner, turn)
 
         return await self._database.write(work)
 
@@ -204,5 +209,5 @@ def _get_turn(connection: sqlite3.Connection, owner: Owner, turn_id: str) -> Tur
 
 def _put_turn(connection: sqlite3.Connection, owner: Owner, turn: Turn) -> Turn:
     item = turn.model_dump_json()
-    connection.execute(_PUT_TURN, (*owner.key, turn.turn_id, turn.seq, turn.status.value, item))
+    connection.execute(_PUT_TURN, (*owner.key, turn.turn_id, turn.seq, turn.listed_as, item))
     return turn

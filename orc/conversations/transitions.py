@@ -61,13 +61,13 @@ def retitle_head(head: Head | None, title: str) -> Head:
 
 
 def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, now: datetime) -> Turn:
-    """The stored turn, pending again under this attempt; unchanged if committed, or this attempt's already.
+    """The stored turn, pending again under this attempt; unchanged if it has a result or is this attempt's.
 
     Raises KeyReused for another request, TurnInFlight while the present attempt holds its lease.
     """
     if turn.request_hash != new.request_hash:
         raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
-    if turn.status is TurnStatus.COMMITTED or turn.attempt == attempt:
+    if turn.status.has_result or turn.attempt == attempt:
         return turn
     if _is_held(turn, now):
         raise TurnInFlight("This question is still being answered.")
@@ -76,6 +76,7 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
             "status": TurnStatus.PENDING,
             "attempt": attempt,
             "failure": None,
+            "stop_asked": False,
             "finished_at": None,
             "lease_until": now + timedelta(seconds=lease_seconds),
         }
@@ -97,7 +98,7 @@ def commit_turn(
     if head is None:
         raise missing_conversation()
     turn = _fenced(turn, attempt)
-    if turn.status is TurnStatus.COMMITTED:
+    if turn.status.has_result:
         return head, turn
     if turn.status is TurnStatus.FAILED:
         raise _attempt_over()
@@ -111,7 +112,8 @@ def commit_turn(
         citations=outcome.citations,
         contexts=turn.contexts,
     )
-    return head, _ended(turn, TurnStatus.COMMITTED, now, assistant=assistant, result=outcome.result)
+    status = TurnStatus.STOPPED if outcome.stopped else TurnStatus.COMMITTED
+    return head, _ended(turn, status, now, assistant=assistant, result=outcome.result)
 
 
 def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) -> Turn:
@@ -120,6 +122,13 @@ def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) 
     if turn.status is not TurnStatus.PENDING:
         return turn
     return _ended(turn, TurnStatus.FAILED, now, failure=failure)
+
+
+def ask_to_stop(turn: Turn | None, now: datetime) -> Turn:
+    """The turn whose process is to stop; one that has ended, or whose process is gone, stays as it is."""
+    if turn is None:
+        raise _missing_turn()
+    return turn.model_copy(update={"stop_asked": True}) if _is_held(turn, now) else turn
 
 
 def as_read(turn: Turn, now: datetime) -> Turn:
@@ -143,9 +152,13 @@ def missing_conversation() -> NotFound:
     return NotFound("There is no such conversation.")
 
 
+def _missing_turn() -> NotFound:
+    return NotFound("There is no such turn in this conversation.")
+
+
 def _fenced(turn: Turn | None, attempt: str) -> Turn:
     if turn is None:
-        raise NotFound("There is no such turn in this conversation.")
+        raise _missing_turn()
     if turn.attempt != attempt:
         raise _attempt_over()
     return turn

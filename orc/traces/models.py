@@ -16,7 +16,7 @@ from orc.conversations.models import timestamp
 from orc.events import CriticAction, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
 
-Status = Literal["done", "failed"]
+Status = Literal["done", "failed", "stopped"]
 Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """A word of the code's: of a tool, an error, a section of a prompt."""
 

@@ -27,6 +27,7 @@ from orc.events import (
     Plan,
     Reset,
     Route,
+    Stopped,
     Telemetry,
     TimelineStep,
     Token,
@@ -38,6 +39,7 @@ from orc.traces.models import (
     PlanTrace,
     SearchTrace,
     SelectionTrace,
+    Status,
     ToolTrace,
     TurnIds,
     TurnTrace,
@@ -119,7 +121,7 @@ class TurnRecorder:
                 "started_at": self._started_at,
                 "duration_ms": ended_ms,
                 "first_token_ms": self._first_token_ms(),
-                "status": "done" if isinstance(end, Done) else "failed",
+                "status": _status(end),
                 "error_code": _code(end.problem.code) if isinstance(end, Failed) else None,
                 **_planned(seen),
                 **_found(end),
@@ -164,6 +166,10 @@ class TurnRecorder:
         return round((self._clock() - self._began) * 1000, 1)
 
 
+def _status(end: Event) -> Status:
+    return "done" if isinstance(end, Done) else "stopped" if isinstance(end, Stopped) else "failed"
+
+
 def _planned(seen: Sequence[Seen]) -> dict[str, object]:
     """The plan of the turn and its context."""
     fields: dict[str, object] = {}
@@ -187,7 +193,7 @@ def _planned(seen: Sequence[Seen]) -> dict[str, object]:
 
 def _found(end: Event) -> dict[str, object]:
     """What the result says of the search and the checks; nothing of a turn that failed."""
-    if not isinstance(end, Done):
+    if not isinstance(end, Done | Stopped):
         return {}
     metadata = end.result.metadata
     steps = metadata.retrieval_steps[:MOST_ENTRIES]
@@ -256,7 +262,7 @@ def _stages(seen: Sequence[Seen]) -> Iterator[TimelineStep]:
                 yield _step("reset", "withdrawn", at_ms)
             case Telemetry():
                 prepared = at_ms
-            case Done() | Failed() if prepared is not None:
+            case Done() | Stopped() | Failed() if prepared is not None:
                 yield _step("store", "commit", prepared, at_ms - prepared, failed=isinstance(event, Failed))
 
 

@@ -12,11 +12,15 @@ from orc.conversations.models import ChatMessage, Turn, TurnOutcome, TurnStatus
 from orc.events import (
     AnswerKind,
     Citations,
+    Context,
     Done,
     Event,
     Failed,
     LazyCounts,
+    Plan,
     Reset,
+    Route,
+    Stopped,
     Telemetry,
     TimelineStep,
     Token,
@@ -28,14 +32,21 @@ from orc.graphs.models import ConversationState, LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
+from orc.turns.steps import last_of, shown_text, steps_of
+
+STOPPED_ANSWER = (
+    "(The user stopped this answer. What there was of it was not checked and is not repeated here.)"
+)
+"""What models are shown in place of a stopped answer."""
 
 
 def messages_of(turn: Turn) -> list[ChatMessage]:
-    """An answered turn as two messages of the history; an unanswered turn has none."""
+    """An answered turn as two messages of the history, as models see it; an unanswered turn has none."""
     if (answer := turn.assistant) is None:
         return []
+    content = STOPPED_ANSWER if turn.status is TurnStatus.STOPPED else answer.content
     question = ChatMessage(role="user", content=turn.question)
-    return [question, ChatMessage(role="assistant", content=answer.content)]
+    return [question, ChatMessage(role="assistant", content=content)]
 
 
 _SENTENCES: Mapping[ReasonCode, str] = {
@@ -106,8 +117,9 @@ def result_of(
     usage: Usage,
     timings: dict[str, float],
     timeline: Sequence[TimelineStep] = (),
+    events: Sequence[Event] = (),
 ) -> TurnResult:
-    """The result for the caller, from the final state of the graph."""
+    """The result for the caller, from the final state of the graph and the events so far."""
     return TurnResult(
         conversation_id=turn.conversation_id,
         turn_id=turn.turn_id,
@@ -131,6 +143,37 @@ def result_of(
             usage=usage,
             timings_ms=timings,
             timeline=list(timeline),
+            **steps_of(events),
+        ),
+    )
+
+
+def stopped_result_of(
+    turn: Turn,
+    request: TurnRequest,
+    usage: Usage,
+    timings: dict[str, float],
+    timeline: Sequence[TimelineStep],
+    events: Sequence[Event],
+) -> TurnResult:
+    """The result of a turn that its user stopped: what was shown up to then, as not checked."""
+    route, plan, context = last_of(events, Route), last_of(events, Plan), last_of(events, Context)
+    return TurnResult(
+        conversation_id=turn.conversation_id,
+        turn_id=turn.turn_id,
+        status="stopped",
+        answer=shown_text(events),
+        metadata=TurnMetadata(
+            trace_id=request.trace_id,
+            route=route.data() if route else {},
+            plan=plan.data() if plan else {},
+            context_budget=context.budget if context else {},
+            summary_selection=context.summary_selection if context else {},
+            critic_summary=Grounding(grounded=False, checked=False).model_dump(mode="json"),
+            usage=usage,
+            timings_ms=timings,
+            timeline=list(timeline),
+            **steps_of(events),
         ),
     )
 
@@ -172,6 +215,11 @@ def outcome_of(state: ConversationState, result: TurnResult) -> TurnOutcome:
     )
 
 
+def end_of(result: TurnResult) -> Done | Stopped:
+    """The event that ends a turn with this result."""
+    return Stopped(result=result) if result.status == "stopped" else Done(result=result)
+
+
 STORED_AFTER = 1_000_000
 """Above the numbers of live events: a reader that a replay is cut off for continues in it, not in the log."""
 
@@ -207,12 +255,12 @@ def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
 
 
 def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
-    if turn.status is not TurnStatus.COMMITTED or turn.result is None:
+    if not turn.status.has_result or turn.result is None:
         error: OrcError = in_flight(turn)
         if (failure := turn.failure) is not None:
             # The class of the error is restored from its code.
             error = kind_named(failure.code, otherwise=Unavailable)(failure.message, code=failure.code)
         return [Failed(problem=problem_of(error, trace_id))]
     result = TurnResult.model_validate(turn.result)
-    shown = [Token(text=result.answer), Citations(citations=result.citations), Done(result=result)]
+    shown: list[Event] = [Token(text=result.answer), Citations(citations=result.citations), end_of(result)]
     return [Reset(reason="The answer is shown again from its start."), begun(turn), *shown]

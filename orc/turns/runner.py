@@ -25,8 +25,8 @@ from core.llm.model_catalog import REPLY, ModelCatalogue
 from core.llm.tokens import TokenCounter
 from core.models import Document
 from core.names import Owner
-from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome, TurnStatus
-from orc.events import Done, Event, Failed, TurnMetadata, TurnResult
+from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome
+from orc.events import Done, Event, Failed, Stopped, TurnMetadata, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.plan_rules import intents_of
@@ -41,7 +41,15 @@ from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.results import messages_of, outcome_of, result_of, telemetry_of
+from orc.turns.results import (
+    end_of,
+    messages_of,
+    outcome_of,
+    result_of,
+    stopped_result_of,
+    telemetry_of,
+)
+from orc.turns.stopping import POLL_SECONDS, Stop, StoppedByUser, watched
 
 INTERRUPTED = "interrupted"
 _METER = metrics.get_meter(SCOPE)
@@ -84,8 +92,10 @@ def _record(begun: Span, ending: Event) -> None:
         case Failed(problem=problem):
             begun.set_attribute(ERROR_TYPE, problem.code)
             begun.set_status(StatusCode.ERROR)
-        case Done(result=result):
+        case Done(result=result) | Stopped(result=result):
             begun.set_attributes(dict(_attributes_of(result.metadata)))
+            if isinstance(ending, Stopped):
+                begun.set_attribute("orc.turn.stopped", True)
 
 
 def _attributes_of(metadata: TurnMetadata) -> Iterator[tuple[str, str | int]]:
@@ -139,11 +149,12 @@ class TurnDependencies:
     text: TextWork = field(default_factory=InThread)
     traces: TraceSink = field(default_factory=NoTraces)
     commit_seconds: float = COMMIT_SECONDS
+    stop_poll_seconds: float = POLL_SECONDS
 
 
 @dataclass(frozen=True)
 class RunningTurn:
-    """One turn that has begun: its request, owner, documents, events and model usage."""
+    """One turn that has begun: its request, owner, documents, events and model usage, and its user's stop."""
 
     request: TurnRequest
     owner: Owner
@@ -151,6 +162,8 @@ class RunningTurn:
     documents: list[Document]
     recorder: TurnRecorder
     budget: CallBudget
+    log: EventLog
+    stop: Stop
 
     @property
     def turn(self) -> Turn:
@@ -170,9 +183,15 @@ class TurnRunner:
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
     async def run(
-        self, request: TurnRequest, owner: Owner, begun: Started, documents: list[Document], log: EventLog
+        self,
+        request: TurnRequest,
+        owner: Owner,
+        begun: Started,
+        documents: list[Document],
+        log: EventLog,
+        stop: Stop,
     ) -> None:
-        """Answer the turn. Its log always ends, so that no reader waits forever."""
+        """Answer the turn until `stop` is asked. Its log always ends, so that no reader waits forever."""
         budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
         ids = TurnIds(
             trace_id=request.trace_id, turn_id=begun.turn.turn_id, attempt=begun.turn.attempt, **asdict(owner)
@@ -181,9 +200,9 @@ class TurnRunner:
         recorder = TurnRecorder(
             log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
         )
-        running = RunningTurn(request, owner, begun, documents, recorder, budget)
-        stopped = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
-        ending: Event = Failed(problem=problem_of(stopped, request.trace_id))
+        running = RunningTurn(request, owner, begun, documents, recorder, budget, log, stop)
+        interrupted = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
+        ending: Event = Failed(problem=problem_of(interrupted, request.trace_id))
         try:
             ending = await observe(begun.turn, self._ending(running))
         finally:
@@ -211,10 +230,9 @@ class TurnRunner:
         renew = partial(self._parts.log.renew, running.owner, turn.turn_id, turn.attempt, lease_seconds=lease)
         try:
             async with held(renew, seconds=lease):
-                async with deadline:
-                    result, outcome = await self._answer(running)
+                result, outcome = await self._answer_until_stopped(running, deadline)
                 await self._commit(running, outcome)
-            return Done(result=result)
+            return end_of(result)
         except OrcError as exc:
             place = getattr(exc, "dependency", "the turn")
             logger.warning("turn %s failed: %s in %s", turn.turn_id, exc.code, place)
@@ -230,6 +248,27 @@ class TurnRunner:
                 error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
         return await self._failure(running, error)
 
+    async def _answer_until_stopped(
+        self, running: RunningTurn, deadline: asyncio.Timeout
+    ) -> tuple[TurnResult, TurnOutcome]:
+        """The answer, or what there is of it when the user stops the turn, here or through the turn log."""
+        turn, seconds = running.turn, self._parts.stop_poll_seconds
+
+        async def is_asked() -> bool:
+            stored = await self._parts.log.turn(running.owner, turn.turn_id)
+            return stored is not None and stored.stop_asked and stored.attempt == turn.attempt
+
+        try:
+            async with watched(is_asked, running.stop, seconds=seconds), running.stop.ends(), deadline:
+                return await self._answer(running)
+        except StoppedByUser:
+            usage, timings = running.budget.total, running.recorder.timings()
+            timeline, events = running.recorder.timeline(running.budget), running.log.so_far()
+            result = stopped_result_of(turn, running.request, usage, timings, timeline, events)
+            return result, TurnOutcome(
+                answer=result.answer, result=result.model_dump(mode="json"), stopped=True
+            )
+
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
         # Without names, the tools may read every document of the conversation.
         accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
@@ -240,7 +279,8 @@ class TurnRunner:
         final = ConversationState.model_validate(output)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)
-        result = result_of(final, running.turn, running.request, usage, timings, timeline)
+        events = running.log.so_far()
+        result = result_of(final, running.turn, running.request, usage, timings, timeline, events)
         running.recorder.emit(telemetry_of(final, usage, timings))
         return result, outcome_of(final, result)
 
@@ -300,13 +340,13 @@ class TurnRunner:
         )
 
     async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
-        """The end of a failed turn; `done` if its answer was stored although no confirmation arrived."""
+        """The end of a failed turn; that of its result if it was stored although no confirmation arrived."""
         turn = running.turn
         attempt = (running.owner, turn.turn_id, turn.attempt)
         try:
             stored = await self._parts.log.fail(*attempt, error.code, error.message)
-            if stored.status is TurnStatus.COMMITTED:
-                return Done(result=TurnResult.model_validate(stored.result))
+            if stored.status.has_result:
+                return end_of(TurnResult.model_validate(stored.result))
         except OrcError as exc:
             logger.warning("turn %s could not be closed: %s", turn.turn_id, exc.code)
         except Exception:

@@ -17,6 +17,7 @@ from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, begun, in_flight, replay
 from orc.turns.runner import TurnDependencies, TurnRunner
 from orc.turns.shared_turns import SharedTurns
+from orc.turns.stopping import Stop
 from orc.user_limits import UserLimit
 
 
@@ -28,12 +29,13 @@ class Orchestrator:
         self._runner = TurnRunner(parts)
         self._recent = RecentTurns()
         self._running: set[asyncio.Task[None]] = set()
+        self._stops: dict[tuple[Owner, str], Stop] = {}
         self._of_users = UserLimit(parts.settings.turns_per_user, "questions")
         self._shared: SharedTurns | None = None
 
     def share(self, siblings: Siblings) -> SharedTurns:
         """Follow the turns of siblings too. What is returned answers their questions."""
-        self._shared = SharedTurns(self._recent, siblings)
+        self._shared = SharedTurns(self._recent, siblings, self._stop_here)
         return self._shared
 
     async def start(self, request: TurnRequest, principal: Principal) -> EventLog:
@@ -59,13 +61,49 @@ class Orchestrator:
                 allowance=allowance,
             )
             self._recent.add(owner, turn.turn_id, turn.attempt, log)
-            task = asyncio.create_task(self._runner.run(request, owner, started, documents, log))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
             # The place is taken until the turn has ended, whether or not its client stays.
-            until_end = place.pop_all()
-            task.add_done_callback(lambda _task: until_end.close())
+            self._run(request, owner, started, documents, log, place.pop_all())
         return log
+
+    def _run(
+        self,
+        request: TurnRequest,
+        owner: Owner,
+        started: Started,
+        documents: list[Document],
+        log: EventLog,
+        place: ExitStack,
+    ) -> None:
+        """Answer the turn in a separate task, and then leave the place."""
+        stop, key = Stop(), (owner, started.turn.turn_id)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._running.discard(task)
+            place.close()
+            if self._stops.get(key) is stop:
+                del self._stops[key]
+
+        self._stops[key] = stop
+        task = asyncio.create_task(self._runner.run(request, owner, started, documents, log, stop))
+        self._running.add(task)
+        task.add_done_callback(ended)
+
+    async def stop(self, owner: Owner, turn_id: str) -> Turn:
+        """Have a running turn end with what there is of its answer; the turn as it is now. Raises NotFound.
+
+        The process that answers may be another one: a sibling learns of it at once, any other reads it.
+        """
+        turn = await self._parts.log.ask_to_stop(owner, turn_id)
+        if turn.status is TurnStatus.PENDING and not self._stop_here(owner, turn_id) and self._shared:
+            await self._shared.stop(owner, turn_id)
+        return turn
+
+    def _stop_here(self, owner: Owner, turn_id: str) -> bool:
+        """Stop the turn if this process answers it; whether it does."""
+        stop = self._stops.get((owner, turn_id))
+        if stop is not None:
+            stop.ask()
+        return stop is not None
 
     async def resume(self, request: TurnRequest, principal: Principal, *, after: int) -> EventLog:
         """The events of the turn that the same request began earlier; it never begins one.
@@ -114,7 +152,7 @@ class Orchestrator:
         """The log if there is one and it is still true, else what is stored."""
         if log is None or after >= STORED_AFTER:
             return replay(turn, after=after, trace_id=trace_id)
-        is_outdated = turn.status is TurnStatus.COMMITTED and isinstance(log.ending, Failed)
+        is_outdated = turn.status.has_result and isinstance(log.ending, Failed)
         return replay(turn, after=after, trace_id=trace_id) if is_outdated else log
 
     async def forget(self, owner: Owner) -> None:
@@ -134,11 +172,11 @@ class Orchestrator:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _answered_before(self, request: TurnRequest, owner: Owner) -> Turn | None:
-        """The committed turn of the same request, which is valid even if its documents were deleted since."""
+        """The turn of the same request that has a result, which counts even if its documents were deleted."""
         if request.idempotency_key is None:
             return None
         turn = await self._parts.log.turn(owner, request.turn_id(owner))
-        if turn is None or turn.status is not TurnStatus.COMMITTED:
+        if turn is None or not turn.status.has_result:
             return None
         return turn if turn.request_hash == request.content_hash else None
 

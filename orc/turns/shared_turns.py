@@ -1,7 +1,7 @@
 """Turns that another process of the same port answers: their events are read from it."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -31,12 +31,22 @@ class Forget:
     owner: Owner
 
 
+@dataclass(frozen=True)
+class StopTurn:
+    """Says that a user wants this turn to end."""
+
+    owner: Owner
+    turn_id: str
+
+
 class SharedTurns:
     """The events of turns that siblings of this process answer, and theirs of those that it answers."""
 
-    def __init__(self, recent: RecentTurns, siblings: Siblings) -> None:
+    def __init__(self, recent: RecentTurns, siblings: Siblings, stop: Callable[[Owner, str], object]) -> None:
+        """`stop` stops a turn that this process answers."""
         self._recent = recent
         self._siblings = siblings
+        self._stop = stop
         self._reading: set[asyncio.Task[None]] = set()
 
     async def answer(self, question: Any) -> AsyncGenerator[list[Event] | Event, None]:
@@ -44,6 +54,8 @@ class SharedTurns:
         match question:
             case Forget(owner):
                 self._recent.forget(owner)
+            case StopTurn(owner, turn_id):
+                self._stop(owner, turn_id)
             case Follow(owner, turn_id, attempt):
                 log = self._recent.find(owner, turn_id, attempt)
                 if log is not None:
@@ -70,6 +82,10 @@ class SharedTurns:
     async def forget(self, owner: Owner) -> None:
         """Have siblings drop the events of a deleted conversation."""
         await self._siblings.tell(Forget(owner))
+
+    async def stop(self, owner: Owner, turn_id: str) -> None:
+        """Have the sibling that answers a turn stop it."""
+        await self._siblings.tell(StopTurn(owner, turn_id))
 
     def close(self) -> None:
         """Read no more events; readers of unfinished logs are asked to come back."""

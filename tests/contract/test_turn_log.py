@@ -456,6 +456,42 @@ async def test_a_failed_turn_is_seen_keeps_its_seq_and_can_be_asked_again(log: T
     assert (again.seq, again.failure) == (2, None)
 
 
+async def test_a_stop_is_seen_by_the_process_that_answers(open_log: OpenLog) -> None:
+    here, there = await open_log(), await open_log()
+    turn = await start(here, "k")
+    asked = await there.ask_to_stop(OWNER, "k")
+    assert (asked.status, asked.stop_asked) == (TurnStatus.PENDING, True)
+    renewed = await here.renew(OWNER, "k", turn.attempt, lease_seconds=LEASE)
+    assert renewed.stop_asked
+    part = answer("Tee").model_copy(update={"stopped": True})
+    stopped = await here.commit(OWNER, "k", turn.attempt, part)
+    assert await there.turn(OWNER, "k") == stopped
+    assert stopped.assistant is not None
+    assert (stopped.status, stopped.assistant.content) == (TurnStatus.STOPPED, "Tee")
+    assert await begin(there, question("k")) == Replayed(turn=stopped)
+    assert await there.ask_to_stop(OWNER, "k") == stopped
+    assert await here.commit(OWNER, "k", turn.attempt, answer("late")) == stopped
+    begun = await begin(there, question("k2"))
+    assert isinstance(begun, Started)
+    assert begun.history == [stopped]
+
+
+async def test_a_turn_that_has_ended_is_not_stopped(log: TurnLog, clock: Clock) -> None:
+    committed = await ask(log, "k1")
+    assert await log.ask_to_stop(OWNER, "k1") == committed
+    await start(log, "k2")
+    clock.advance(LEASE)
+    interrupted = await log.ask_to_stop(OWNER, "k2")
+    assert (interrupted.status, interrupted.stop_asked) == (TurnStatus.FAILED, False)
+    again = await start(log, "k2")
+    await log.ask_to_stop(OWNER, "k2")
+    await log.fail(OWNER, "k2", again.attempt, "model_down", "The model did not answer.")
+    assert not (await start(log, "k2")).stop_asked
+    for owner, key in ((OWNER, "k3"), *((stranger, "k1") for stranger in STRANGERS)):
+        with pytest.raises(NotFound):
+            await log.ask_to_stop(owner, key)
+
+
 async def test_an_interrupted_turn_is_read_as_failed(open_log: OpenLog, clock: Clock) -> None:
     await start(await open_log(), "k")
     clock.advance(LEASE)

@@ -48,7 +48,7 @@ from orc.api.responses import (
 from orc.api.routes.chat import ClientId, chat_turn
 from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
 from orc.bootstrap import App
-from orc.events import Done, Event, Failed, Tool
+from orc.events import Done, Event, Failed, Stopped, Tool
 from orc.identity import Principal
 from orc.problems import problem
 from orc.turns.event_log import EventLog
@@ -261,7 +261,7 @@ class _Writing:
 
     def completion(self, ending: Event) -> Completion:
         """The finished answer with numbered sources."""
-        assert isinstance(ending, Done), f"a turn cannot end with {ending.kind}"
+        assert isinstance(ending, Done | Stopped), f"a turn cannot end with {ending.kind}"
         return numbered(ending.result, self._base_url, lists_sources=self._body.lists_sources)
 
     def whole(self, done: Completion) -> Json:

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Path, Request, Response
 
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.responses import (
@@ -18,7 +18,8 @@ from orc.api.responses import (
     reply,
     responses,
 )
-from orc.api.schemas import AskRequest
+from orc.api.schemas import AskRequest, StopView
+from orc.conversations.models import KEY_CHARACTERS, TurnStatus
 from orc.events import TurnResult
 from orc.turns.requests import TurnRequest
 
@@ -33,6 +34,14 @@ _FOLLOWED: dict[int | str, dict[str, Any]] = {
     },
     204: {"description": "The turn has ended, and `Last-Event-ID` is its last event or a later one."},
 }
+
+
+_STOPPED: dict[int | str, dict[str, Any]] = {
+    **responses(404),
+    200: {"description": "The turn had ended before.", "model": StopView},
+    202: {"description": "The turn ends within 2 seconds."},
+}
+TurnId = Annotated[str, Path(min_length=1, max_length=KEY_CHARACTERS, description="the turn")]
 
 
 @router.post("/orc", response_model=TurnResult, responses=TURN_RESPONSES)
@@ -83,6 +92,23 @@ async def resume(
         # The status that tells event sources not to connect again.
         return Response(status_code=HTTPStatus.NO_CONTENT)
     return await reply(log, streaming=True, trace_id=trace, after=last_event_id)
+
+
+@router.post(
+    "/conversations/{conversation_id}/turns/{turn_id}/stop",
+    response_model=StopView,
+    status_code=HTTPStatus.ACCEPTED,
+    responses=_STOPPED,
+)
+async def stop(turn_id: TurnId, owner: OwnerDep, app: AppDep, response: Response) -> StopView:
+    """Stop a turn: within 2 seconds no model or tool is called for it; what there is of its answer is kept.
+
+    Its stream ends in `stopped`. A turn that has ended stays as it ended.
+    """
+    turn = await app.orchestrator.stop(owner, turn_id)
+    if turn.status is not TurnStatus.PENDING:
+        response.status_code = HTTPStatus.OK
+    return StopView.of(turn)
 
 
 def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:

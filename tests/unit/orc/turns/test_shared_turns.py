@@ -37,7 +37,10 @@ class Process:
 
     def __init__(self, siblings: Siblings) -> None:
         self.recent = RecentTurns()
-        self.shared = SharedTurns(self.recent, siblings)
+        self.stopped: list[tuple[Owner, str]] = []
+        self.shared = SharedTurns(
+            self.recent, siblings, lambda owner, turn_id: self.stopped.append((owner, turn_id))
+        )
         self._siblings = siblings
         self._running = AsyncExitStack()
 
@@ -120,3 +123,8 @@ async def test_if_reading_ends_early_the_reader_is_asked_to_come_back(two: list[
     assert (first, number) == (EVENTS[0], 2)
     assert isinstance(ending, Failed)
     assert (ending.problem.status, ending.problem.retryable) == (409, True)
+
+
+async def test_a_stop_reaches_every_sibling(two: list[Process]) -> None:
+    await two[0].shared.stop(OWNER, "turn-1")
+    assert [process.stopped for process in two] == [[], [(OWNER, "turn-1")]]

@@ -1,0 +1,49 @@
+"""What a turn did and showed, from its events: the steps in its result, and the answer so far."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from orc.events import Critique, Event, Reset, Token, Tool, ToolStep
+
+Kind = TypeVar("Kind", bound=Event)
+
+
+def steps_of(events: Sequence[Event]) -> dict[str, Any]:
+    """The fields of a turn's metadata that say how its answer came about."""
+    return {
+        "tools": _tools(events),
+        "critiques": [event for event in events if isinstance(event, Critique)],
+        "withdrawn": [event.reason for event in events if isinstance(event, Reset)],
+    }
+
+
+def shown_text(events: Sequence[Event]) -> str:
+    """The text of the answer that a reader has: the tokens since the last reset."""
+    shown: list[str] = []
+    for event in events:
+        if isinstance(event, Reset):
+            shown.clear()
+        elif isinstance(event, Token):
+            shown.append(event.text)
+    return "".join(shown)
+
+
+def last_of(events: Sequence[Event], kind: type[Kind]) -> Kind | None:
+    """The last event of this kind, if there is one."""
+    return next((event for event in reversed(events) if isinstance(event, kind)), None)
+
+
+def _tools(events: Sequence[Event]) -> list[ToolStep]:
+    steps: list[ToolStep] = []
+    begun: Counter[str] = Counter()
+    for event in events:
+        if not isinstance(event, Tool) or event.status == "progress":
+            continue
+        if event.status == "started":
+            begun[event.name] += 1
+            continue
+        begun[event.name] -= 1
+        steps.append(ToolStep.model_validate(event.model_dump(include=set(ToolStep.model_fields))))
+    unfinished = (+begun).elements()
+    return [*steps, *(ToolStep(name=name, status="unfinished") for name in unfinished)]
