@@ -3,16 +3,15 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from core.errors import ChangedMeanwhile
-from core.infra.sqlite import Database
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
+from devkit.store_pairs import StorePair
 from orc.contexts.cosmos import CosmosContextStore
 from orc.contexts.ids import new_id
 from orc.contexts.models import (
@@ -38,18 +37,7 @@ RAIL, WATER = new_id(ACME), new_id(ACME)
 TRAMS = new_id(RAIL)
 
 
-@asynccontextmanager
-async def sqlite_store(folder: Path) -> AsyncIterator[ContextStore]:
-    opened = Database(folder / "orc.db")
-    await opened.migrate(SCHEMA)
-    yield SqliteContextStore(opened)
-    await opened.close()
-
-
-@asynccontextmanager
-async def cosmos_store(target: Target) -> AsyncIterator[ContextStore]:
-    async with database(target) as open_database:
-        yield CosmosContextStore(open_database().container("contexts"))
+PAIR = StorePair[ContextStore](SCHEMA, SqliteContextStore, "contexts", CosmosContextStore)
 
 
 @pytest.fixture(params=["sqlite", "cosmos"])
@@ -59,11 +47,7 @@ def adapter(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def store(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ContextStore]:
-    if adapter == "sqlite":
-        opening = sqlite_store(tmp_path)
-    else:
-        opening = cosmos_store(request.getfixturevalue("cosmos_target"))
-    async with opening as opened:
+    async with PAIR.open(adapter, request, tmp_path) as opened:
         yield opened
 
 

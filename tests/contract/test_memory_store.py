@@ -2,17 +2,16 @@
 
 import warnings
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from core.infra.sqlite import Database
 from core.names import Owner
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER
+from devkit.store_pairs import StorePair
 from orc.memory.cosmos import CosmosMemoryStore
 from orc.memory.models import UNKNOWN_FORM, Memory, MemoryStore, Note, NoteKind, SummaryPoint
 from orc.memory.sqlite import SCHEMA, SqliteMemoryStore
@@ -29,18 +28,7 @@ MEMORY = Memory(
 )
 
 
-@asynccontextmanager
-async def sqlite_store(folder: Path) -> AsyncIterator[MemoryStore]:
-    opened = Database(folder / "orc.db")
-    await opened.migrate(SCHEMA)
-    yield SqliteMemoryStore(opened)
-    await opened.close()
-
-
-@asynccontextmanager
-async def cosmos_store(target: Target) -> AsyncIterator[MemoryStore]:
-    async with database(target) as open_database:
-        yield CosmosMemoryStore(open_database().container("memory"))
+PAIR = StorePair[MemoryStore](SCHEMA, SqliteMemoryStore, "memory", CosmosMemoryStore)
 
 
 @pytest.fixture(params=["sqlite", "cosmos"])
@@ -50,11 +38,7 @@ def adapter(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def store(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MemoryStore]:
-    if adapter == "sqlite":
-        opening = sqlite_store(tmp_path)
-    else:
-        opening = cosmos_store(request.getfixturevalue("cosmos_target"))
-    async with opening as opened:
+    async with PAIR.open(adapter, request, tmp_path) as opened:
         yield opened
 
 

@@ -1,7 +1,6 @@
 """The contract of the trace store, run over every adapter."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,10 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
-from core.infra.sqlite import Database
 from core.models import Usage
 from core.names import Owner
-from devkit.azure.cosmos import database
-from devkit.azure.targets import Target
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
+from devkit.store_pairs import StorePair
 from orc.traces.cosmos import CosmosTraceStore
 from orc.traces.models import TraceFilter, TraceStore
 from orc.traces.sqlite import SCHEMA, SqliteTraceStore
@@ -25,18 +22,7 @@ DAY = timedelta(days=1)
 EVERY = TraceFilter()
 
 
-@asynccontextmanager
-async def sqlite_store(folder: Path) -> AsyncIterator[TraceStore]:
-    opened = Database(folder / "orc.db")
-    await opened.migrate(SCHEMA)
-    yield SqliteTraceStore(opened)
-    await opened.close()
-
-
-@asynccontextmanager
-async def cosmos_store(target: Target) -> AsyncIterator[TraceStore]:
-    async with database(target) as open_database:
-        yield CosmosTraceStore(open_database().container("traces"))
+PAIR = StorePair[TraceStore](SCHEMA, SqliteTraceStore, "traces", CosmosTraceStore)
 
 
 @pytest.fixture(params=["sqlite", "cosmos"])
@@ -46,12 +32,7 @@ def adapter(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def store(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TraceStore]:
-    opening = (
-        sqlite_store(tmp_path)
-        if adapter == "sqlite"
-        else cosmos_store(request.getfixturevalue("cosmos_target"))
-    )
-    async with opening as opened:
+    async with PAIR.open(adapter, request, tmp_path) as opened:
         yield opened
 
 

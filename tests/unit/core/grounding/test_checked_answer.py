@@ -1,7 +1,6 @@
 """Checks of answers in other processes: the same verdict, and "not checked" if they take too long."""
 
 import asyncio
-import re
 import time
 from collections.abc import Callable
 
@@ -14,7 +13,8 @@ from core.grounding.citations import NOT_CHECKED, CitationWriter
 from core.grounding.claims import Claims
 from core.grounding.effort import MOST_COMPARISONS
 from core.grounding.sources import Source
-from core.infra.text_processes import Arguments, InThread, Result, TextProcesses
+from core.infra.text_processes import TextProcesses
+from devkit.text_work import InterceptedText, hold_the_interpreter
 
 PAGE = "Leave is 25 days a year. The harbour master approves requests within 5 working days."
 URL = "https://quay.example/opening"
@@ -31,36 +31,14 @@ ANSWERS = [
 ]
 
 
-class Planted(InThread):
-    """Runs functions, but one takes too long."""
+def too_slow(check: Callable[..., object]) -> InterceptedText:
+    """Text work in which this check takes too long."""
 
-    def __init__(self, slow: Callable[..., object]) -> None:
-        self._slow = slow
-
-    async def run(
-        self,
-        function: Callable[[*Arguments], Result],
-        *arguments: *Arguments,
-        seconds: float,
-        whose: str = "",
-    ) -> Result:
-        if function is self._slow:
+    async def before(function: Callable[..., object], *_: object) -> None:
+        if function is check:
             raise Overdue("It took too long.")
-        return function(*arguments)
 
-
-class Hanging(TextProcesses):
-    """Each check meets a hopeless regular expression, which holds the interpreter."""
-
-    async def run(
-        self,
-        function: Callable[[*Arguments], Result],
-        *arguments: *Arguments,
-        seconds: float,
-        whose: str = "",
-    ) -> Result:
-        await super().run(re.Pattern.search, re.compile(r"(a+)+$"), "a" * 60 + "!", seconds=0.2)
-        return function(*arguments)
+    return InterceptedText(before)
 
 
 async def written(answer: CheckedAnswer, text: str, size: int) -> str:
@@ -83,13 +61,13 @@ async def test_the_verdict_is_that_of_checks_in_place(text: str, size: int) -> N
 async def test_small_checks_run_in_this_process(length: int, in_place: bool) -> None:
     page = PAGE.ljust(length)
     source = SOURCES[0].model_copy(update={"page_text": page})
-    answer = CheckedAnswer([source], "", Checker(Planted(check_marker)))
+    answer = CheckedAnswer([source], "", Checker(too_slow(check_marker)))
     await written(answer, "Leave is 25 days a year. [S1]", 100)
     assert answer.grounding.checked is in_place
 
 
 async def test_a_citation_whose_check_takes_too_long_is_not_verified() -> None:
-    answer = CheckedAnswer(SOURCES, "", Checker(Planted(check_marker), in_place=0))
+    answer = CheckedAnswer(SOURCES, "", Checker(too_slow(check_marker), in_place=0))
     shown = await written(answer, "Leave is 25 days a year. [S1] Dogs are welcome.", 5)
     assert '[Page 5 of Document "a.pdf", not checked]' in shown
     assert NOT_CHECKED in answer.label
@@ -103,7 +81,7 @@ async def test_a_citation_whose_check_takes_too_long_is_not_verified() -> None:
 async def test_an_answer_whose_last_check_takes_too_long_is_not_grounded(
     check: Callable[..., object],
 ) -> None:
-    answer = CheckedAnswer(SOURCES, "", Checker(Planted(check), in_place=0))
+    answer = CheckedAnswer(SOURCES, "", Checker(too_slow(check), in_place=0))
     await written(answer, "Leave is 25 days a year. [S1] Leave was 20 days.", 5)
     assert (answer.grounding.checked, answer.grounding.grounded) == (False, False)
     assert NOT_CHECKED in answer.label
@@ -112,7 +90,7 @@ async def test_an_answer_whose_last_check_takes_too_long_is_not_grounded(
 async def test_a_small_check_that_compares_much_moves_to_another_process() -> None:
     page = "Ab is 1. " * 600
     source = SOURCES[0].model_copy(update={"page_text": page})
-    answer = CheckedAnswer([source], "", Checker(Planted(check_marker)))
+    answer = CheckedAnswer([source], "", Checker(too_slow(check_marker)))
     await written(answer, f"{'Ab was 2, ' * 40} [S1]", 1000)
     assert not answer.grounding.checked
 
@@ -142,14 +120,18 @@ def test_a_brief_check_gives_the_whole_verdict_or_none(text: str, most: int) -> 
 
 @pytest.mark.slow
 async def test_a_check_that_hangs_leaves_the_event_loop_free() -> None:
-    processes = Hanging(1)
-    answer = CheckedAnswer(SOURCES, "", Checker(processes, in_place=0))
+    processes = TextProcesses(1)
+
+    async def before(*_: object) -> None:
+        await hold_the_interpreter(processes)
+
+    answer = CheckedAnswer(SOURCES, "", Checker(InterceptedText(before), in_place=0))
     checking = asyncio.create_task(written(answer, "Leave is 25 days a year. [S1]", 1000))
     longest = 0.0
     while not checking.done():
         before = time.monotonic()
         await asyncio.sleep(0.01)
         longest = max(longest, time.monotonic() - before)
-    assert longest < 0.5
+    assert longest < 5
     assert not answer.grounding.checked
     await processes.close()

@@ -19,13 +19,13 @@ from core.grounding.citations import CUT_NOTE, NOT_CHECKED, WITHOUT_SOURCE, Cita
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation, Grounding
 from core.grounding.sources import Source
-from core.infra.text_processes import Arguments, InThread, Result
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage
+from devkit.text_work import InterceptedText
 from orc.events import Context, Critique, Event, Reset, Token
 from orc.graphs.models import ConversationState
 from orc.offline import build_offline_model
@@ -726,24 +726,15 @@ async def test_followers_always_have_the_answer_and_no_failing_critic_accepts(
     assert json.dumps(critic_summary_of(state))
 
 
-class Overdone(InThread):
-    """No check ends in time."""
-
-    async def run(
-        self,
-        function: Callable[[*Arguments], Result],
-        *arguments: *Arguments,
-        seconds: float,
-        whose: str = "",
-    ) -> Result:
-        raise Overdue("It took too long.")
+async def never_in_time(*_: object) -> None:
+    raise Overdue("It took too long.")
 
 
 @pytest.mark.parametrize("setting", ["code", "off"])
 async def test_an_answer_that_was_not_checked_says_so_everywhere(setting: str) -> None:
     script = ScriptedTexts([GOOD])
     turn = searching(script, setting)
-    turn.deps = replace(turn.deps, checker=Checker(Overdone(), in_place=0))
+    turn.deps = replace(turn.deps, checker=Checker(InterceptedText(never_in_time), in_place=0))
     state = await asked(turn)
     [verdict] = turn.of(Critique)
     assert (verdict.checked, verdict.grounded, verdict.action) == (False, False, "label_unverified")
