@@ -122,10 +122,10 @@ def test_a_brief_check_gives_the_whole_verdict_or_none(text: str, most: int) -> 
 async def test_a_check_that_hangs_leaves_the_event_loop_free() -> None:
     processes = TextProcesses(1)
 
-    async def before(*_: object) -> None:
+    async def hang(*_: object) -> None:
         await hold_the_interpreter(processes)
 
-    answer = CheckedAnswer(SOURCES, "", Checker(InterceptedText(before), in_place=0))
+    answer = CheckedAnswer(SOURCES, "", Checker(InterceptedText(hang), in_place=0))
     checking = asyncio.create_task(written(answer, "Leave is 25 days a year. [S1]", 1000))
     longest = 0.0
     while not checking.done():
