@@ -219,10 +219,10 @@ async def _checked_turn(connection: Connection, answered: Answered) -> None:
     """One streamed turn. Raises ValueError unless all its citations are verified and located."""
     stream = connection.stream("/api/orc", answered.case.body(answered.waiting.pop()))
     events = b"".join([part async for part in stream])
-    check_citations(_result_of(events)["citations"])
+    check_citations(result_of(events)["citations"])
 
 
-def _result_of(events: bytes) -> dict[str, Any]:
+def result_of(events: bytes) -> dict[str, Any]:
     _, _, ending = events.rpartition(b"event: done\n")
     result: dict[str, Any] = json.loads(ending.partition(b"data: ")[2].partition(b"\n")[0])
     return result

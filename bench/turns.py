@@ -83,7 +83,7 @@ async def measure_throughput(
     waiting = iter(conversations)
     turns, calls = [], []
     for _ in range(plan.busy_rounds):
-        calls.append(await _per_second([bare.call] * CONCURRENT, plan.busy_turns))
+        calls.append(await per_second([bare.call] * CONCURRENT, plan.busy_turns))
         turns.append(await _turns_per_second(stage.system.api_port, waiting, plan.busy_turns))
         advance()
     name = f"{CONCURRENT} at a time"
@@ -127,14 +127,14 @@ async def measure_processes(
 async def _turns_per_second(port: int, conversations: Iterator[str], total: int) -> float:
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(CONCURRENT)]
-        return await _per_second([_asking(client, conversations) for client in clients], total)
+        return await per_second([_asking(client, conversations) for client in clients], total)
 
 
 def _asking(connection: Connection, conversations: Iterator[str]) -> Call:
     return lambda: ask(connection, next(conversations))
 
 
-async def _per_second(callers: Sequence[Call], total: int) -> float:
+async def per_second(callers: Sequence[Call], total: int) -> float:
     remaining = iter(range(total))
 
     async def keep_calling(call: Call) -> None:

@@ -30,6 +30,7 @@ class System:
     api_port: int = field(default_factory=free_port)
     mcp_port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
+    python: str = sys.executable
 
     @property
     def api(self) -> str:
@@ -56,7 +57,7 @@ class System:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with (self.data_dir / "serve.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "orc", "serve"],
+                [self.python, "-m", "orc", "serve"],
                 env={**os.environ, **self.settings},
                 stdout=log,
                 stderr=log,

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import sys
-from asyncio.subprocess import Process
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
 from core.errors import DocumentRejected, OrcError
+from core.extraction.forked import Child, ForkServer
 from core.extraction.pages import count_letters, unreadable
 from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
 from core.extraction.subprocesses import (
@@ -159,6 +159,7 @@ class Extractor:
         self._memory_bytes = memory_bytes
         self._slots = asyncio.Semaphore(processes)
         self._command = (sys.executable, *worker)
+        self._forks = worker == _WORKER
         self._children = Children()
 
     async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
@@ -176,7 +177,8 @@ class Extractor:
                 except Interrupted as error:
                     if attempt == ATTEMPTS:
                         raise error.cause from None
-            self._children.prepare(*self._command)
+            if not self._forks or not ForkServer.is_possible():
+                self._children.prepare(*self._command)
         return Extraction(pages=collector.pages, media_type=collector.media_type)
 
     async def close(self) -> None:
@@ -187,7 +189,8 @@ class Extractor:
         """Read the whole file: with one child, and one more for what follows each slow page."""
         times = self._times
         while not collector.media_type:
-            async with self._children.start(*self._command) as process, watched(process, times) as watch:
+            begin = self._children.fork if self._forks else self._children.start
+            async with begin(*self._command) as process, watched(process, times) as watch:
                 first = len(collector.pages) + 1
                 limits = {"seconds": times.page, "most_seconds": times.most}
                 request = request_line(source, self._memory_bytes, **limits, name=file_name, first=first)
@@ -212,7 +215,7 @@ class Extractor:
         raise error
 
 
-async def _collect(process: Process, request: bytes, collector: Collector, watch: Watch) -> int:
+async def _collect(process: Child, request: bytes, collector: Collector, watch: Watch) -> int:
     """The exit code of a child, whose pages are collected until it ends."""
     try:
         await send(process, request)
@@ -223,7 +226,7 @@ async def _collect(process: Process, request: bytes, collector: Collector, watch
         raise unreadable("corrupt") from error
 
 
-async def _receive(process: Process, collector: Collector, watch: Watch) -> None:
+async def _receive(process: Child, collector: Collector, watch: Watch) -> None:
     assert process.stdout is not None
     while True:
         try:

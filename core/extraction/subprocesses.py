@@ -9,8 +9,10 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from core.errors import OrcError, Unavailable
+from core.extraction.forked import SERVER_MODULE, Child, ForkedChild, ForkServer, Gone
 from core.extraction.pages import unreadable
 from core.extraction.protocol import MAX_LINE_BYTES
 from core.infra.exhaustion import exhausted
@@ -18,6 +20,10 @@ from core.infra.exhaustion import exhausted
 MODULE = (sys.executable, "-P", "-X", "utf8", "-m")
 """The command that runs one of our modules as a child; the module name follows."""
 
+Started = TypeVar("Started", bound=Child)
+
+_SERVERS_TRIED = 2
+"""One may have just been killed."""
 _ROOT = Path(__file__).parents[2]
 
 
@@ -25,8 +31,10 @@ class Children:
     """A group of child processes that can be stopped together."""
 
     def __init__(self) -> None:
-        self._running: set[Process] = set()
+        self._running: set[Child] = set()
         self._spare: asyncio.Task[Process] | None = None
+        self._server: ForkServer | None = None
+        self._starting = asyncio.Lock()
         self.closed = False
 
     async def close(self) -> None:
@@ -39,6 +47,9 @@ class Children:
             spare = await self._spare
             _kill(spare)
             await _reap(spare)
+        async with self._starting:
+            if self._server is not None:
+                await self._server.close()
 
     def prepare(self, *command: str) -> None:
         """Start a spare child for the next `start`: importing takes longer than reading most files."""
@@ -48,9 +59,19 @@ class Children:
     @asynccontextmanager
     async def start(self, *command: str, settings: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
         """A child with pipes. Its environment has only `settings` and the import path."""
-        if self.closed:
-            raise Unavailable("Reading files has been stopped. Try again.")
-        process = await self._take(command, settings or {})
+        self._check_open()
+        async with self._used(await self._take(command, settings or {})) as process:
+            yield process
+
+    @asynccontextmanager
+    async def fork(self, *command: str) -> AsyncIterator[Child]:
+        """A child that reads a file, with pipes: of a fork server, or else started by this command."""
+        self._check_open()
+        async with self._used(await self._fork() or await self._take(command, {})) as process:
+            yield process
+
+    @asynccontextmanager
+    async def _used(self, process: Started) -> AsyncIterator[Started]:
         self._running.add(process)
         try:
             yield process
@@ -58,6 +79,34 @@ class Children:
             _kill(process)
             self._running.discard(process)
             await _reap(process)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise Unavailable("Reading files has been stopped. Try again.")
+
+    async def _fork(self) -> ForkedChild | None:
+        """A child of the fork server, which is started if it does not run; None if that cannot be."""
+        for _ in range(_SERVERS_TRIED if ForkServer.is_possible() else 0):
+            try:
+                return await (await self._running_server()).fork()
+            except Gone:
+                continue
+            except OSError as error:
+                raise _cannot_start(error) from error
+        return None
+
+    async def _running_server(self) -> ForkServer:
+        async with self._starting:
+            self._check_open()
+            if self._server is not None and (self._server.is_used_up or not self._server.is_alive):
+                await self._server.close()
+                self._server = None
+            if self._server is None:
+                self._server = await ForkServer.start(self._spawn_server)
+            return self._server
+
+    async def _spawn_server(self, stdin: int) -> Process:
+        return await self._spawn((*MODULE, SERVER_MODULE), {}, stdin, DEVNULL)
 
     async def _take(self, command: Sequence[str], settings: Mapping[str, str]) -> Process:
         """The spare child if it is alive, otherwise a new one."""
@@ -67,12 +116,14 @@ class Children:
                 return process
         return await self._spawn(command, settings)
 
-    async def _spawn(self, command: Sequence[str], settings: Mapping[str, str]) -> Process:
+    async def _spawn(
+        self, command: Sequence[str], settings: Mapping[str, str], stdin: int = PIPE, stdout: int = PIPE
+    ) -> Process:
         try:
             return await asyncio.create_subprocess_exec(
                 *command,
-                stdin=PIPE,
-                stdout=PIPE,
+                stdin=stdin,
+                stdout=stdout,
                 stderr=DEVNULL,
                 # Nothing else of the environment: a hostile file must find no secrets in the child process.
                 env={"PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]), **settings},
@@ -80,9 +131,7 @@ class Children:
                 start_new_session=True,  # otherwise Ctrl-C would look like a damaged file
             )
         except OSError as error:
-            if (limit := exhausted(error)) is not None:
-                raise limit from error
-            raise Unavailable("Reading files does not work right now. Try again.") from error
+            raise _cannot_start(error) from error
 
     def death(self, returncode: int) -> OrcError:
         """The error for a child that ended without a final message."""
@@ -97,6 +146,10 @@ class Children:
         if -returncode in _STARVED:
             return unreadable("too_much_memory")
         return unreadable("corrupt")
+
+
+def _cannot_start(error: OSError) -> OrcError:
+    return exhausted(error) or Unavailable("Reading files does not work right now. Try again.")
 
 
 def is_from_outside(returncode: int) -> bool:
@@ -115,7 +168,7 @@ def request_line(source: Path, memory_bytes: int, seconds: float, **options: obj
     return json.dumps({"path": str(source.absolute()), **limits, **options}).encode() + b"\n"
 
 
-async def send(process: Process, request: bytes) -> None:
+async def send(process: Child, request: bytes) -> None:
     """Write the child's whole input and close the pipe."""
     assert process.stdin is not None
     with suppress(ConnectionError):  # it has died; its exit code says why
@@ -136,12 +189,12 @@ _STARVED = _signals("SIGKILL", "SIGABRT", "SIGTRAP", "SIGILL")
 _FROM_OUTSIDE = _STOPPED | _signals("SIGKILL")
 
 
-def _kill(process: Process) -> None:
+def _kill(process: Child) -> None:
     if process.returncode is None:
         process.kill()
 
 
-async def _reap(process: Process) -> None:
+async def _reap(process: Child) -> None:
     """Wait for the end. The pipe is read to its end, otherwise asyncio would never close it."""
     assert process.stdout is not None
     while await process.stdout.read(MAX_LINE_BYTES):

@@ -4,12 +4,13 @@ import asyncio
 import os
 import subprocess
 import sys
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
+
+from core.extraction.forked import Child
 
 POLL_SECONDS = 0.5
 LEAST_WORK = 0.02
@@ -48,7 +49,7 @@ class Watch:
     `wall` is for how long the child was watched, in seconds.
     """
 
-    def __init__(self, process: Process, limits: TimeLimits) -> None:
+    def __init__(self, process: Child, limits: TimeLimits) -> None:
         self.pages = 0
         self.wall = 0.0
         self.verdict: Verdict | None = None
@@ -82,7 +83,7 @@ class Watch:
 
 
 @asynccontextmanager
-async def watched(process: Process, limits: TimeLimits) -> AsyncIterator[Watch]:
+async def watched(process: Child, limits: TimeLimits) -> AsyncIterator[Watch]:
     """Watches the child while the context is open."""
     watch = Watch(process, limits)
     task = asyncio.create_task(watch.run())

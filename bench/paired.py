@@ -1,0 +1,220 @@
+"""Compares this checkout with another one on the same machine: python -m bench.paired OTHER_CHECKOUT
+
+Both products run side by side, and every operation alternates between them. What is compared is the processor
+time of all processes of a product, those that have ended included: other work on the machine changes that
+little. Turns per second are compared as ratios of neighbouring measurements only. The other checkout has its
+own environment in .venv.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import uuid
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from bench.client import ask, last_prompt, until_searchable, upload
+from bench.connection import JSON, connected
+from bench.deployment import ROOT, clean_surroundings, new_system, running_double
+from bench.long_document import Case, cited_answer, make_cases, result_of
+from bench.plan import CONCURRENT, FULL
+from bench.turns import per_second
+from core.grounding.sources import read_fenced
+
+SETTLE_SECONDS = 0.5
+"""Memory and traces are written after the answer."""
+UNLIMITED = {"ORC_ADVANCED": '{"upload_bytes_per_day": 0}'}
+TURNS, ROUNDS, BUSY_TURNS, WARMING_TURNS = 10, 6, 96, 8
+
+Measurement = Callable[["Side"], Awaitable[float]]
+Found = dict[str, list[tuple[float, float]]]
+"""What both products used in each round, the other one first."""
+
+
+@dataclass
+class Side:
+    """A running product; `answers` has what the model answers about each document."""
+
+    name: str
+    root: psutil.Process
+    port: int
+    double_port: int
+    answers: dict[str, str] = field(default_factory=dict)
+
+    def cpu_ms(self) -> float:
+        """User and system time of all processes, those that have ended included."""
+        return sum(_used(process) for process in (self.root, *self.root.children(recursive=True)))
+
+    async def script(self, text: str = "") -> None:
+        """What the model answers from now on."""
+        async with connected(self.double_port) as double:
+            await double.post_json("/_script", {"text": text} if text else {})
+
+    async def upload(self, case: Case, content: bytes) -> str:
+        """The conversation in which the file is now searchable."""
+        conversation_id = str(uuid.uuid4())
+        async with connected(self.port) as connection:
+            await upload(connection, conversation_id, case.name, content)
+            await until_searchable(connection, conversation_id)
+        return conversation_id
+
+    async def chat(self) -> None:
+        """A turn without documents."""
+        async with connected(self.port) as connection:
+            await ask(connection)
+
+    async def ask_about(self, case: Case, conversation_id: str) -> None:
+        """A streamed turn. Raises ValueError if it has no verified citation.
+
+        Earlier versions end a stream with an object around the result.
+        """
+        async with connected(self.port) as connection:
+            stream = connection.stream("/api/orc", case.body(conversation_id))
+            events = b"".join([part async for part in stream])
+        result = result_of(events)
+        citations = result.get("result", result)["citations"]
+        if not any(citation["verified"] for citation in citations):
+            raise ValueError(f"A turn of {self.name} has no verified citation.")
+
+
+def _used(process: psutil.Process) -> float:
+    try:
+        return 1000 * float(sum(process.cpu_times()[:4]))
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+async def ingestion_ms(case: Case, side: Side) -> float:
+    """Processor time from an upload until the document is searchable."""
+    await asyncio.sleep(SETTLE_SECONDS)
+    before = side.cpu_ms()
+    await side.upload(case, case.unique())
+    return side.cpu_ms() - before
+
+
+async def chat_ms(turns: int, side: Side) -> float:
+    """Processor time of a turn without documents."""
+    await side.script()
+    return await _per_turn(side, [side.chat] * turns)
+
+
+async def document_ms(case: Case, turns: int, side: Side) -> float:
+    """Processor time of a streamed turn about a named document, each in a new conversation."""
+    await side.script()
+    waiting = [await side.upload(case, case.content) for _ in range(turns)]
+    await side.script(await _answer_to(case, side, waiting[0]))
+    waiting[0] = await side.upload(case, case.content)
+    return await _per_turn(side, [partial(side.ask_about, case, each) for each in waiting])
+
+
+async def _answer_to(case: Case, side: Side, conversation_id: str) -> str:
+    if case.what not in side.answers:
+        async with connected(side.port) as connection:
+            await connection.post("/api/orc", case.body(conversation_id), JSON)
+        text = "\n".join(str(message.content) for message in await last_prompt(side.double_port))
+        side.answers[case.what] = cited_answer(read_fenced(text), case.question)
+    return side.answers[case.what]
+
+
+async def _per_turn(side: Side, turns: Sequence[Callable[[], Awaitable[None]]]) -> float:
+    await asyncio.sleep(SETTLE_SECONDS)
+    before = side.cpu_ms()
+    for turn in turns:
+        await turn()
+    await asyncio.sleep(SETTLE_SECONDS)
+    return (side.cpu_ms() - before) / len(turns)
+
+
+async def seconds_per_turn(turns: int, side: Side) -> float:
+    """On the clock, for chat turns of which sixteen are always under way; a refused one raises Refused."""
+    await side.script()
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(side.port)) for _ in range(CONCURRENT)]
+        return 1 / await per_second([partial(ask, client) for client in clients], turns)
+
+
+async def compare(sides: Sequence[Side], measurements: dict[str, Measurement], rounds: int) -> Found:
+    """Measure everything on both sides in each round; which side is first alternates."""
+    found: Found = defaultdict(list)
+    for number, (what, measurement) in product(range(rounds + 1), measurements.items()):
+        order = sides if number % 2 else sides[::-1]
+        used = {side.name: await measurement(side) for side in order}
+        if number:  # the first round warms caches up
+            other, this = (used[side.name] for side in sides)
+            found[what].append((other, this))
+            print(f"{what}: {other:.1f} -> {this:.1f}", flush=True)
+    return found
+
+
+def summarize(found: Found) -> Iterator[str]:
+    """A line for each measurement: medians, and the median of the ratios of each round."""
+    for what, pairs in found.items():
+        others, these = zip(*pairs, strict=True)
+        ratios = sorted(this / other for other, this in pairs)
+        yield (
+            f"{what:38} {median(others):9.2f} -> {median(these):9.2f}  {median(ratios):5.2f}x"
+            f"  [{ratios[0]:.2f}, {ratios[-1]:.2f}]"
+        )
+
+
+@asynccontextmanager
+async def running_side(name: str, checkout: Path, folder: Path, **settings: str) -> AsyncIterator[Side]:
+    """The product of a checkout with a separate model double."""
+    with running_double() as (double_port, _):
+        system = new_system(folder / name, double_port)
+        system.environment |= {**UNLIMITED, **settings, "PYTHONPATH": str(checkout)}
+        if checkout != ROOT:
+            system.python = str(checkout / ".venv" / "bin" / "python")
+        try:
+            await asyncio.to_thread(system.start)
+            assert system.process is not None
+            yield Side(name, psutil.Process(system.process.pid), system.api_port, double_port)
+        finally:
+            await asyncio.to_thread(system.stop)
+
+
+async def run(options: argparse.Namespace, folder: Path) -> None:
+    """Measure what the options name, and print it."""
+    handbook, report = make_cases(FULL)
+    turns = options.turns
+    measurements: dict[str, Measurement] = {
+        "chat": partial(chat_ms, turns),
+        "handbook": partial(document_ms, handbook, turns),
+        "report": partial(document_ms, report, turns),
+        "upload-handbook": partial(ingestion_ms, handbook),
+        "upload-report": partial(ingestion_ms, report),
+        "busy": partial(seconds_per_turn, BUSY_TURNS),
+    }
+    chosen = {what: measurements[what] for what in options.only or measurements}
+    settings = {"ORC_PROCESSES": str(options.processes)} if options.processes > 1 else {}
+    async with (
+        running_side("other", options.other.resolve(), folder) as other,
+        running_side("this", ROOT, folder, **settings) as this,
+    ):
+        found = await compare([other, this], chosen, options.rounds)
+    print("\nother -> this: CPU ms of a turn or an upload; busy: seconds per turn on the clock")
+    print(*summarize(found), sep="\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.paired", description=__doc__)
+    parser.add_argument("other", type=Path, help="the other checkout")
+    parser.add_argument("--only", nargs="*", help="chat handbook report upload-handbook upload-report busy")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--turns", type=int, default=TURNS, help="turns in each round")
+    parser.add_argument("--processes", type=int, default=1, help="ORC_PROCESSES of this checkout")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, clean_surroundings(Path(name)):
+        asyncio.run(run(options, Path(name)))
+
+
+if __name__ == "__main__":
+    main()

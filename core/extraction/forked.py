@@ -1,0 +1,239 @@
+"""Children of a fork server, see fork_server.py, in the form of asyncio's own child processes."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from core.extraction.fork_server import MESSAGE, REFUSED, STARTED
+from core.extraction.protocol import MAX_LINE_BYTES
+
+SERVER_MODULE = "core.extraction.fork_server"
+FILES_PER_SERVER = 200
+"""A new server has another address layout and another hash seed than the children before it."""
+
+ANSWER_SECONDS = 60.0
+"""For importing the readers on a busy machine, too."""
+
+
+class Input(Protocol):
+    """Where the request of a child is written."""
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drain(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Child(Protocol):
+    """A child process as asyncio has it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def stdin(self) -> Input | None: ...
+
+    @property
+    def stdout(self) -> asyncio.StreamReader | None: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def kill(self) -> None: ...
+
+    async def wait(self) -> int: ...
+
+
+class Gone(Exception):
+    """The fork server has ended, or can start no process."""
+
+
+class _Pipe:
+    """The writing end of a pipe that takes a whole request at once."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    def write(self, data: bytes) -> None:
+        if self._descriptor is not None:
+            os.write(self._descriptor, data)
+
+    async def drain(self) -> None:
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class ForkedChild:
+    """A process that the fork server has started; a signal never reaches another one with its number."""
+
+    def __init__(self, pid: int, handle: int) -> None:
+        self.pid = pid
+        self.stdin: _Pipe | None = None
+        self.stdout: asyncio.StreamReader | None = None
+        self._handle = handle
+        self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    @property
+    def returncode(self) -> int | None:
+        return self._ended.result() if self._ended.done() else None
+
+    def kill(self) -> None:
+        if not self._ended.done():
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._ended)
+
+    def end(self, returncode: int) -> None:
+        """The process has ended, as the server says."""
+        if not self._ended.done():
+            os.close(self._handle)
+            if self.stdin is not None:
+                self.stdin.close()
+            self._ended.set_result(returncode)
+
+
+class ForkServer:
+    """The parent's side of one fork server. Its children end with it."""
+
+    def __init__(self, process: Process, control: socket.socket) -> None:
+        self.forks = 0
+        self._process = process
+        self._control = control
+        self._children: dict[int, ForkedChild] = {}
+        self._waiting: list[asyncio.Future[ForkedChild]] = []
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(control, self._receive)
+
+    @classmethod
+    async def start(cls, spawn: Callable[[int], Awaitable[Process]]) -> "ForkServer":
+        """A server; `spawn` starts its process with this descriptor as standard input."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                process = await spawn(theirs.fileno())
+            except BaseException:
+                ours.close()
+                raise
+        ours.setblocking(False)
+        return cls(process, ours)
+
+    @staticmethod
+    def is_possible() -> bool:
+        """Whether this system has what it takes; elsewhere each child is started by itself."""
+        return sys.platform == "linux" and hasattr(os, "pidfd_open")
+
+    @property
+    def is_alive(self) -> bool:
+        return self._control.fileno() >= 0
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether another one should take its place, which is possible as soon as it has no children."""
+        return self.forks >= FILES_PER_SERVER and not self._children
+
+    async def fork(self) -> ForkedChild:
+        """A child with pipes. Raises Gone if the server has ended or refuses, and OSError without pipes."""
+        if not self.is_alive:
+            raise Gone
+        request, ours_in = os.pipe()
+        try:
+            ours_out, pages = os.pipe()
+        except OSError:
+            os.close(request)
+            os.close(ours_in)
+            raise
+        stdin, output = _Pipe(ours_in), os.fdopen(ours_out, "rb")
+        try:
+            child = await self._ask(request, pages)
+        except BaseException:
+            stdin.close()
+            output.close()
+            raise
+        finally:
+            os.close(request)
+            os.close(pages)
+        child.stdin, child.stdout = stdin, asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        reading = asyncio.StreamReaderProtocol(child.stdout)
+        try:
+            await self._loop.connect_read_pipe(lambda: reading, output)
+        except BaseException:
+            child.kill()
+            raise
+        return child
+
+    async def close(self) -> None:
+        """Stop the server and its children."""
+        self._stop()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+
+    async def _ask(self, *descriptors: int) -> ForkedChild:
+        answer: asyncio.Future[ForkedChild] = self._loop.create_future()
+        self._waiting.append(answer)
+        try:
+            socket.send_fds(self._control, [b"f"], descriptors)
+        except OSError as error:
+            self._waiting.remove(answer)
+            raise Gone from error
+        self.forks += 1
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await answer
+        except TimeoutError:
+            self._stop()
+            raise Gone from None
+
+    def _receive(self) -> None:
+        try:
+            message, handles, _, _ = socket.recv_fds(self._control, MESSAGE.size, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            message, handles = b"", []
+        if not message:
+            self._stop()
+            return
+        number, code = MESSAGE.unpack(message)
+        if number == REFUSED:
+            _settle(self._waiting.pop(0), Gone())
+        elif code == STARTED:
+            child = self._children[number] = ForkedChild(number, handles[0])
+            _settle(self._waiting.pop(0), child)
+        else:
+            self._children.pop(number).end(code)
+
+    def _stop(self) -> None:
+        """The server has ended, or does now; the kernel kills its children."""
+        if not self.is_alive:
+            return
+        self._loop.remove_reader(self._control)
+        self._control.close()
+        for answer in self._waiting:
+            _settle(answer, Gone())
+        for child in self._children.values():
+            child.kill()
+            child.end(-signal.SIGKILL)
+        self._waiting.clear()
+        self._children.clear()
+
+
+def _settle(answer: "asyncio.Future[ForkedChild]", outcome: ForkedChild | Gone) -> None:
+    if isinstance(outcome, Gone):
+        if not answer.done():
+            answer.set_exception(outcome)
+    elif answer.done():
+        outcome.kill()  # the caller has been cancelled
+    else:
+        answer.set_result(outcome)
