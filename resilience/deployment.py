@@ -23,7 +23,7 @@ from orc.cli.processes import free_port
 
 INSTANCE = ("-m", "resilience.instance")
 TOOLS_INSTANCE = ("-m", "resilience.tools")
-READY_SECONDS = 20.0
+READY_SECONDS = 90.0
 STOP_SECONDS = 15.0
 
 

@@ -19,7 +19,7 @@ from devkit.system import Event, System, read_events, upload
 
 QUAY = "The quay opens at seven. The harbour master keeps the key."
 UPLOAD_LIMIT = 200_000
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 SILENCE_SECONDS = 10.0  # less than the time between two pings, which would keep a stuck stream alive
 PROBLEM = "application/problem+json"
 PROTOCOL = "2026-07-28"

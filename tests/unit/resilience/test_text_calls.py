@@ -63,7 +63,7 @@ def forget() -> None:
     """Clear the caches of functions that read text: other tests have filled them."""
     gc.unfreeze()  # objects that the suite froze are not listed
     for each in gc.get_objects():
-        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith(("core.", "orc.")):
+        if type(each) is _lru_cache_wrapper and str(each.__module__).startswith(("core.", "orc.")):
             each.cache_clear()
 
 

@@ -30,7 +30,7 @@ ENDPOINTS = {
     "/chat/stream": {"messages": [{"role": "user", "content": "The fee?"}]},
 }
 ANSWER = "The fee is ten euros a day."
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 class Api:
