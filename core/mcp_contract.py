@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter
 
 from core.analysis.models import Ontology, PageAnalysis, Relation
-from core.grounding.models import Citation, Grounding
+from core.grounding.models import Citation, Grounding, WrittenMark
 from core.models import FileRef, Record, RetrievalStep, Usage
 
 TEXT_TOOLS = frozenset(
@@ -111,6 +111,12 @@ class TextDelta(Record):
     text: str
 
 
+class MarkDelta(WrittenMark):
+    """A marker that the text so far ends in or contains."""
+
+    kind: Literal["mark"] = "mark"
+
+
 class StatusLine(Record):
     """The current work of the tool, for people; `total` is 0 while it is unknown."""
 
@@ -120,8 +126,10 @@ class StatusLine(Record):
     total: int = 0
 
 
-ToolProgress = Annotated[TextDelta | StatusLine, Field(discriminator="kind")]
-tool_progress: TypeAdapter[TextDelta | StatusLine] = TypeAdapter[Any](ToolProgress)
+Progress = TextDelta | MarkDelta | StatusLine
+"""What a streaming call reports."""
+ToolProgress = Annotated[Progress, Field(discriminator="kind")]
+tool_progress: TypeAdapter[Progress] = TypeAdapter[Any](ToolProgress)
 """Parses and serialises the message of a progress notification of a streaming call."""
 
 

@@ -1,10 +1,11 @@
 """The typed events of a turn and the result that ends it. JSON and SSE responses render these."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from core.grounding.models import Citation
+from core.grounding.models import Citation, Mark, WrittenMark, written_marks
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
 from orc.intents import MAX_STEPS, Retriever, Step
@@ -106,6 +107,29 @@ class Reset(Event):
 
     kind = "reset"
     reason: str
+
+
+class CitationMarked(Event):
+    """The text so far has a marker, at `mark`, of the citation at `index` of the answer's citations.
+
+    The checks of the text after it are still to come. The citation has no rectangles yet.
+    """
+
+    kind = "citation"
+    index: int
+    citation: Citation
+    mark: Mark
+
+    @classmethod
+    def of(cls, written: WrittenMark) -> "CitationMarked":
+        """The event of a marker."""
+        citation = written.citation.model_copy(update={"rectangles": []})
+        return cls(index=written.index, citation=citation, mark=written.mark)
+
+
+def whole_text(answer: str, citations: Sequence[Citation]) -> list[Event]:
+    """The events of an answer whose text is shown at once."""
+    return [Token(text=answer), *map(CitationMarked.of, written_marks(citations))]
 
 
 class Citations(Event):

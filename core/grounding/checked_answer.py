@@ -15,7 +15,7 @@ from core.grounding.checks import (
 )
 from core.grounding.citations import CitationWriter, Marker
 from core.grounding.claims import Claims
-from core.grounding.models import Citation, Grounding
+from core.grounding.models import Citation, Grounding, WrittenMark
 from core.grounding.numbers import has_numbers
 from core.grounding.sources import Source
 from core.infra.text_processes import Arguments, InThread, Result, TextWork
@@ -101,12 +101,17 @@ class CheckedAnswer:
 
     @property
     def citations(self) -> list[Citation]:
-        """Every distinct citation so far."""
+        """Every distinct citation so far, with the marks of its markers."""
         return self._writer.citations
 
+    def take_marks(self) -> list[WrittenMark]:
+        """The markers that were shown since the last call."""
+        return self._writer.take_marks()
+
     async def _settled(self) -> str:
-        pieces = self._writer.take()
-        return "".join([each if isinstance(each, str) else await self._settle(each) for each in pieces])
+        pieces, pass_on = self._writer.take(), self._writer.pass_on
+        shown = [pass_on(each) if isinstance(each, str) else await self._settle(each) for each in pieces]
+        return "".join(shown)
 
     async def _check_end(self) -> tuple[CheckedEnd, list[str]]:
         claims, text = self._writer.rest()

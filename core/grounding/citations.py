@@ -10,7 +10,7 @@ from core.extraction.word_boxes import SCALE, boxes_between
 from core.grounding.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.checks import CheckedEnd, CheckedMarker, check_end, check_marker, find_conflicts
 from core.grounding.claims import Claims
-from core.grounding.models import Citation, Grounding, Rectangle
+from core.grounding.models import Citation, Grounding, Mark, Rectangle, WrittenMark
 from core.grounding.quotes import Span
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import Source, host_of
@@ -86,9 +86,13 @@ class CitationWriter:
     No text that is shown makes a renderer of Markdown load or run anything; it links only to web pages that
     it has cited.
 
+    Marks are places in the text without leading white space, which StreamStripper drops. `take_marks` returns
+    those of the markers that were shown since its last call.
+
     With `deferred` the caller runs the checks: `take` returns the text and the markers, `settle` turns a
-    marker into text once its `request` was checked, and `conclude` takes the check of the `rest`. If a check
-    fails, the caller sets `is_unchecked`: no further citation is verified, and the answer says so.
+    marker into text once its `request` was checked, `pass_on` is called with the text between markers, in
+    order, and `conclude` takes the check of the `rest`. If a check fails, the caller sets `is_unchecked`: no
+    further citation is verified, and the answer says so.
     """
 
     def __init__(self, sources: Sequence[Source], question: str = "", *, deferred: bool = False) -> None:
@@ -107,8 +111,11 @@ class CitationWriter:
         self._skips_marker = False
         self._claims = Claims()
         self._issues: list[str] = []
-        self._known_citations: set[str] = set()
-        self.citations: list[Citation] = []
+        self._length = 0
+        self._cited: list[Citation] = []
+        self._places: dict[str, int] = {}
+        self._marks: list[list[Mark]] = []
+        self._new_marks: list[WrittenMark] = []
 
     def feed(self, delta: str) -> str:
         """Take in more of the model's text; returns what can no longer become part of a marker."""
@@ -126,6 +133,22 @@ class CitationWriter:
         shown, self._shown = self._shown, []
         return shown
 
+    def pass_on(self, text: str) -> str:
+        """The text, which is counted as shown."""
+        self._length += len(text if self._length else text.lstrip())
+        return text
+
+    def take_marks(self) -> list[WrittenMark]:
+        """The markers that were shown since the last call."""
+        marks, self._new_marks = self._new_marks, []
+        return marks
+
+    @property
+    def citations(self) -> list[Citation]:
+        """Every distinct citation so far, with the marks of its markers."""
+        pairs = zip(self._cited, self._marks, strict=True)
+        return [citation.model_copy(update={"marks": list(marks)}) for citation, marks in pairs]
+
     def request(self, marker: Marker) -> tuple[Claims, str, list[Source]]:
         """The arguments of `check_marker` for this marker."""
         return self._claims.open_part(), marker.text, self._known(marker)
@@ -140,8 +163,14 @@ class CitationWriter:
         if checked is not None:
             self._claims.take_back(checked.claims)
         spans = dict(zip(self._known(marker), checked.spans, strict=True)) if checked else {}
-        cited = (self._cite_one(number, marker.text, spans) for number in marker.numbers)
-        return " ".join(filter(None, cited))
+        shown = ""
+        for number in marker.numbers:
+            text, citation = self._cite_one(number, marker.text, spans)
+            shown += f" {text}" if shown and text else text
+            if citation is not None:
+                end = self._length + len(shown)
+                self._add(citation, Mark(start=end - len(text), end=end))
+        return self.pass_on(shown)
 
     def conclude(self, end: CheckedEnd, conflicts: list[str]) -> None:
         """Take in the check of the whole answer."""
@@ -158,12 +187,12 @@ class CitationWriter:
         if self.is_unchecked:
             return f"\n\n{NOT_CHECKED}"
         end, _ = self._conclusion()
-        return f" {WITHOUT_SOURCE}" if end.uncovered and not self.citations else ""
+        return f" {WITHOUT_SOURCE}" if end.uncovered and not self._cited else ""
 
     @property
     def grounding(self) -> Grounding:
         """The result of the code checks on the text so far."""
-        verified, cited = sum(citation.verified for citation in self.citations), len(self.citations)
+        verified, cited = sum(citation.verified for citation in self._cited), len(self._cited)
         if self.is_unchecked:
             issues = [*self._issues, UNCHECKED]
             return Grounding(grounded=False, checked=False, citations=cited, verified=verified, issues=issues)
@@ -204,28 +233,30 @@ class CitationWriter:
         return "" if self._is_deferred else "".join(map(str, self.take()))
 
     def _is_cited(self, address: str) -> bool:
-        return any(citation.verified and citation.url == address for citation in self.citations)
+        return any(citation.verified and citation.url == address for citation in self._cited)
 
     def _release(self, *, is_all: bool) -> None:
-        shown = self._shown
         while (opened := OPENING.search(self._held)) and self._brackets < MAX_BRACKETS:
-            shown.append(self._prose(self._held[: opened.start()]))
+            self._show(self._prose(self._held[: opened.start()]))
             self._held = self._held[opened.start() :]
             bracket = bracketed(self._held, is_all=is_all)
             if bracket is None:
                 return
             self._brackets += 1
             if numbers := cited_numbers(bracket):
-                shown.append(self._cite(numbers))
+                self._cite(numbers)
                 self._held = self._held[len(bracket) :]
             else:
-                shown.append(self._prose(self._round() if is_forged(bracket) else bracket[0]))
+                self._show(self._prose(self._round() if is_forged(bracket) else bracket[0]))
                 self._held = self._held[1:]
         if opened:
             self._issues += [] if TOO_MANY_BRACKETS in self._issues else [TOO_MANY_BRACKETS]
             self._held = OPENING.sub(" (", self._held)
-        shown.append(self._prose(self._held))
+        self._show(self._prose(self._held))
         self._held = ""
+
+    def _show(self, text: str) -> None:
+        self._shown.append(text if self._is_deferred else self.pass_on(text))
 
     def _round(self) -> str:
         return " (" if self._since_marker.endswith("]") else "("
@@ -243,43 +274,52 @@ class CitationWriter:
         self._since_marker += text
         return shown
 
-    def _cite(self, numbers: list[int]) -> str | Marker:
+    def _cite(self, numbers: list[int]) -> None:
         marker, self._since_marker = Marker(numbers, self._since_marker), ""
         self._ends_in_citation = True
-        return marker if self._is_deferred else self.settle(marker, check_marker(*self.request(marker)))
+        if self._is_deferred:
+            self._shown.append(marker)
+        else:
+            self._shown.append(self.settle(marker, check_marker(*self.request(marker))))
 
     def _known(self, marker: Marker) -> list[Source]:
         return [self._by_number[number] for number in marker.numbers if number in self._by_number]
 
-    def _cite_one(self, number: int, text: str, spans: Mapping[Source, list[Span | None]]) -> str:
+    def _cite_one(
+        self, number: int, text: str, spans: Mapping[Source, list[Span | None]]
+    ) -> tuple[str, Citation | None]:
+        """What the answer shows for one number of a marker, and the citation that it makes."""
         source = self._by_number.get(number)
         if source is None:
             self._issues.append(f"The answer cites source {number}, which it was not given.")
-            return "[citation withheld: no such source]"
+            return "[citation withheld: no such source]", None
         if self.is_unchecked:
-            self._add(self._citation(source, text.strip()[-LONGEST_QUOTE:], None))
-            return f"[{place_of(source)}, not checked]"
+            unchecked = self._citation(source, text.strip()[-LONGEST_QUOTE:], None)
+            return f"[{place_of(source)}, not checked]", unchecked
         if not self._claims.cited:
             self._issues.append(f"The answer cites source {number} for nothing.")
             self._skips_marker = True
-            return ""
+            return "", None
         claim, place = self._claims.cited[0], place_of(source)
         citation = self._citation(source, claim.text, _joined(spans[source]))
-        self._add(citation)
         if citation.verified:
-            return f"[{place}]"
+            return f"[{place}]", citation
         if claim.is_unchecked:
-            return f"[{place}, not checked]"
+            return f"[{place}, not checked]", citation
         self._issues.append(f"{place} does not support: {claim.short}")
-        return f"[{place}, not verified]"
+        return f"[{place}, not verified]", citation
 
     def _citation(self, source: Source, claim: str, span: Span | None) -> Citation:
         return _citation(source, claim, span).model_copy(update={"closest": self._claims.lists_closest})
 
-    def _add(self, citation: Citation) -> None:
-        if (key := citation.model_dump_json()) not in self._known_citations:
-            self._known_citations.add(key)
-            self.citations.append(citation)
+    def _add(self, citation: Citation, mark: Mark) -> None:
+        index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
+        if index == len(self._cited):
+            self._cited.append(citation)
+            self._marks.append([])
+        self._marks[index].append(mark)
+        marked = citation.model_copy(update={"marks": [mark]})
+        self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
 
 
 def _citation(source: Source, claim: str, span: Span | None) -> Citation:

@@ -1,5 +1,7 @@
 """The results of the citation checks: citations, their positions on a page, and the summary of all checks."""
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from core.models import Record
@@ -12,6 +14,13 @@ class Rectangle(Record):
     top: float = Field(ge=0, le=1)
     right: float = Field(ge=0, le=1)
     bottom: float = Field(ge=0, le=1)
+
+
+class Mark(Record):
+    """The place of a marker in an answer, its brackets included: code points from `start` up to `end`."""
+
+    start: int = Field(ge=0, description="code points of the answer before the marker")
+    end: int = Field(ge=0, description="code points of the answer up to the end of the marker")
 
 
 class Citation(Record):
@@ -45,6 +54,32 @@ class Citation(Record):
         description="position of each line of the quote on a PDF's page; empty for other files, for"
         " unverified citations, and if the position is unknown",
     )
+    marks: list[Mark] = Field(
+        default=[],
+        description="where the answer cites it, in order; each marker of an answer is a mark of one citation."
+        " Empty in answers that were stored before marks were",
+    )
+
+
+class WrittenMark(Record):
+    """A marker that was written into an answer, and the citation at `index` of the answer's citations.
+
+    The only mark of `citation` is this one.
+    """
+
+    index: int = Field(ge=0)
+    citation: Citation
+    mark: Mark
+
+
+def written_marks(citations: Sequence[Citation]) -> list[WrittenMark]:
+    """The markers of an answer with these citations, in the order of its text."""
+    marks = [
+        WrittenMark(index=index, citation=citation.model_copy(update={"marks": [mark]}), mark=mark)
+        for index, citation in enumerate(citations)
+        for mark in citation.marks
+    ]
+    return sorted(marks, key=lambda each: each.mark.start)
 
 
 class Grounding(Record):

@@ -24,7 +24,7 @@ from core.grounding.citations import (
     mark_truncated,
     with_rectangles,
 )
-from core.grounding.models import Revision
+from core.grounding.models import Revision, WrittenMark
 from core.grounding.sources import withdrawn, without_markers
 from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
@@ -68,6 +68,9 @@ class Reporter(Protocol):
 
     async def text(self, delta: str) -> None:
         """Sends text of the answer."""
+
+    async def marks(self, marks: Sequence[WrittenMark]) -> None:
+        """Sends markers of the text that was sent."""
 
 
 class CallOptions(Record):
@@ -248,17 +251,17 @@ async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _
             pieces = work.model.stream(messages, budget=work.budget, max_tokens=cap)
             async with aclosing(pieces) as deltas:
                 async for delta in deltas:
-                    await _send(await writer.feed(delta), work)
+                    await _send(await writer.feed(delta), writer, work)
         else:
             said = await work.model.complete(messages, budget=work.budget, max_tokens=cap)
-            await _send(await writer.feed(said), work)
+            await _send(await writer.feed(said), writer, work)
     except ReplyCut as exc:
         if not exc.at_limit:
             raise
         cut = exc
         if not work.stream:
-            await _send(await writer.feed(exc.text), work)
-    await _send(await writer.finish(), work)
+            await _send(await writer.feed(exc.text), writer, work)
+    await _send(await writer.finish(), writer, work)
     if not work.shown:
         raise cut or empty_reply()
     work.is_cut = cut is not None
@@ -266,9 +269,10 @@ async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _
         await _show(writer.code_end + notes, work)
 
 
-async def _send(text: str, work: _ChatCall) -> None:
+async def _send(text: str, writer: CheckedAnswer, work: _ChatCall) -> None:
     if text := work.trimmed.feed(text):
         await _show(text, work)
+    await work.reporter.marks(writer.take_marks())
 
 
 async def _show(text: str, work: _ChatCall) -> None:

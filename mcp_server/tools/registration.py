@@ -7,7 +7,7 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, ParamSpec
 
 from mcp.server import MCPServer
@@ -18,12 +18,15 @@ from pydantic import BaseModel, Field
 
 from core.documents.scope import Scope
 from core.errors import INTERNAL, OrcError
+from core.grounding.models import WrittenMark
 from core.infra.exhaustion import exhausted
 from core.infra.telemetry.spans import fail
 from core.mcp_contract import (
     MAX_QUERY_CHARACTERS,
     MAX_QUESTION_CHARACTERS,
     STREAM_META_KEY,
+    MarkDelta,
+    Progress,
     StatusLine,
     TextDelta,
     ToolFailure,
@@ -106,7 +109,13 @@ class CallProgress:
         if self.streaming:
             await self._send(TextDelta(text=delta), delta)
 
-    async def _send(self, typed: StatusLine | TextDelta, plain: str) -> None:
+    async def marks(self, marks: Sequence[WrittenMark]) -> None:
+        """Send markers of the text so far to a caller that streams; others read them in the result."""
+        if self.streaming:
+            for each in marks:
+                await self._send(MarkDelta.model_validate(each.model_dump()), "")
+
+    async def _send(self, typed: Progress, plain: str) -> None:
         self._sent += 1
         self._last_sent = self._clock()
         message = tool_progress.dump_json(typed).decode() if self.streaming else plain

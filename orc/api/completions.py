@@ -4,7 +4,7 @@ import base64
 import binascii
 import mimetypes
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from core.errors import InvalidInput
 from core.grounding.brackets import visible_name, without_numbers
-from core.grounding.citations import place_of
 from core.grounding.code_blocks import CodeBlocks
-from core.grounding.models import Citation
+from core.grounding.models import Citation, written_marks
 from core.models import Usage
 from orc.events import Problem, TurnResult
 
@@ -34,7 +33,7 @@ PIECE_CHARACTERS = 120
 Json = dict[str, Any]
 _DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,")
 _PIECE = re.compile(rf".{{1,{PIECE_CHARACTERS}}}", re.DOTALL)
-_DOUBT = r"(?:, (?P<doubt>not verified|not checked))?"
+_DOUBT = re.compile(r", (?P<doubt>not verified|not checked)\]$")
 _SOURCES = "\n\n**Sources**\n\n"
 _NUMBERED = re.compile(r" ?\[[0-9]{1,4}\]")
 _Target = tuple[str, int, str | None]
@@ -241,26 +240,22 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
     `base_url` is the address of the API, without a slash at the end.
     """
     answer = _with_numbers_of_markers_only(result.answer)
-    cited: defaultdict[str, list[Citation]] = defaultdict(list)
     by_target: defaultdict[_Target, list[Citation]] = defaultdict(list)
     for citation in result.citations:
-        cited[place_of(citation)].append(citation)
         by_target[_target(citation)].append(citation)
     sources: dict[_Target, NumberedSource] = {}
     text, end = "", 0
-    for found, targets in _markers(answer, cited):
-        text += answer[end : found.start()]
-        for position, target in enumerate(targets):
-            citations = by_target[target]
-            url = _url(result, citations[0], base_url)
-            source = sources.setdefault(
-                target, NumberedSource(len(sources) + 1, _title(citations), url, citations)
-            )
-            text += " " if position else ""
-            source.places.append((len(text), len(text) + len(shown := f"[{source.number}]")))
-            text += shown
-        text += f" ({found['doubt']})" if found["doubt"] else ""
-        end = found.end()
+    for written in written_marks(result.citations):
+        citations = by_target[target := _target(written.citation)]
+        url = _url(result, citations[0], base_url)
+        source = sources.setdefault(
+            target, NumberedSource(len(sources) + 1, _title(citations), url, citations)
+        )
+        text += answer[end : written.mark.start]
+        end = written.mark.end
+        source.places.append((len(text), len(text) + len(shown := f"[{source.number}]")))
+        doubt = _DOUBT.search(answer[written.mark.start : end])
+        text += shown + (f" ({doubt['doubt']})" if doubt else "")
     text += answer[end:]
     listed = list(sources.values())
     return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed)
@@ -272,26 +267,6 @@ def _with_numbers_of_markers_only(answer: str) -> str:
     runs = groupby(re.split(r"(?<=\n)", answer), lambda line: blocks.is_code(line.rstrip("\r\n")))
     joined = ((is_code, "".join(lines)) for is_code, lines in runs)
     return "".join(text if is_code else without_numbers(text) for is_code, text in joined)
-
-
-def _markers(answer: str, cited: dict[str, list[Citation]]) -> Iterator[tuple[re.Match[str], list[_Target]]]:
-    """The markers of an answer, each with what it cites.
-
-    Pages of one web site may have one title. Their markers are in the order of the citations; if that does
-    not say which is meant, because a citation is listed once only, a marker has all of them.
-    """
-    if not cited:
-        return
-    marker = re.compile(rf"\[(?P<place>{'|'.join(map(re.escape, cited))}){_DOUBT}\]")
-    found = list(marker.finditer(answer))
-    times, passed = Counter(match["place"] for match in found), Counter[str]()
-    for match in found:
-        place = match["place"]
-        targets = [_target(citation) for citation in cited[place]]
-        if len(targets) == times[place]:
-            targets = [targets[passed[place]]]
-        passed[place] += 1
-        yield match, list(dict.fromkeys(targets))
 
 
 def _target(citation: Citation) -> _Target:

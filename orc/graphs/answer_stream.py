@@ -13,7 +13,7 @@ from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
 from core.llm.errors import ReplyCut
 from core.text.question_type import asks_for_listing, is_statement
-from orc.events import Event, Token
+from orc.events import CitationMarked, Event, Token
 from orc.graphs.models import ConversationState, ToolResult
 from orc.tools.ports import LISTING
 
@@ -43,10 +43,12 @@ class AnswerStream:
         """Emit more of the model's text."""
         self._has_begun = self._has_begun or bool(delta.strip())
         self._pass_on(await self.writer.feed(delta))
+        self._mark_citations()
 
     async def finish(self) -> None:
         """Emit the text that was held back, and check the whole."""
         self._pass_on(await self.writer.finish())
+        self._mark_citations()
 
     def add_notes(self, *, needs_sources: bool) -> None:
         """Say at the end of an answer that it was not checked, has no source, or was cut."""
@@ -74,6 +76,10 @@ class AnswerStream:
     def mark(self, grounding: Grounding) -> Grounding:
         """The verdict, marked if the text was cut."""
         return mark_truncated(grounding, self._cap) if self.is_cut else grounding
+
+    def _mark_citations(self) -> None:
+        for written in self.writer.take_marks():
+            self._emit(CitationMarked.of(written))
 
     def _pass_on(self, text: str) -> None:
         if text := self._trimmed.feed(text):

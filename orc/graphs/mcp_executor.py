@@ -16,7 +16,7 @@ from core.mcp_contract import (
     WISHES_META_KEY,
     DocumentChatResult,
 )
-from orc.events import Token, Tool
+from orc.events import Tool, whole_text
 from orc.graphs.lazy_retrieval import read_in_full, summarized
 from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
@@ -50,7 +50,8 @@ async def _call_document_chat(state: ConversationState, deps: Deps) -> dict[str,
     except ValidationError as exc:
         raise DependencyDown("document_chat returned no answer.", dependency="mcp_server") from exc
     if not deps.stream:
-        deps.emit(Token(text=reply.answer))
+        for event in whole_text(reply.answer, reply.citations):
+            deps.emit(event)
     step = LookupStep(
         tool=DOCUMENT_CHAT,
         reason_code="document_chat",

@@ -15,9 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.errors import INTERNAL, DependencyDown, OrcError
-from core.mcp_contract import MAX_QUERY_CHARACTERS, StatusLine, TextDelta
+from core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from core.models import Record, Usage
-from orc.events import Plan, Reset, Token, Tool
+from orc.events import CitationMarked, Plan, Reset, Token, Tool
 from orc.graphs.models import ConversationState, Deps, LookupStep, ReasonCode, ToolResult
 from orc.graphs.web_queries import web_query
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
@@ -195,13 +195,15 @@ async def call_tool(
     meta: Mapping[str, Any] | None = None,
 ) -> ToolResult:
     """Call a tool and emit its events. A failure is emitted and raised. With `streams`, text deltas become
-    tokens."""
+    tokens, and markers their citations."""
     started = time.perf_counter()
     deps.emit(Tool(name=name, status="started"))
 
-    def progress(update: TextDelta | StatusLine) -> None:
+    def progress(update: Progress) -> None:
         if isinstance(update, TextDelta):
             deps.emit(Token(text=update.text))
+        elif isinstance(update, MarkDelta):
+            deps.emit(CitationMarked.of(update))
         else:
             steps = {"progress": update.done, "total": update.total} if update.total else {}
             deps.emit(Tool(name=name, status="progress", message=update.message, **steps))

@@ -10,7 +10,7 @@ from langgraph.types import Command
 from core.errors import OrcError
 from core.grounding.models import Grounding, Revision
 from core.llm.tokens import truncate
-from orc.events import Critique, Reset, Token
+from orc.events import Critique, Reset, whole_text
 from orc.graphs.critic_model import MAX_ISSUE_CHARACTERS
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes
@@ -73,7 +73,8 @@ def restore_earlier(state: ConversationState, deps: Deps, why: str) -> dict[str,
     assert earlier.verdict is not None
     assert earlier.answer is not None
     deps.emit(Reset(reason="The earlier answer is given."))
-    deps.emit(Token(text=earlier.answer))
+    for event in whole_text(earlier.answer, earlier.citations):
+        deps.emit(event)
     verdict = Critique(
         grounded=earlier.verdict.grounded,
         checked=earlier.verdict.checked,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from core.mcp_contract import StatusLine, TextDelta
+from core.mcp_contract import Progress
 from core.models import Record
 
 DOCUMENT_CHAT = "document_chat"
@@ -13,7 +13,7 @@ SEARCH_PAGES = "search_pages"
 GET_PAGE = "get_page"
 WEB_SEARCH = "web_search"
 
-OnProgress = Callable[[TextDelta | StatusLine], None]
+OnProgress = Callable[[Progress], None]
 OnRestart = Callable[[str], None]
 
 

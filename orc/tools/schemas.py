@@ -14,7 +14,9 @@ SUPPLIED_BY_SCOPE = frozenset(
     }
 )  # fmt: skip
 HANDLED = frozenset({"document_id", "page_id"})
-USELESS_TO_A_MODEL = frozenset({"score", "start", "end", "steps"})
+USELESS_TO_A_MODEL = frozenset(
+    {"score", "start", "end", "steps", "marks", "document_version", "media_type", "page_label"}
+)
 
 
 def function_definitions(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:

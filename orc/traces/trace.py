@@ -19,6 +19,7 @@ from core.mcp_contract import TOOLS
 from core.models import Usage
 from orc.conversations.models import utc_now
 from orc.events import (
+    CitationMarked,
     Context,
     Critique,
     Done,
@@ -69,7 +70,8 @@ class Seen(NamedTuple):
 class TurnRecorder:
     """Hands every event on as it is and notes when it came.
 
-    Of a span of text the first and the last token are recorded, of a tool's progress nothing.
+    Of a span of text the first and the last token are recorded, of its markers and of a tool's progress
+    nothing.
     `tools_model` names the model that the tools are taken to ask where the turn was given no other.
     """
 
@@ -95,7 +97,7 @@ class TurnRecorder:
     def emit(self, event: Event) -> None:
         """Publish the event."""
         self._publish(event)
-        if isinstance(event, Tool) and event.status == "progress":
+        if isinstance(event, CitationMarked) or (isinstance(event, Tool) and event.status == "progress"):
             return
         if isinstance(event, Token) and [type(seen.event) for seen in self._seen[-2:]] == [Token, Token]:
             self._seen.pop()

@@ -23,16 +23,16 @@ from orc.events import (
     Stopped,
     Telemetry,
     TimelineStep,
-    Token,
     TurnBegun,
     TurnMetadata,
     TurnResult,
+    whole_text,
 )
 from orc.graphs.models import ConversationState, LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.steps import last_of, shown_text, steps_of
+from orc.turns.steps import last_of, shown_citations, shown_text, steps_of
 
 STOPPED_ANSWER = (
     "(The user stopped this answer. What there was of it was not checked and is not repeated here.)"
@@ -163,6 +163,7 @@ def stopped_result_of(
         turn_id=turn.turn_id,
         status="stopped",
         answer=shown_text(events),
+        citations=shown_citations(events),
         metadata=TurnMetadata(
             trace_id=request.trace_id,
             route=route.data() if route else {},
@@ -262,5 +263,6 @@ def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
             error = kind_named(failure.code, otherwise=Unavailable)(failure.message, code=failure.code)
         return [Failed(problem=problem_of(error, trace_id))]
     result = TurnResult.model_validate(turn.result)
-    shown: list[Event] = [Token(text=result.answer), Citations(citations=result.citations), end_of(result)]
+    answer = whole_text(result.answer, result.citations)
+    shown: list[Event] = [*answer, Citations(citations=result.citations), end_of(result)]
     return [Reset(reason="The answer is shown again from its start."), begun(turn), *shown]

@@ -266,7 +266,10 @@ class TurnRunner:
             timeline, events = running.recorder.timeline(running.budget), running.log.so_far()
             result = stopped_result_of(turn, running.request, usage, timings, timeline, events)
             return result, TurnOutcome(
-                answer=result.answer, result=result.model_dump(mode="json"), stopped=True
+                answer=result.answer,
+                result=result.model_dump(mode="json"),
+                citations=result.citations,
+                stopped=True,
             )
 
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:

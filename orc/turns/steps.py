@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from orc.events import Critique, Event, Reset, Token, Tool, ToolStep
+from core.grounding.models import Citation
+from orc.events import CitationMarked, Critique, Event, Reset, Token, Tool, ToolStep
 
 Kind = TypeVar("Kind", bound=Event)
 
@@ -27,6 +28,18 @@ def shown_text(events: Sequence[Event]) -> str:
         elif isinstance(event, Token):
             shown.append(event.text)
     return "".join(shown)
+
+
+def shown_citations(events: Sequence[Event]) -> list[Citation]:
+    """The citations of the text that a reader has, with its marks: those since the last reset."""
+    shown: dict[int, Citation] = {}
+    for event in events:
+        if isinstance(event, Reset):
+            shown.clear()
+        elif isinstance(event, CitationMarked):
+            known = shown.setdefault(event.index, event.citation.model_copy(update={"marks": []}))
+            shown[event.index] = known.model_copy(update={"marks": [*known.marks, event.mark]})
+    return [shown[index] for index in sorted(shown)]
 
 
 def last_of(events: Sequence[Event], kind: type[Kind]) -> Kind | None:

@@ -1,9 +1,11 @@
 """What of the documents goes to a model with a small window, and what is shown of the rest."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.bootstrap import open_documents
 from core.documents.scope import Scope
+from core.grounding.models import WrittenMark
 from core.grounding.sources import Source
 from core.llm.model_catalog import REPLY
 from devkit.fakes import WordCounter
@@ -87,4 +89,7 @@ class Silent:
         """Not shown."""
 
     async def text(self, delta: str) -> None:
+        """Not shown."""
+
+    async def marks(self, marks: Sequence[WrittenMark]) -> None:
         """Not shown."""

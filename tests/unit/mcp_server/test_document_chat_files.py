@@ -3,7 +3,7 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from pypdf import PdfReader
 from core.documents.scope import Scope
 from core.errors import DependencyDown
 from core.extraction.sandbox import Extraction
+from core.grounding.models import WrittenMark
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
 from core.llm.errors import ModelMisconfigured
@@ -61,6 +62,9 @@ class Listener:
 
     async def text(self, delta: str) -> None:
         self.shown.append(delta)
+
+    async def marks(self, marks: Sequence[WrittenMark]) -> None:
+        """Not shown."""
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.grounding.citations import place_of
-from core.grounding.models import Citation
+from core.grounding.models import Citation, Mark
 from orc.api.completions import Completion, CompletionRequest, numbered, without_sources
 from orc.events import TurnMetadata, TurnResult
 
@@ -30,16 +30,23 @@ def citation(name: str = "a.pdf", page: int = 1, quote: str = "Ten days.", **oth
     return Citation.model_validate(fields)
 
 
-def completion(answer: str, *citations: Citation, lists_sources: bool = False) -> Completion:
+def completion(*parts: str | Citation, lists_sources: bool = False) -> Completion:
+    """The completion of an answer of texts and citations, which are written as markers."""
+    answer, cited = "", dict[str, Citation]()
+    for part in parts:
+        doubt = "" if isinstance(part, str) or part.verified else ", not verified"
+        written = part if isinstance(part, str) else f"[{place_of(part)}{doubt}]"
+        if not isinstance(part, str):
+            known = cited.setdefault(part.model_dump_json(), part)
+            mark = Mark(start=len(answer), end=len(answer) + len(written))
+            cited[part.model_dump_json()] = known.model_copy(update={"marks": [*known.marks, mark]})
+        answer += written
+    citations = list(cited.values())
     metadata = TurnMetadata(trace_id="t")
     result = TurnResult(
-        conversation_id="c", turn_id="t", answer=answer, citations=list(citations), metadata=metadata
+        conversation_id="c", turn_id="t", answer=answer, citations=citations, metadata=metadata
     )
     return numbered(result, BASE, lists_sources=lists_sources)
-
-
-def marked(cited: Citation, text: str = "Ten days.") -> str:
-    return f"{text} [{place_of(cited)}]"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +54,7 @@ def marked(cited: Citation, text: str = "Ten days.") -> str:
     ["[1]", "[ 1 ]", "[1, 2]", "[^1]", "[**1**]", "\u30101\u3011", "\uff3b1\uff3d", "[\u00b9]", "[1\u2060]"],
 )
 def test_a_number_of_the_models_own_is_no_citation(forged: str) -> None:
-    cited = citation()
-    shown = completion(f"{marked(cited)} Twenty days {forged}.", cited)
+    shown = completion("Ten days. ", citation(), f" Twenty days {forged}.")
     assert shown.text.count("[") == 1
     assert shown.text.startswith("Ten days. [1] Twenty days (")
     assert len(shown.annotations) == 1
@@ -69,33 +75,39 @@ def test_indexes_in_a_block_of_code_stay() -> None:
     ],
 )
 def test_a_web_page_is_numbered_whatever_its_address(url: str) -> None:
-    cited = citation("Leave rules", url=url)
-    shown = completion(marked(cited), cited)
+    shown = completion("Ten days. ", citation("Leave rules", url=url))
     assert shown.text == "Ten days. [1]"
     assert [source.url for source in shown.sources] == [url]
 
 
 def test_pages_of_one_title_keep_their_own_addresses_and_quotes() -> None:
     pages = [citation("Home", quote=q, url=f"https://example.com/{q}") for q in ("ten", "six")]
-    shown = completion(" ".join(marked(page, page.quote) for page in pages), *pages)
-    assert shown.text == "ten [1] six [2]"
+    shown = completion("ten ", pages[0], " six ", pages[1], " six again ", pages[1])
+    assert shown.text == "ten [1] six [2] six again [2]"
     assert [(source.url, source.quotes) for source in shown.sources] == [
         (page.url, [page.quote]) for page in pages
     ]
 
 
-def test_a_marker_that_may_mean_either_page_names_both() -> None:
-    pages = [citation("Home", quote=q, url=f"https://example.com/{q}") for q in ("ten", "six")]
-    shown = completion(" ".join(marked(pages[0], text) for text in ("a", "b", "c")), *pages)
-    assert shown.text == "a [1] [2] b [1] [2] c [1] [2]"
+def test_annotations_are_the_places_of_the_numbers() -> None:
+    pages = [citation(page=page) for page in (1, 2)]
+    shown = completion("\U0001f6a2 a ", pages[0], " b [3] ", pages[1], " c ", pages[0])
+    assert shown.text == "\U0001f6a2 a [1] b (3) [2] c [1]"
     places = [(a["url_citation"]["start_index"], a["url_citation"]["end_index"]) for a in shown.annotations]
-    assert [shown.text[start:end] for start, end in places] == ["[1]", "[2]"] * 3
+    assert [shown.text[start:end] for start, end in places] == ["[1]", "[2]", "[1]"]
+
+
+def test_an_answer_that_was_stored_without_marks_keeps_its_markers() -> None:
+    metadata, answer = TurnMetadata(trace_id="t"), f"Ten days. [{place_of(citation())}]"
+    result = TurnResult(
+        conversation_id="c", turn_id="t", answer=answer, citations=[citation()], metadata=metadata
+    )
+    assert numbered(result, BASE, lists_sources=False).text == answer
 
 
 def test_a_claim_that_failed_its_check_is_not_shown_as_a_quote() -> None:
     cited = [citation(), citation(quote="Twenty days.", verified=False)]
-    answer = f"{marked(cited[0])} Twenty days. [{place_of(cited[1])}, not verified]"
-    shown = completion(answer, *cited, lists_sources=True)
+    shown = completion("Ten days. ", cited[0], " Twenty days. ", cited[1], lists_sources=True)
     assert "Twenty days. [1] (not verified)" in shown.text
     assert shown.text.endswith('1. a.pdf, page 1 (not verified): "Ten days."; not verified: Twenty days.')
     assert shown.sources[0].quotes == ["Ten days.", "Not verified: Twenty days."]
@@ -103,14 +115,14 @@ def test_a_claim_that_failed_its_check_is_not_shown_as_a_quote() -> None:
 
 def test_a_quote_does_not_act_in_markdown() -> None:
     cited = citation(quote='![x](https://evil.example/?q) <img src="//evil.example"> [7] www.evil.example')
-    listed = completion(marked(cited), cited, lists_sources=True).text.partition("**Sources**")[2]
+    listed = completion("Ten days. ", cited, lists_sources=True).text.partition("**Sources**")[2]
     assert not any(active in listed for active in ("![", "](", "<img", "//evil", "[7]", "www.evil"))
 
 
 def test_an_answer_that_comes_back_has_no_numbers() -> None:
     cited = citation()
-    answer = f"{marked(cited)} Twenty days. [{place_of(cited)}, not verified]"
-    shown = completion(answer, cited, lists_sources=True).text
+    doubted = citation(verified=False)
+    shown = completion("Ten days. ", cited, " Twenty days. ", doubted, lists_sources=True).text
     assert without_sources(shown) == "Ten days. Twenty days. (not verified)"
 
 
@@ -147,9 +159,7 @@ def test_text_and_files_of_all_messages_are_limited() -> None:
 
 def test_closest_passages_are_distinct_from_an_answer() -> None:
     passage = citation(closest=True)
-    result = completion(marked(passage), passage).result.model_copy(
-        update={"answer_kind": "closest_passages"}
-    )
+    result = completion("Ten days. ", passage).result.model_copy(update={"answer_kind": "closest_passages"})
     details = numbered(result, BASE, lists_sources=False).details
     assert details["answer_kind"] == "closest_passages"
     assert [each["closest"] for each in details["citations"]] == [True]
