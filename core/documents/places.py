@@ -1,6 +1,7 @@
 """The documents that a turn may access: all in certain places, or only some of them by id. Pure code."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -16,6 +17,9 @@ NAME_BYTES = 72
 """The longest name of a context in a scope token."""
 ALL, FOCUS, OTHERS = "all", "focus", "others"
 """Selections of places: all; the session with what belongs to the focus; the other contexts."""
+
+
+_CURSOR = re.compile(r"(\d{1,4}):([\w-]{0,100})", re.ASCII)
 
 
 class PlaceType(StrEnum):
@@ -79,6 +83,14 @@ class Area(NamedTuple):
         )
 
 
+class Portion(NamedTuple):
+    """The documents of one place that belong to no place before it: those in `area`, and not in `outside`."""
+
+    place: Place
+    area: Area
+    outside: tuple[Area, ...]
+
+
 @dataclass(frozen=True)
 class Accessible:
     """The documents in `places`, with `document_ids` only those of them; nothing in `hidden` areas.
@@ -92,10 +104,9 @@ class Accessible:
     hidden: tuple[Area, ...] = ()
 
     @classmethod
-    def of_session(cls, owner: Owner, document_ids: Iterable[str] | None = None) -> "Accessible":
-        """The documents of one session, or only those of them with these ids."""
-        ids = None if document_ids is None else frozenset(document_ids)
-        return cls(owner, (session_place(owner),), ids)
+    def of_owner(cls, owner: Owner) -> "Accessible":
+        """The documents of one owner."""
+        return cls(owner, (session_place(owner),))
 
     def area(self, place: Place) -> Area:
         """Where the documents of a place are stored."""
@@ -108,6 +119,23 @@ class Accessible:
     def areas(self) -> list[Area]:
         """Where accessible documents are stored, each area once."""
         return list(dict.fromkeys(map(self.area, self.places)))
+
+    @cached_property
+    def portions(self) -> list[Portion]:
+        """The places in the order of listings, each without what an earlier one has.
+
+        Those of the focus are first, then those by themselves before those with all below, the lowest first.
+        """
+
+        def key(place: Place) -> tuple[bool, bool, int]:
+            return not place.near, place.deep, -place.id.count("-") if place.deep else 0
+
+        outside = list(self.hidden_areas)
+        portions = []
+        for place in sorted(self.places, key=key):
+            portions.append(Portion(place, self.area(place), tuple(outside)))
+            outside.append(self.area(place))
+        return portions
 
     @cached_property
     def hidden_areas(self) -> list[Area]:
@@ -129,13 +157,10 @@ class Accessible:
         return any(area.holds(owner) for area in self.areas)
 
     def origin(self, document: Document) -> Place | None:
-        """The place through which a document is accessible: the one that is its owner, else the nearest."""
-        holding = [place for place in self.places if self.area(place).holds(document.owner)]
-        return min(
-            holding,
-            key=lambda place: (self.area(place).owner != document.owner, not place.near),
-            default=None,
-        )
+        """The place through which a document is accessible: the first in the order of listings."""
+        if not self.holds(document):
+            return None
+        return next(each.place for each in self.portions if each.area.holds(document.owner))
 
     def narrowed(self, context: str = ALL, document_ids: Iterable[str] | None = None) -> "Accessible":
         """The part of this that a call asks for; it is never more.
@@ -170,6 +195,41 @@ class Accessible:
             return (place,), ()
         known = ", ".join((ALL, FOCUS, OTHERS, *handles))
         raise InvalidInput(f"There is no such context. Known are: {known}.", field="context")
+
+
+class DocumentsPage(NamedTuple):
+    """Some documents, and the cursor of the page that follows; None for the last page."""
+
+    documents: list[Document]
+    after: str | None
+
+
+class PlaceCount(NamedTuple):
+    """How many documents are accessible through a place, and how many of them can be read."""
+
+    place: Place
+    total: int
+    readable: int
+
+
+ReadPortion = Callable[[Portion, str, int], Awaitable[list[Document]]]
+"""Reads documents of a portion by id: the first behind an id, at most so many."""
+
+
+async def read_page(accessible: Accessible, after: str, limit: int, read: ReadPortion) -> DocumentsPage:
+    """The page behind a cursor, portion by portion. Raises InvalidInput for what is no cursor."""
+    cursor = _CURSOR.fullmatch(after or "0:")
+    if cursor is None:
+        raise InvalidInput("The cursor is not one that a page gave.", field="cursor")
+    number, behind = int(cursor[1]), cursor[2]
+    found: list[tuple[int, Document]] = []
+    while len(found) <= limit and number < len(accessible.portions):
+        some = await read(accessible.portions[number], behind, limit + 1 - len(found))
+        found += [(number, document) for document in some]
+        number, behind = number + 1, ""
+    shown = found[:limit]
+    end = f"{shown[-1][0]}:{shown[-1][1].document_id}" if len(found) > limit else None
+    return DocumentsPage([document for _, document in shown], end)
 
 
 def session_place(owner: Owner) -> Place:

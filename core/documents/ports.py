@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from core.documents.places import Accessible, DocumentsPage, PlaceCount
 from core.errors import OrcError
 from core.models import (
     BlobProperties,
@@ -70,13 +71,26 @@ class Catalog(Protocol):
     async def list_in(self, owner: Owner) -> list[Document]:
         """All records of a conversation, oldest first."""
 
-    async def page(
-        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
-    ) -> list[Document]:
-        """Records by id, from the first behind the id `after`; at most `limit`.
+    async def find(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
+        """Those of these documents that are accessible, in this order."""
 
-        Only those whose name contains `name`, in lower or upper case, and which have this status.
+    async def page(
+        self,
+        accessible: Accessible,
+        *,
+        after: str,
+        limit: int,
+        name: str = "",
+        status: DocumentStatus | None = None,
+    ) -> DocumentsPage:
+        """At most `limit` accessible records, place by place in the order of listings, in each by id.
+
+        They follow the cursor `after`, "" for the first page. Only those whose name contains `name`, in lower
+        or upper case, and which have this status. Documents that stay are in exactly one page.
         """
+
+    async def count(self, accessible: Accessible) -> list[PlaceCount]:
+        """How many documents are accessible through each place, in the order of listings."""
 
     async def save(self, document: Document) -> None:
         """Insert or replace a record."""

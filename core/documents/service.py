@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from core.documents.ingestion import Ingestion
+from core.documents.places import Accessible, DocumentsPage, PlaceCount
 from core.documents.quota import StorageQuota
 from core.documents.stores import Stores
 from core.documents.text_extraction import ExtractedText, TextExtraction
@@ -117,10 +118,24 @@ class DocumentService:
         return sorted(documents, key=lambda document: (document.created_at, document.blob_name))
 
     async def page(
-        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
-    ) -> list[Document]:
-        """Records by id, from the first behind the id `after`. Blobs without a record are not looked for."""
-        return await self._stores.catalog.page(owner, after=after, limit=limit, name=name, status=status)
+        self,
+        accessible: Accessible,
+        *,
+        after: str = "",
+        limit: int,
+        name: str = "",
+        status: DocumentStatus | None = None,
+    ) -> DocumentsPage:
+        """Accessible records, a page at a time. Blobs without a record are not looked for."""
+        return await self._stores.catalog.page(accessible, after=after, limit=limit, name=name, status=status)
+
+    async def find_accessible(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
+        """The records of those of these documents that are accessible, in this order."""
+        return await self._stores.catalog.find(accessible, document_ids)
+
+    async def count(self, accessible: Accessible) -> list[PlaceCount]:
+        """How many documents are accessible through each place."""
+        return await self._stores.catalog.count(accessible)
 
     async def delete(self, owner: Owner, document_id: str) -> None:
         """Remove a document and all its data. Raises NotFound for an id of another conversation."""

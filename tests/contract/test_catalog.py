@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from core.documents.places import Accessible, Place, PlaceCount, PlaceType, session_place
 from core.documents.ports import Catalog
-from core.errors import DependencyDown
+from core.errors import DependencyDown, InvalidInput
 from core.infra.sqlite import Database
 from core.models import BlobProperties, Document, DocumentStatus, StoredFile, UnwantedFile
 from core.names import BlobPath, Owner
@@ -386,19 +388,107 @@ async def test_the_note_about_an_unwanted_file_does_not_say_whose_it_was(catalog
     assert set((await catalog.unwanted())[0].model_dump()) == {"file_id", "provider", "expires_at"}
 
 
-async def test_records_are_read_in_pages_by_id(catalog: Catalog) -> None:
-    saved = [document(f"{number}.pdf") for number in range(7)]
-    for each in [
-        *saved,
-        document("0.pdf", Owner("acme", "ann", "c2")),
-        document("1.pdf", Owner("acme", "bob", "c1")),
-    ]:
+FOLDER, BELOW, DEEPER, ALIKE = "a-b", "a-b-c", "a-b-d", "a-bb"
+PLACES = (
+    session_place(OWNER),
+    Place(type=PlaceType.USECASE, id=DEEPER, near=True, name="Rail"),
+    Place(type=PlaceType.FOLDER, id=FOLDER, deep=True, near=False),
+)
+HERE = Accessible(OWNER, PLACES)
+
+
+async def saved_in(catalog: Catalog, *owners: Owner, count: int = 3, **update: object) -> list[Document]:
+    """Documents of these owners, saved."""
+    saved = [document(f"{n}.pdf", owner).model_copy(update=update) for owner in owners for n in range(count)]
+    for each in saved:
         await catalog.save(each)
-    found: list[Document] = []
-    while page := await catalog.page(OWNER, after=found[-1].document_id if found else "", limit=3):
-        assert len(page) <= 3
-        found += page
-    assert found == sorted(saved, key=lambda each: each.document_id)
+    return saved
+
+
+async def listed(catalog: Catalog, accessible: Accessible, limit: int, **chosen: Any) -> list[Document]:
+    """All pages of a listing."""
+    found, after = list[Document](), ""
+    while True:
+        page = await catalog.page(accessible, after=after, limit=limit, **chosen)
+        assert len(page.documents) <= limit
+        found += page.documents
+        if page.after is None:
+            return found
+        after = page.after
+
+
+def in_contexts(*context_ids: str, organization_id: str = "acme") -> list[Owner]:
+    return [Owner.of_context(organization_id, each) for each in context_ids]
+
+
+async def test_accessible_records_are_read_place_by_place_and_by_id(catalog: Catalog) -> None:
+    def by_id(documents: list[Document]) -> list[Document]:
+        return sorted(documents, key=lambda each: each.document_id)
+
+    mine = await saved_in(catalog, OWNER)
+    near = await saved_in(catalog, *in_contexts(DEEPER))
+    far = await saved_in(catalog, *in_contexts(FOLDER, BELOW))
+    await saved_in(
+        catalog, *NEIGHBOURS, *in_contexts(ALIKE, "a", "b"), *in_contexts(FOLDER, organization_id="g")
+    )
+    expected = by_id(mine) + by_id(near) + by_id(far)
+    for limit in (1, 4, 50):
+        assert await listed(catalog, HERE, limit) == expected
+    assert await listed(catalog, HERE.narrowed("c2"), 2) == by_id(near + far)
+    assert await listed(catalog, HERE.narrowed("others"), 2) == by_id(far)
+    some = [mine[0], far[-1]]
+    narrowed = HERE.narrowed(document_ids=[each.document_id for each in some])
+    assert await listed(catalog, narrowed, 5) == some
+    counts = [(each.place.type, each.total, each.readable) for each in await catalog.count(HERE)]
+    assert counts == [("session", 3, 0), ("usecase", 3, 0), ("folder", 6, 0)]
+    assert [each.total for each in await catalog.count(narrowed)] == [1, 0, 1]
+
+
+async def test_a_context_that_is_being_deleted_is_left_out(catalog: Catalog) -> None:
+    kept = await saved_in(catalog, *in_contexts(FOLDER, DEEPER), readable=True)
+    hidden = await saved_in(catalog, *in_contexts(BELOW))
+    place = Place(type=PlaceType.FOLDER, id=FOLDER, deep=True, without=(BELOW,))
+    accessible = Accessible(OWNER, (place,))
+    assert {each.document_id for each in await listed(catalog, accessible, 2)} == {
+        d.document_id for d in kept
+    }
+    assert await catalog.count(accessible) == [PlaceCount(place, 6, 6)]
+    assert await catalog.find(accessible, [hidden[0].document_id]) == []
+
+
+async def test_only_accessible_records_are_found(catalog: Catalog) -> None:
+    mine, near, far = await saved_in(catalog, OWNER, *in_contexts(DEEPER, BELOW), count=1)
+    others = await saved_in(catalog, *NEIGHBOURS, *in_contexts(ALIKE, "a"), count=1)
+    ids = [each.document_id for each in [far, *others, mine, near, far]]
+    assert await catalog.find(HERE, [*ids, "unknown", "'"]) == [far, mine, near]
+    assert await catalog.find(HERE, []) == []
+    assert await catalog.find(HERE.narrowed("focus"), ids) == [mine, near]
+    assert await catalog.find(HERE.narrowed(document_ids=[near.document_id]), ids) == [near]
+
+
+async def test_pages_hold_each_record_once_while_others_are_saved_and_removed(catalog: Catalog) -> None:
+    kept = await saved_in(catalog, OWNER, *in_contexts(DEEPER), count=6)
+    removed = await saved_in(catalog, *in_contexts(FOLDER), count=2)
+    found, after = list[str](), ""
+    for number in range(100):
+        page = await catalog.page(HERE, after=after, limit=2)
+        found += [each.document_id for each in page.documents]
+        if page.after is None:
+            break
+        after = page.after
+        for owner in (OWNER, *in_contexts(DEEPER, BELOW)):
+            await catalog.save(document(f"later {number}.pdf", owner))
+        await catalog.save(kept[number % len(kept)].model_copy(update={"generation": f"g{number}"}))
+        for each in removed:
+            await catalog.delete(each.path)
+    assert len(found) == len(set(found))
+    assert {each.document_id for each in kept} <= set(found)
+
+
+@pytest.mark.parametrize("cursor", ["x", "0", "-1:", "0:'", ":", "99999:a"])
+async def test_a_cursor_that_no_page_gave_is_invalid(catalog: Catalog, cursor: str) -> None:
+    with pytest.raises(InvalidInput):
+        await catalog.page(HERE, after=cursor, limit=3)
 
 
 async def test_a_page_is_filtered_by_name_and_status(catalog: Catalog) -> None:
@@ -406,10 +496,8 @@ async def test_a_page_is_filtered_by_name_and_status(catalog: Catalog) -> None:
     for number in range(5):
         await catalog.save(document(f"Report {number}.pdf"))
         await catalog.save(document(f"notes {number}.txt").model_copy(update=done))
-    named = await catalog.page(OWNER, after="", limit=3, name="REPORT")
-    assert len(named) == 3
-    more = await catalog.page(OWNER, after=named[-1].document_id, limit=9, name="report")
-    assert {each.blob_name for each in named + more} == {f"Report {number}.pdf" for number in range(5)}
-    completed = await catalog.page(OWNER, after="", limit=9, status=DocumentStatus.COMPLETED)
+    named = await listed(catalog, HERE, 3, name="REPORT")
+    assert {each.blob_name for each in named} == {f"Report {number}.pdf" for number in range(5)}
+    completed = await listed(catalog, HERE, 9, status=DocumentStatus.COMPLETED)
     assert {each.blob_name for each in completed} == {f"notes {number}.txt" for number in range(5)}
-    assert await catalog.page(OWNER, after="", limit=9, name="report", status=DocumentStatus.COMPLETED) == []
+    assert await listed(catalog, HERE, 9, name="report", status=DocumentStatus.COMPLETED) == []

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from core.documents.places import Accessible, Area, DocumentsPage, PlaceCount, Portion, read_page
 from core.models import Document, DocumentStatus, StoredFile, UnwantedFile
-from core.names import BlobPath, Owner
+from core.names import CONTEXTS_USER, BlobPath, Owner
 from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, repeated_if_raced
 
 MOST_POINT_READS = 8
@@ -47,8 +48,13 @@ log = logging.getLogger(__name__)
 
 _LISTING = "SELECT * FROM c WHERE STARTSWITH(c.id, 'document:')"
 _PAGE = """
-SELECT TOP @limit * FROM c WHERE STARTSWITH(c.id, 'document:') AND c.id > @after
+SELECT TOP @limit * FROM c WHERE STARTSWITH(c.id, 'document:') AND {within} AND c.id > @after
 AND CONTAINS(LOWER(c.blob_name), @name) AND (@status = '' OR c.status = @status) ORDER BY c.id
+"""
+_COUNT = "SELECT c.readable FROM c WHERE STARTSWITH(c.id, 'document:') AND {within}"
+_FIND = """
+SELECT * FROM c WHERE c.organization_id = @organization_id AND c.user_id = @user_id
+AND ARRAY_CONTAINS(@ids, c.id)
 """
 _COMPLETED = "SELECT * FROM c WHERE c.status = 'completed'"
 _UNFINISHED = "SELECT * FROM c WHERE c.status IN ('uploaded', 'processing')"
@@ -88,17 +94,47 @@ class CosmosCatalog:
         found = map(Document.model_validate, await self._container.query(_LISTING, {}, owner.key))
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
+    async def find(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
+        ids = [_document_key(document_id) for document_id in document_ids]
+        # Those of the session by point reads, those of all contexts by one query.
+        session = accessible.owner
+        found = await read_some(self._container, session.key, ids)
+        if any(area.owner != session for area in accessible.areas):
+            shared = [session.organization_id, CONTEXTS_USER]
+            known = {"organization_id": shared[0], "user_id": shared[1]}
+            for some in portions(ids, IDS_PER_QUERY):
+                found += await self._container.query(_FIND, {**known, "ids": some}, shared)
+        documents = map(Document.model_validate, found)
+        by_id = {document.document_id: document for document in documents if accessible.holds(document)}
+        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+
     async def page(
-        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
-    ) -> list[Document]:
-        wanted = {
-            "after": _document_key(after),
-            "name": name.lower(),
-            "status": status.value if status else "",
-            "limit": limit,
-        }
-        found = await self._container.query(_PAGE, wanted, owner.key)
-        return [Document.model_validate(item) for item in found]
+        self,
+        accessible: Accessible,
+        *,
+        after: str,
+        limit: int,
+        name: str = "",
+        status: DocumentStatus | None = None,
+    ) -> DocumentsPage:
+        chosen = {"name": name.lower(), "status": status.value if status else ""}
+
+        async def read(portion: Portion, behind: str, most: int) -> list[Document]:
+            within, values = _within(portion, accessible.document_ids)
+            values |= {**chosen, "after": _document_key(behind), "limit": most}
+            found = await self._container.query(_PAGE.format(within=within), values, _partition(portion.area))
+            return [Document.model_validate(item) for item in found]
+
+        return await read_page(accessible, after, limit, read)
+
+    async def count(self, accessible: Accessible) -> list[PlaceCount]:
+        async def counted(portion: Portion) -> PlaceCount:
+            within, values = _within(portion, accessible.document_ids)
+            query = _COUNT.format(within=within)
+            found = await self._container.query(query, values, _partition(portion.area))
+            return PlaceCount(portion.place, len(found), sum(item.get("readable", False) for item in found))
+
+        return list(await asyncio.gather(*map(counted, accessible.portions)))
 
     async def save(self, document: Document) -> None:
         await self._container.upsert(_document_item(document))
@@ -195,6 +231,34 @@ class CosmosCatalog:
     async def _file(self, owner: Owner, document_id: str) -> StoredFile | None:
         item = await self._container.read(_file_key(document_id), owner.key)
         return None if item is None else StoredFile.model_validate(item)
+
+
+def _partition(area: Area) -> list[str]:
+    """The partition of an area, or the first parts of the keys of its partitions."""
+    return list(area.owner.key[:2]) if area.deep else list(area.owner.key)
+
+
+def _within(portion: Portion, document_ids: frozenset[str] | None) -> tuple[str, Item]:
+    """The condition that a record is in a portion, and has one of these ids if there are any."""
+    values: Item = {}
+    condition = _in_area(portion.area, values)
+    for area in portion.outside:
+        condition += f" AND NOT {_in_area(area, values)}"
+    if document_ids is not None:
+        values["ids"] = sorted(map(_document_key, document_ids))
+        condition += " AND ARRAY_CONTAINS(@ids, c.id)"
+    return condition, values
+
+
+def _in_area(area: Area, values: Item) -> str:
+    """The condition that a record is in an area; its values are added to `values`."""
+    names = [f"area{len(values) + number}" for number in range(4 if area.deep else 3)]
+    keys = list(area.owner.key)
+    values |= dict(zip(names, [*keys, f"{keys[-1]}-"], strict=False))
+    organization_id, user_id, conversation_id, *below = names
+    itself = f"c.conversation_id = @{conversation_id}"
+    either = f"({itself} OR STARTSWITH(c.conversation_id, @{below[0]}))" if below else itself
+    return f"(c.organization_id = @{organization_id} AND c.user_id = @{user_id} AND {either})"
 
 
 def _document_key(document_id: str) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from core.analysis.models import DocumentAnalysis, PageAnalysis
+from core.documents.places import Accessible, Area, DocumentsPage, PlaceCount, Portion, read_page
 from core.infra.sqlite import IN_LIST, Database, Statement
 from core.models import Document, DocumentStatus, Page, StoredFile, UnwantedFile
 from core.names import BlobPath, Owner
@@ -22,6 +23,7 @@ CREATE TABLE IF NOT EXISTS documents (
     body TEXT NOT NULL,
     PRIMARY KEY (organization_id, user_id, conversation_id, document_id)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS documents_by_id ON documents (organization_id, document_id);
 CREATE INDEX IF NOT EXISTS documents_by_bytes ON documents (organization_id, body ->> 'sha256');
 CREATE INDEX IF NOT EXISTS documents_unfinished ON documents (body ->> 'created_at')
     WHERE body ->> 'status' IN ('uploaded', 'processing');
@@ -45,10 +47,12 @@ CREATE TABLE IF NOT EXISTS unwanted_files (
 log = logging.getLogger(__name__)
 
 _OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
-_PAGE = f"""
-SELECT body FROM documents WHERE {_OWNED} AND document_id > ? AND (? IS NULL OR body ->> 'status' = ?)
+_PAGE = """
+SELECT body FROM documents WHERE {within} AND document_id > ? AND (? IS NULL OR body ->> 'status' = ?)
 ORDER BY document_id LIMIT ?
 """
+_COUNT = "SELECT count(*), coalesce(sum(body ->> 'readable'), 0) FROM documents WHERE {within}"
+_FIND = f"SELECT body FROM documents WHERE organization_id = ? AND document_id {IN_LIST}"
 _OF_DOCUMENT = "organization_id = ? AND document_id = ?"
 
 
@@ -71,18 +75,45 @@ class SqliteCatalog:
         found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", owner.key)
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
+    async def find(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
+        ids = json.dumps(list(document_ids))
+        found = await self._documents(_FIND, (accessible.owner.organization_id, ids))
+        by_id = {document.document_id: document for document in found if accessible.holds(document)}
+        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+
     async def page(
-        self, owner: Owner, *, after: str, limit: int, name: str = "", status: DocumentStatus | None = None
-    ) -> list[Document]:
-        found: list[Document] = []
-        # SQLite folds the case of ASCII letters only, so names are compared here.
-        while len(found) < limit:
-            some = await self._documents(_PAGE, (*owner.key, after, status, status, limit))
-            found += [each for each in some if name.casefold() in each.blob_name.casefold()]
-            if len(some) < limit:
-                break
-            after = some[-1].document_id
-        return found[:limit]
+        self,
+        accessible: Accessible,
+        *,
+        after: str,
+        limit: int,
+        name: str = "",
+        status: DocumentStatus | None = None,
+    ) -> DocumentsPage:
+        async def read(portion: Portion, behind: str, most: int) -> list[Document]:
+            within, values = _within(portion, accessible.document_ids)
+            query, found = _PAGE.format(within=within), list[Document]()
+            # SQLite folds the case of ASCII letters only, so names are compared here.
+            while len(found) < most:
+                some = await self._documents(query, (*values, behind, status, status, most))
+                found += [each for each in some if name.casefold() in each.blob_name.casefold()]
+                if len(some) < most:
+                    break
+                behind = some[-1].document_id
+            return found[:most]
+
+        return await read_page(accessible, after, limit, read)
+
+    async def count(self, accessible: Accessible) -> list[PlaceCount]:
+        def work(connection: sqlite3.Connection) -> list[PlaceCount]:
+            counts = []
+            for portion in accessible.portions:
+                within, values = _within(portion, accessible.document_ids)
+                total, readable = connection.execute(_COUNT.format(within=within), values).fetchone()
+                counts.append(PlaceCount(portion.place, total, readable))
+            return counts
+
+        return await self._database.read(work)
 
     async def save(self, document: Document) -> None:
         row = (*document.owner.key, document.document_id, document.model_dump_json())
@@ -179,6 +210,30 @@ class SqliteCatalog:
     async def _documents(self, query: str, parameters: Sequence[object]) -> list[Document]:
         rows = await self._database.rows(query, parameters)
         return [Document.model_validate_json(row["body"]) for row in rows]
+
+
+def _within(portion: Portion, document_ids: frozenset[str] | None) -> tuple[str, list[object]]:
+    """The condition that a record is in a portion, and has one of these ids if there are any."""
+    condition, values = in_area(portion.area)
+    for area in portion.outside:
+        other, more = in_area(area)
+        condition += f" AND NOT ({other})"
+        values += more
+    if document_ids is not None:
+        condition += f" AND document_id {IN_LIST}"
+        values.append(json.dumps(sorted(document_ids)))
+    return condition, values
+
+
+def in_area(area: Area) -> tuple[str, list[object]]:
+    """The condition that a row with the columns of an owner is in an area, and its values."""
+    organization_id, user_id, conversation_id = area.owner.key
+    if not area.deep:
+        return _OWNED, [organization_id, user_id, conversation_id]
+    # "." follows "-": the ids from `parent-` up to `parent.` are those below it.
+    below = "(conversation_id = ? OR (conversation_id > ? AND conversation_id < ?))"
+    ids = [conversation_id, f"{conversation_id}-", f"{conversation_id}."]
+    return f"organization_id = ? AND user_id = ? AND {below}", [organization_id, user_id, *ids]
 
 
 PAGES_SCHEMA = """

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from core.documents.places import Accessible
 from core.errors import Forbidden, NotFound
 from core.models import DocumentStatus
 from core.names import Owner
@@ -64,15 +65,14 @@ async def list_context_documents(
     cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> ContextDocumentsResponse:
     """The documents of the context with their status."""
-    found = await app.library.page(
-        owner, after=from_cursor(cursor), limit=limit + 1, name=name, status=status
+    page = await app.library.page(
+        Accessible.of_owner(owner), after=from_cursor(cursor), limit=limit, name=name, status=status
     )
-    page = found[:limit]
-    summarised = await app.library.summarised(page)
+    summarised = await app.library.summarised(page.documents)
     return ContextDocumentsResponse(
         context_id=context_id,
-        documents=[DocumentView.of(d, summary_available=d.document_id in summarised) for d in page],
-        next_cursor=to_cursor(page[-1].document_id) if len(found) > limit else None,
+        documents=[DocumentView.of(d, summary_available=d.document_id in summarised) for d in page.documents],
+        next_cursor=to_cursor(page.after) if page.after else None,
     )
 
 

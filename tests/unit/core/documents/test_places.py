@@ -150,8 +150,22 @@ def test_each_accessible_document_has_the_nearest_place_as_its_origin(accessible
             assert origin is not None
             holding = [each for each in accessible.places if accessible.area(each).holds(document.owner)]
             assert origin in holding
-            if document.owner in [accessible.area(each).owner for each in holding]:
-                assert accessible.area(origin).owner == document.owner
+            assert origin.near == any(each.near for each in holding)
+        else:
+            assert accessible.origin(document) is None
+
+
+@given(accessibles)
+def test_each_accessible_document_is_in_one_portion(accessible: Accessible) -> None:
+    for document in DOCUMENTS:
+        owner = document.owner
+        of = [
+            each.place
+            for each in accessible.portions
+            if each.area.holds(owner) and not any(area.holds(owner) for area in each.outside)
+        ]
+        if accessible.document_ids is None or document.document_id in accessible.document_ids:
+            assert of == ([accessible.origin(document)] if accessible.holds(document) else [])
 
 
 def test_the_id_of_a_context_outside_of_the_places_is_refused_like_nonsense() -> None:

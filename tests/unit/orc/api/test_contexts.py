@@ -9,6 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from core.documents.places import Accessible
 from core.names import Owner
 from devkit.system import principal_headers
 from orc.api.app import create_app
@@ -453,7 +454,8 @@ async def test_what_is_uploaded_while_the_context_is_deleted_is_removed(
 
     monkeypatch.setattr(library, "upload", upload_slowly)
     assert (await upload(callers, "ada", workspace, NOTES)).status_code == 404
-    assert await library.page(Owner.of_context("acme", workspace), after="", limit=9) == []
+    place = Accessible.of_owner(Owner.of_context("acme", workspace))
+    assert (await library.page(place, limit=9)).documents == []
 
 
 async def test_documents_of_a_context_belong_to_no_conversation(callers: Callers) -> None:
