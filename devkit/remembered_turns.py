@@ -55,8 +55,10 @@ def answered(seq: int, question: str, answer: str = NOTED) -> Turn:
     )
 
 
-async def begin(log: TurnLog, question: str, owner: Owner = OWNER, **options: Any) -> Started:
-    new = NewTurn(key=uuid.uuid4().hex, request_hash="h", question=question)
+async def begin(
+    log: TurnLog, question: str, owner: Owner = OWNER, *, replaces: str | None = None, **options: Any
+) -> Started:
+    new = NewTurn(key=uuid.uuid4().hex, request_hash="h", question=question, replaces=replaces)
     begun = await log.begin(owner, new, lease_seconds=60, **options)
     assert isinstance(begun, Started)
     return begun

@@ -87,6 +87,7 @@ class SeedData:
         else:
             return
         body.pop("model", None)
+        body.pop("replaces", None)
         if body.get("blob_names"):
             body["blob_names"] = [FILE]
             body.pop("tools", None)

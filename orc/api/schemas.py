@@ -18,7 +18,7 @@ from pydantic import (
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
 from core.models import DocumentStatus, Usage
-from orc.conversations.models import ChatMessage, Failure, TitleBy, TurnStatus
+from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Failure, TitleBy, TurnStatus
 from orc.events import FieldProblem
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
@@ -97,6 +97,13 @@ class Choices(Body):
         default={}, description="false switches the tool of that name off for this turn"
     )
     model: str | None = None
+    replaces: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=KEY_CHARACTERS,
+        description="the turn of the conversation that this question replaces, edited or asked again: models"
+        " are not shown the replaced turn",
+    )
     feature_flags: FeatureFlags = Field(
         default=FeatureFlags(), description="what this turn does differently from the settings"
     )
@@ -118,6 +125,7 @@ class Choices(Body):
             "contexts": contexts,
             "tools": self.tools,
             "model": self.model,
+            "replaces": self.replaces,
             "flags": self.feature_flags,
         }
 
@@ -282,6 +290,8 @@ class TurnView(View):
     failure: Failure | None = None
     created_at: datetime
     finished_at: datetime | None = None
+    replaces: str | None = Field(default=None, description="the turn of which this one is a new version")
+    replaced_by: str | None = Field(default=None, description="its next version, if there is one")
 
 
 class StopView(View):

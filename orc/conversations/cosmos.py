@@ -121,10 +121,14 @@ class CosmosTurnLog:
             if conversation is None:
                 conversation = _new_life(transitions.first_head(owner, now))
             stored = await self._stored(conversation, new.key)
-            before = stored and stored.turn
-            head, turn = transitions.begin_turn(conversation.head, before, new, attempt, lease_seconds, now)
+            before, replaced = stored and stored.turn, None
+            if new.replaces is not None and stored is None:
+                replaced = await self._last_version(conversation, new.replaces)
+            head, turn = transitions.begin_turn(
+                conversation.head, before, new, attempt, lease_seconds, now, replaced and replaced.turn
+            )
             if stored is None:
-                await self._put(conversation, head, turn)
+                await self._put(conversation, head, turn, replaced=replaced)
             else:
                 await self._replace(conversation, stored, turn)
             if turn.status.has_result:
@@ -250,17 +254,32 @@ class CosmosTurnLog:
         if turn is not stored.turn:
             await self._container.replace(self._turn_item(conversation, turn), stored.etag)
 
+    async def _last_version(self, conversation: _Conversation, turn_id: str) -> _Stored:
+        """The last version of a turn; NotFound if there is none."""
+        stored = await self._stored(conversation, turn_id)
+        while stored is not None and stored.turn.replaced_by is not None:
+            stored = await self._stored(conversation, stored.turn.replaced_by)
+        if stored is None:
+            raise transitions.missing_turn()
+        return stored
+
     async def _put(
-        self, conversation: _Conversation, head: Head, turn: Turn, stored: _Stored | None = None
+        self,
+        conversation: _Conversation,
+        head: Head,
+        turn: Turn,
+        stored: _Stored | None = None,
+        replaced: _Stored | None = None,
     ) -> None:
-        """Write head and turn in one batch, over the versions that were read."""
-        await self._container.batch(
-            [
-                _over(conversation.etag, self._head_item(head, conversation.life)),
-                _over(stored and stored.etag, self._turn_item(conversation, turn)),
-            ],
-            head.owner.key,
-        )
+        """Write head, turn and the version that it replaces in one batch, over what was read."""
+        operations = [
+            _over(conversation.etag, self._head_item(head, conversation.life)),
+            _over(stored and stored.etag, self._turn_item(conversation, turn)),
+        ]
+        if replaced is not None:
+            before = transitions.replaced_turn(replaced.turn, turn)
+            operations.append(_over(replaced.etag, self._turn_item(conversation, before)))
+        await self._container.batch(operations, head.owner.key)
 
     async def _end_life(self, owner: Owner) -> bool:
         """Remove the present head; False if there was none."""

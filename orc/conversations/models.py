@@ -41,6 +41,11 @@ class TurnStatus(StrEnum):
         """Whether a turn with this status has a result, whole or partial."""
         return self in (TurnStatus.COMMITTED, TurnStatus.STOPPED)
 
+    @property
+    def is_retried(self) -> bool:
+        """Whether a turn with this status may be answered again."""
+        return self in (TurnStatus.FAILED, TurnStatus.STOPPED)
+
 
 class Message(ChatMessage):
     """One side of a turn. Only the assistant's messages have the fields after `created_at`.
@@ -63,14 +68,37 @@ class Failure(Record):
     message: str
 
 
+class TurnChoices(Record):
+    """What the request chose, besides documents and contexts: a retry needs nothing else of it."""
+
+    tools: dict[str, bool] = Field(default={}, description="false: switched off")
+    model: str | None = None
+    feature_flags: dict[str, JsonValue] = {}
+
+
+class Retry(Record):
+    """A wish to answer a stored turn again, whatever its request was. The same key again is the same wish."""
+
+    key: str | None = None
+
+
 class NewTurn(Record):
-    """A question to be answered. `request_hash` distinguishes a retry from a reused key."""
+    """A question to be answered. `request_hash` distinguishes a retry from a reused key.
+
+    `replaces` names an earlier turn of which this one is a new version. `recalls` and `sent_history` are as
+    in the request.
+    """
 
     key: str = Field(min_length=1, max_length=KEY_CHARACTERS, description="the idempotency key")
     request_hash: str
     question: str
     blob_names: list[str] = []
     contexts: list[dict[str, str]] = []
+    choices: TurnChoices = TurnChoices()
+    recalls: bool = True
+    sent_history: list[ChatMessage] | None = None
+    replaces: str | None = None
+    retry: Retry | None = None
 
 
 class TurnOutcome(Record):
@@ -98,6 +126,16 @@ class Turn(Record):
     question: str
     blob_names: list[str] = []
     contexts: list[dict[str, str]] = []
+    choices: TurnChoices = TurnChoices()
+    recalls: bool = Field(default=True, description="the prompts include the memory of the conversation")
+    sent_history: list[ChatMessage] | None = Field(
+        default=None, description="the history in the request, until the turn is answered"
+    )
+    replaces: str | None = Field(default=None, description="the turn of which this one is a new version")
+    replaced_by: str | None = Field(
+        default=None, description="the next version; models are not shown this one"
+    )
+    retry_key: str | None = Field(default=None, description="the idempotency key of the last retry")
     assistant: Message | None = None
     result: dict[str, JsonValue] | None = None
     failure: Failure | None = None
@@ -108,8 +146,10 @@ class Turn(Record):
 
     @property
     def listed_as(self) -> str:
-        """The status by which stores find a turn: `committed` if it has a result, which models are shown."""
-        return TurnStatus.COMMITTED.value if self.status.has_result else self.status.value
+        """The status by which stores find a turn: `committed` if it has a result that models are shown."""
+        if not self.status.has_result:
+            return self.status.value
+        return TurnStatus.COMMITTED.value if self.replaced_by is None else "replaced"
 
     @property
     def user(self) -> Message:
@@ -133,6 +173,7 @@ class Head(Record):
     title: str | None = None
     title_by: TitleBy | None = Field(default=None, description="None: of an earlier version, from its words")
     turn_count: int = Field(default=0, ge=0, description="turns begun, failed ones included: the highest seq")
+    replaced: list[int] = Field(default=[], description="the turns with a newer version, by seq, in order")
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
     created_at: datetime
@@ -249,9 +290,14 @@ class TurnLog(Protocol):
         question if it has none. An absent conversation is made in the same write. A known key gives Replayed
         if its turn is committed or stopped; if it failed or its lease ran out, the turn is pending again
         under another attempt. At most `history_limit` turns with a result come back, the newest before this
-        turn.
+        turn, without those that were replaced.
 
-        Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held).
+        A turn that replaces another one is written together with it. It replaces the last version of the one
+        that is named, so that each has at most one next version. With `retry`, the request's hash does not
+        count, and a stopped turn is pending again.
+
+        Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held),
+        NotFound (nothing to replace or to retry), Conflict (a retry of a turn that is answered or replaced).
         """
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:

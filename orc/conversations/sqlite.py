@@ -101,13 +101,17 @@ class SqliteTurnLog:
             if head is None:
                 head = transitions.first_head(owner, now)
             stored = _get_turn(connection, owner, new.key)
-            head, turn = transitions.begin_turn(
-                head, stored, new, transitions.new_attempt(), lease_seconds, now
-            )
+            replaced = None
+            if new.replaces is not None and stored is None:
+                replaced = _last_version(connection, owner, new.replaces)
+            attempt = transitions.new_attempt()
+            head, turn = transitions.begin_turn(head, stored, new, attempt, lease_seconds, now, replaced)
             if turn.status.has_result:
                 return Replayed(turn=turn)
             if stored is None:
                 _put_head(connection, head)
+            if replaced is not None:
+                _put_turn(connection, owner, transitions.replaced_turn(replaced, turn))
             _put_turn(connection, owner, turn)
             before = (*owner.key, turn.seq, history_limit)
             rows = connection.execute(_LIST_COMMITTED_BEFORE, before).fetchall()
@@ -205,6 +209,16 @@ def _put_head(connection: sqlite3.Connection, head: Head) -> Head:
 def _get_turn(connection: sqlite3.Connection, owner: Owner, turn_id: str) -> Turn | None:
     row = connection.execute(_GET_TURN, (*owner.key, turn_id)).fetchone()
     return None if row is None else Turn.model_validate_json(row["item"])
+
+
+def _last_version(connection: sqlite3.Connection, owner: Owner, turn_id: str) -> Turn:
+    """The last version of a turn; NotFound if there is none."""
+    turn = _get_turn(connection, owner, turn_id)
+    while turn is not None and turn.replaced_by is not None:
+        turn = _get_turn(connection, owner, turn.replaced_by)
+    if turn is None:
+        raise transitions.missing_turn()
+    return turn
 
 
 def _put_turn(connection: sqlite3.Connection, owner: Owner, turn: Turn) -> Turn:

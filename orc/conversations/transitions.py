@@ -4,7 +4,7 @@ import uuid
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from core.errors import KeyReused, NotFound, TurnInFlight
+from core.errors import Conflict, KeyReused, NotFound, TurnInFlight
 from core.names import Owner
 from orc.conversations.models import Failure, Head, Message, NewTurn, TitleBy, Turn, TurnOutcome, TurnStatus
 
@@ -25,16 +25,32 @@ def new_attempt() -> str:
 
 
 def begin_turn(
-    head: Head, stored: Turn | None, new: NewTurn, attempt: str, lease_seconds: float, now: datetime
+    head: Head,
+    stored: Turn | None,
+    new: NewTurn,
+    attempt: str,
+    lease_seconds: float,
+    now: datetime,
+    replaced: Turn | None = None,
 ) -> tuple[Head, Turn]:
-    """The turn that is pending under this attempt: a new one, or the stored one with this key."""
-    if stored is None:
-        return open_turn(head, new, attempt, lease_seconds, now)
-    return head, reopen_turn(stored, new, attempt, lease_seconds, now)
+    """The turn that is pending under this attempt: a new one, or the stored one with this key.
+
+    `replaced` is the last version of the turn that a new one replaces.
+    """
+    if stored is not None:
+        return head, reopen_turn(stored, new, attempt, lease_seconds, now)
+    if new.retry is not None:
+        raise missing_turn()
+    return open_turn(head, new, attempt, lease_seconds, now, replaced)
 
 
 def open_turn(
-    head: Head, new: NewTurn, attempt: str, lease_seconds: float, now: datetime
+    head: Head,
+    new: NewTurn,
+    attempt: str,
+    lease_seconds: float,
+    now: datetime,
+    replaced: Turn | None = None,
 ) -> tuple[Head, Turn]:
     """The next turn of a conversation, and the head that has counted it; both are written or neither."""
     seq = head.turn_count + 1
@@ -47,10 +63,20 @@ def open_turn(
         question=new.question,
         blob_names=new.blob_names,
         contexts=new.contexts,
+        choices=new.choices,
+        recalls=new.recalls,
+        sent_history=new.sent_history,
+        replaces=replaced and replaced.turn_id,
         created_at=now,
         lease_until=now + timedelta(seconds=lease_seconds),
     )
-    return _next_version(head, now, turn_count=seq, **_title_from(new.question, head)), turn
+    counted = {"turn_count": seq, "replaced": [*head.replaced, *([replaced.seq] if replaced else [])]}
+    return _next_version(head, now, **counted, **_title_from(new.question, head)), turn
+
+
+def replaced_turn(replaced: Turn, turn: Turn) -> Turn:
+    """The earlier version of a turn, with its next one."""
+    return replaced.model_copy(update={"replaced_by": turn.turn_id})
 
 
 def retitle_head(head: Head | None, title: str) -> Head:
@@ -65,22 +91,44 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
 
     Raises KeyReused for another request, TurnInFlight while the present attempt holds its lease.
     """
-    if turn.request_hash != new.request_hash:
+    if new.retry is None and turn.request_hash != new.request_hash:
         raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
-    if turn.status.has_result or turn.attempt == attempt:
+    if turn.attempt == attempt or (turn.status.has_result and _is_repeated(turn, new)):
         return turn
     if _is_held(turn, now):
         raise TurnInFlight("This question is still being answered.")
+    if new.retry is not None:
+        _check_retry(turn)
     return turn.model_copy(
         update={
             "status": TurnStatus.PENDING,
             "attempt": attempt,
+            "assistant": None,
+            "result": None,
             "failure": None,
+            "retry_key": new.retry.key if new.retry else turn.retry_key,
             "stop_asked": False,
             "finished_at": None,
             "lease_until": now + timedelta(seconds=lease_seconds),
         }
     )
+
+
+def _is_repeated(turn: Turn, new: NewTurn) -> bool:
+    """Whether the request is the one that led to the turn's present result."""
+    if new.retry is None:
+        return True
+    return new.retry.key is not None and new.retry.key == turn.retry_key
+
+
+def _check_retry(turn: Turn) -> None:
+    if turn.status is TurnStatus.COMMITTED:
+        raise Conflict(
+            "This turn is answered; only one that failed or was stopped is answered again.",
+            code="turn_not_failed",
+        )
+    if turn.replaced_by is not None:
+        raise Conflict("This turn has a newer version.", code="turn_replaced")
 
 
 def renew_turn(turn: Turn | None, attempt: str, lease_seconds: float, now: datetime) -> Turn:
@@ -113,7 +161,9 @@ def commit_turn(
         contexts=turn.contexts,
     )
     status = TurnStatus.STOPPED if outcome.stopped else TurnStatus.COMMITTED
-    return head, _ended(turn, status, now, assistant=assistant, result=outcome.result)
+    sent = turn.sent_history if outcome.stopped else None
+    changes = {"assistant": assistant, "result": outcome.result, "sent_history": sent}
+    return head, _ended(turn, status, now, **changes)
 
 
 def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) -> Turn:
@@ -127,7 +177,7 @@ def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) 
 def ask_to_stop(turn: Turn | None, now: datetime) -> Turn:
     """The turn whose process is to stop; one that has ended, or whose process is gone, stays as it is."""
     if turn is None:
-        raise _missing_turn()
+        raise missing_turn()
     return turn.model_copy(update={"stop_asked": True}) if _is_held(turn, now) else turn
 
 
@@ -152,13 +202,14 @@ def missing_conversation() -> NotFound:
     return NotFound("There is no such conversation.")
 
 
-def _missing_turn() -> NotFound:
+def missing_turn() -> NotFound:
+    """The answer for a turn that is absent from the conversation."""
     return NotFound("There is no such turn in this conversation.")
 
 
 def _fenced(turn: Turn | None, attempt: str) -> Turn:
     if turn is None:
-        raise _missing_turn()
+        raise missing_turn()
     if turn.attempt != attempt:
         raise _attempt_over()
     return turn

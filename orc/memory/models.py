@@ -60,6 +60,7 @@ class Memory(Record):
     summarised_seq: int = Field(
         default=0, ge=0, description="turns up to this one have final points, which a model will not replace"
     )
+    without: list[int] = Field(default=[], description="turns that were replaced, of which nothing is here")
     summary: list[SummaryPoint] = []
     notes: list[Note] = []
 

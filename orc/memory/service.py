@@ -15,6 +15,7 @@ from orc.conversations.models import Head, Turn, TurnLog, TurnStatus
 from orc.memory.models import ConversationMemory, Memory, MemoryStore, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
+from orc.memory.replaced import gaps, without_replaced
 from orc.memory.summary import Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 
@@ -30,7 +31,7 @@ def add_turns(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: T
     notes = memory.notes
     points = [point for point in memory.summary if point.last_seq <= memory.noted_seq]
     for turn in turns:
-        if turn.status is TurnStatus.COMMITTED:
+        if _is_remembered(turn):
             notes = add_notes_of(notes, turn)
             points += filter(None, [point_of(turn, counter)])
     settled_seq = _settled(memory.noted_seq, turns, newest_seq)
@@ -43,10 +44,15 @@ def add_turns(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: T
     )
 
 
+def _is_remembered(turn: Turn) -> bool:
+    """Whether the turn was answered, and is the last version of its question."""
+    return turn.status is TurnStatus.COMMITTED and turn.replaced_by is None
+
+
 def _settled(noted_seq: int, turns: Sequence[Turn], newest_seq: int) -> int:
     """The last turn before the first one that may still be answered."""
     for turn in turns:
-        is_retried = turn.status is TurnStatus.FAILED and turn.seq > newest_seq - RETRIED_TURNS
+        is_retried = turn.status.is_retried and turn.seq > newest_seq - RETRIED_TURNS
         if turn.status is TurnStatus.PENDING or is_retried:
             break
         noted_seq = turn.seq
@@ -103,6 +109,7 @@ class MemoryService(ConversationMemory):
             return Memory(unread=stored.unread)
         if stored is None or stored.life != head.created_at:
             stored = Memory(life=head.created_at)
+        stored = without_replaced(stored, head.replaced)
         missing = head.turn_count - 1 - turns - stored.noted_seq
         if missing <= 0:
             return stored
@@ -134,20 +141,33 @@ class MemoryService(ConversationMemory):
     async def _add_new_turns(self, head: Head) -> Memory | None:
         """Adds the turns committed since, and writes them if that is worth a write. Returns the memory."""
         for _ in range(RACES):
-            memory = await self._of_this_life(head)
-            if memory is None:
+            stored = await self._of_this_life(head)
+            if stored is None:
                 return None
+            memory = await self._without_replaced(head, stored)
             turns = await self.log.turns(head.owner, after_seq=memory.noted_seq, limit=TURNS_AT_ONCE)
             newest = max([head.turn_count, *(turn.seq for turn in turns)])
             taken = await asyncio.to_thread(add_turns, memory, turns, newest, self.counter)
             if self.summarizer is None:
                 taken = taken.model_copy(update={"summarised_seq": taken.noted_seq})
-            if not self._is_worth_writing(memory, taken):
+            if not self._is_worth_writing(stored, taken):
                 return memory
             if (written := await self._write(head, taken)) is not None:
                 return written
         logger.warning("the memory is updated later: too many concurrent updates")
         return None
+
+    async def _without_replaced(self, head: Head, stored: Memory) -> Memory:
+        """The memory without replaced turns; points that covered others too are made again from answers."""
+        memory, points = without_replaced(stored, head.replaced), []
+        for first, last in gaps(stored, head.replaced):
+            most = min(last - first + 1, TURNS_AT_ONCE)
+            turns = await self.log.turns(head.owner, after_seq=first - 1, limit=most)
+            points += [point_of(turn, self.counter) for turn in turns if _is_remembered(turn)]
+        if not points:
+            return memory
+        summary = sorted([*memory.summary, *filter(None, points)], key=lambda point: point.first_seq)
+        return memory.model_copy(update={"summary": bounded(summary, memory.noted_seq, self.counter)})
 
     async def _condense(self, head: Head, memory: Memory, summarizer: Summarizer) -> None:
         """Lets the model replace the points it has not seen, once they cover enough tokens."""
@@ -162,8 +182,12 @@ class MemoryService(ConversationMemory):
         first, last = waiting[0].first_seq, waiting[-1].last_seq
         most = min(last - first + 1, TURNS_AT_ONCE)
         read = await self.log.turns(head.owner, after_seq=first - 1, limit=most)
-        turns = [turn for turn in read if turn.status is TurnStatus.COMMITTED and turn.seq <= last]
+        turns = [turn for turn in read if _is_remembered(turn) and turn.seq <= last]
         condensed = await summarizer.condense(turns) if turns else None
+        now = await self.log.head(head.owner)
+        if now is None or not {turn.seq for turn in turns}.isdisjoint(now.replaced):
+            # One of them was replaced while the model read it: the next update asks again.
+            return
         for _ in range(RACES):
             present = await self._of_this_life(head)
             if present is None or present.summarised_seq >= last:
@@ -211,7 +235,11 @@ class MemoryService(ConversationMemory):
 
     def _is_worth_writing(self, before: Memory, after: Memory) -> bool:
         unwritten_turns = min(UNWRITTEN_TURNS, max(self.limits.history_turns, 1))
-        if after.notes != before.notes or after.noted_seq - before.noted_seq >= unwritten_turns:
+        if (
+            after.without != before.without
+            or after.notes != before.notes
+            or after.noted_seq - before.noted_seq >= unwritten_turns
+        ):
             return True
         unwritten = sum(point.tokens for point in after.summary if point.first_seq > before.noted_seq)
         return after.noted_seq > before.noted_seq and unwritten > self.limits.history_tokens // 2

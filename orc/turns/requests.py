@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StrictBool
 
 from core.models import Record
 from core.names import Owner
-from orc.conversations.models import ChatMessage
+from orc.conversations.models import ChatMessage, NewTurn, Retry, Turn, TurnChoices
 from orc.graphs.plan_rules import searched_by_model
 from orc.settings import CriticSetting, TurnSettings
 
@@ -50,7 +50,7 @@ class TurnRequest(Record):
     """The question of a caller. `stream` requests tokens as they are generated.
 
     `history` replaces the stored history, unless it is None. `recalls`: the prompts include the memory of
-    the conversation.
+    the conversation. `replaces`: the turn of which this is a new version.
     """
 
     question: str
@@ -62,9 +62,44 @@ class TurnRequest(Record):
     tools: dict[str, bool] = {}
     model: str | None = None
     flags: FeatureFlags = FeatureFlags()
+    replaces: str | None = None
     idempotency_key: str | None = None
     stream: bool = False
     trace_id: str
+
+    @classmethod
+    def again(cls, turn: Turn, *, stream: bool, trace_id: str) -> "TurnRequest":
+        """The request of a stored turn."""
+        choices = turn.choices
+        return cls(
+            question=turn.question,
+            conversation_id=turn.conversation_id,
+            recalls=turn.recalls,
+            history=turn.sent_history,
+            blob_names=turn.blob_names,
+            contexts=turn.contexts,
+            tools=choices.tools,
+            model=choices.model,
+            flags=FeatureFlags.model_validate(choices.feature_flags),
+            stream=stream,
+            trace_id=trace_id,
+        )
+
+    def opening(self, key: str, blob_names: list[str], retry: Retry | None = None) -> NewTurn:
+        """The turn that this request begins, or begins again."""
+        flags = self.flags.model_dump(mode="json", exclude_none=True)
+        return NewTurn(
+            key=key,
+            request_hash=self.content_hash,
+            question=self.question,
+            blob_names=blob_names,
+            contexts=self.contexts,
+            choices=TurnChoices(tools=self.tools, model=self.model, feature_flags=flags),
+            recalls=self.recalls,
+            sent_history=self.history,
+            replaces=self.replaces,
+            retry=retry,
+        )
 
     @property
     def content_hash(self) -> str:
@@ -76,6 +111,8 @@ class TurnRequest(Record):
         if self.flags == FeatureFlags():
             # The same for feature flags.
             del content["flags"]
+        if self.replaces is None:
+            del content["replaces"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def conversation_for(self, organization_id: str, user_id: str) -> str:

@@ -7,7 +7,7 @@ from core.errors import InvalidInput, KeyReused, NotFound, TurnInFlight
 from core.infra.siblings import Siblings
 from core.models import Document
 from core.names import Owner, resolve_blob_name
-from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnStatus
+from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
 from orc.events import Failed
 from orc.identity import Principal
 from orc.limits.window import Taken
@@ -47,10 +47,43 @@ class Orchestrator:
         request, owner = _placed(request, principal)
         if (answered := await self._answered_before(request, owner)) is not None:
             return self._log_of(answered, 0, request.trace_id, self._in_memory(owner, answered))
+        return await self._begin_and_run(request, owner, principal, request.turn_id(owner))
+
+    async def retry(
+        self,
+        owner: Owner,
+        turn_id: str,
+        principal: Principal,
+        *,
+        key: str | None,
+        stream: bool,
+        trace_id: str,
+    ) -> EventLog:
+        """Answer a failed, interrupted or stopped turn again, as it was asked; `key` is that of the retry.
+
+        Limits and errors are those of `start`, and Conflict for a turn that is answered or replaced.
+        """
+        turn = await self._parts.log.turn(owner, turn_id)
+        if turn is None:
+            raise NotFound("There is no such turn.")
+        if turn.status.has_result and key is not None and turn.retry_key == key:
+            return self._log_of(turn, 0, trace_id, self._in_memory(owner, turn))
+        request = TurnRequest.again(turn, stream=stream, trace_id=trace_id)
+        return await self._begin_and_run(request, owner, principal, turn_id, Retry(key=key))
+
+    async def _begin_and_run(
+        self,
+        request: TurnRequest,
+        owner: Owner,
+        principal: Principal,
+        turn_id: str,
+        retry: Retry | None = None,
+    ) -> EventLog:
         with ExitStack() as place:
             place.enter_context(self._of_users.hold(principal))
             documents = await self._named_documents(request, owner)
-            started, allowance = await self._begin_counted(request, owner, principal, documents)
+            new = request.opening(turn_id, [document.blob_name for document in documents], retry)
+            started, allowance = await self._begin_counted(new, owner, principal)
             turn = started.turn
             if isinstance(started, Replayed):
                 return self._log_of(turn, 0, request.trace_id, self._in_memory(owner, turn))
@@ -187,26 +220,17 @@ class Orchestrator:
         return await self._parts.library.resolve(owner, request.blob_names)
 
     async def _begin_counted(
-        self, request: TurnRequest, owner: Owner, principal: Principal, documents: list[Document]
+        self, new: NewTurn, owner: Owner, principal: Principal
     ) -> tuple[Started | Replayed, Taken | None]:
         """Begin the turn, which counts as a message of the user's only if it is a new one."""
         limit = self._parts.messages
         async with limit.counted(principal) as allowance:
-            started = await self._begin(request, owner, documents)
+            started = await self._begin(new, owner)
         if isinstance(started, Replayed):
             await limit.give_back(principal)
         return started, allowance
 
-    async def _begin(
-        self, request: TurnRequest, owner: Owner, documents: list[Document]
-    ) -> Started | Replayed:
-        new = NewTurn(
-            key=request.turn_id(owner),
-            request_hash=request.content_hash,
-            question=request.question,
-            blob_names=[document.blob_name for document in documents],
-            contexts=request.contexts,
-        )
+    async def _begin(self, new: NewTurn, owner: Owner) -> Started | Replayed:
         settings = self._parts.settings
         lease, limit = settings.turn_lease_seconds, settings.history_turns
         try:

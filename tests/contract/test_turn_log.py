@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from core.errors import InvalidInput, KeyReused, NotFound, TurnInFlight
+from core.errors import Conflict, InvalidInput, KeyReused, NotFound, TurnInFlight
 from core.grounding.models import Citation
 from core.infra.sqlite import Database
 from core.models import FileRef
@@ -17,7 +17,19 @@ from core.names import Owner
 from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from orc.conversations.cosmos import CosmosTurnLog
-from orc.conversations.models import Begun, NewTurn, Replayed, Started, Turn, TurnLog, TurnOutcome, TurnStatus
+from orc.conversations.models import (
+    Begun,
+    ChatMessage,
+    NewTurn,
+    Replayed,
+    Retry,
+    Started,
+    Turn,
+    TurnChoices,
+    TurnLog,
+    TurnOutcome,
+    TurnStatus,
+)
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
 
 pytestmark = pytest.mark.contract("turn log")
@@ -490,6 +502,113 @@ async def test_a_turn_that_has_ended_is_not_stopped(log: TurnLog, clock: Clock) 
     for owner, key in ((OWNER, "k3"), *((stranger, "k1") for stranger in STRANGERS)):
         with pytest.raises(NotFound):
             await log.ask_to_stop(owner, key)
+
+
+def again(key: str, retry_key: str | None = None) -> NewTurn:
+    return question(key, request_hash="any").model_copy(update={"retry": Retry(key=retry_key)})
+
+
+@pytest.mark.parametrize("end", ["failed", "stopped", "expired"])
+async def test_a_turn_without_a_whole_answer_is_retried_in_its_place(
+    log: TurnLog, clock: Clock, end: str
+) -> None:
+    choices = TurnChoices(tools={"web_search": False}, model="m", feature_flags={"lazy": True})
+    said = [ChatMessage(role="user", content="Hello.")]
+    new = question("k").model_copy(update={"choices": choices, "sent_history": said, "recalls": False})
+    first = await log.begin(OWNER, new, lease_seconds=LEASE)
+    await ask(log, "k2")
+    if end == "failed":
+        await log.fail(OWNER, "k", first.turn.attempt, "model_down", "The model did not answer.")
+    elif end == "stopped":
+        stopped = answer("Tee").model_copy(update={"stopped": True})
+        await log.commit(OWNER, "k", first.turn.attempt, stopped)
+    else:
+        clock.advance(LEASE)
+    retried = await begin(log, again("k", "retry-1"))
+    assert isinstance(retried, Started)
+    turn = retried.turn
+    assert (turn.seq, turn.status, turn.assistant, turn.failure) == (1, TurnStatus.PENDING, None, None)
+    assert (turn.choices, turn.sent_history, turn.recalls) == (choices, said, False)
+    assert retried.history == []
+    with pytest.raises(TurnInFlight):
+        await begin(log, again("k", "retry-1"))
+    committed = await log.commit(OWNER, "k", turn.attempt, answer())
+    assert committed.sent_history is None
+    assert await begin(log, again("k", "retry-1")) == Replayed(turn=committed)
+    for key in (None, "retry-2"):
+        with pytest.raises(Conflict) as refused:
+            await begin(log, again("k", key))
+        assert refused.value.code == "turn_not_failed"
+    with pytest.raises(NotFound):
+        await begin(log, again("unknown"))
+    assert [turn.seq for turn in await log.turns(OWNER)] == [1, 2]
+
+
+def version_of(replaced: str, key: str) -> NewTurn:
+    return question(key).model_copy(update={"replaces": replaced})
+
+
+async def test_a_new_version_takes_the_place_of_the_last_one_in_the_history(log: TurnLog) -> None:
+    await ask(log, "k1")
+    await ask(log, "k2")
+    begun = await begin(log, version_of("k1", "k3"))
+    assert isinstance(begun, Started)
+    assert ([turn.turn_id for turn in begun.history], begun.head.replaced) == (["k2"], [1])
+    await log.commit(OWNER, "k3", begun.turn.attempt, answer())
+    # The first version names its chain too.
+    begun = await begin(log, version_of("k1", "k4"))
+    assert isinstance(begun, Started)
+    assert ([turn.turn_id for turn in begun.history], begun.head.replaced) == (["k2"], [1, 3])
+    chain = {turn.turn_id: (turn.replaces, turn.replaced_by) for turn in await log.turns(OWNER)}
+    expected = {"k1": (None, "k3"), "k2": (None, None), "k3": ("k1", "k4"), "k4": ("k3", None)}
+    assert chain == expected
+    with pytest.raises(TurnInFlight):
+        await begin(log, version_of("k1", "k4"))
+    await log.fail(OWNER, "k4", begun.turn.attempt, "model_down", "The model did not answer.")
+    retried = await begin(log, again("k4"))
+    assert (retried.turn.replaces, len(await log.turns(OWNER))) == ("k3", 4)
+
+
+async def test_what_is_not_there_cannot_be_replaced_and_a_replaced_turn_not_retried(log: TurnLog) -> None:
+    turn = await start(log, "k1")
+    await log.fail(OWNER, "k1", turn.attempt, "model_down", "The model did not answer.")
+    await start_version(log, "k1", "k2")
+    with pytest.raises(Conflict) as refused:
+        await begin(log, again("k1"))
+    assert refused.value.code == "turn_replaced"
+    for owner, replaced in ((OWNER, "k3"), (OWNER, "unknown"), *((each, "k1") for each in STRANGERS)):
+        with pytest.raises(NotFound):
+            await begin(log, version_of(replaced, "k3"), owner)
+        assert await log.turn(owner, "k3") is None
+
+
+async def start_version(log: TurnLog, replaced: str, key: str) -> Turn:
+    begun = await begin(log, version_of(replaced, key))
+    assert isinstance(begun, Started)
+    return begun.turn
+
+
+async def test_versions_that_are_begun_at_the_same_time_are_one_chain(open_log: OpenLog) -> None:
+    logs = [await open_log() for _ in range(3)]
+    await ask(logs[0], "first")
+    keys = ["a", "b", "c"]
+
+    async def replace(log: TurnLog, key: str) -> None:
+        turn = await start_version(log, "first", key)
+        await log.commit(OWNER, key, turn.attempt, answer())
+
+    await asyncio.gather(*(replace(log, key) for log, key in zip(logs, keys, strict=True)))
+    turns = {turn.turn_id: turn for turn in await logs[0].turns(OWNER)}
+    chain, at = ["first"], turns["first"]
+    while at.replaced_by is not None:
+        assert turns[at.replaced_by].replaces == at.turn_id
+        at = turns[at.replaced_by]
+        chain.append(at.turn_id)
+    assert sorted(chain) == sorted(["first", *keys])
+    last = await begin(logs[0], question("next"))
+    assert isinstance(last, Started)
+    assert [turn.turn_id for turn in last.history] == [chain[-1]]
+    assert last.head.replaced == [1, 2, 3]
 
 
 async def test_an_interrupted_turn_is_read_as_failed(open_log: OpenLog, clock: Clock) -> None:

@@ -94,6 +94,7 @@ class Ids:
             "conversation_id": [self.owner.conversation_id],
             "blob_names": [[path], [self.blob_name], [{"blob_name": path}]],
             "parent_id": [self.context_id],
+            "replaces": [self.turn_id],
         }
 
 

@@ -41,6 +41,11 @@ _STOPPED: dict[int | str, dict[str, Any]] = {
     200: {"description": "The turn had ended before.", "model": StopView},
     202: {"description": "The turn ends within 2 seconds."},
 }
+_RETRIED: dict[int | str, dict[str, Any]] = {
+    **TURN_RESPONSES,
+    409: TURN_RESPONSES[409]
+    | {"description": "The turn is running: follow it; or it is answered (`turn_not_failed`) or replaced."},
+}
 TurnId = Annotated[str, Path(min_length=1, max_length=KEY_CHARACTERS, description="the turn")]
 
 
@@ -109,6 +114,31 @@ async def stop(turn_id: TurnId, owner: OwnerDep, app: AppDep, response: Response
     if turn.status is not TurnStatus.PENDING:
         response.status_code = HTTPStatus.OK
     return StopView.of(turn)
+
+
+@router.post(
+    "/conversations/{conversation_id}/turns/{turn_id}/retry",
+    response_model=TurnResult,
+    responses=_RETRIED,
+)
+async def retry(
+    turn_id: TurnId,
+    request: Request,
+    owner: OwnerDep,
+    caller: PrincipalDep,
+    app: AppDep,
+    trace: TraceIdDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Answer a turn that failed, was interrupted or was stopped again, as it was asked.
+
+    The turn keeps its id and place. A repeated retry with the same key gives the stored answer.
+    """
+    streaming = prefers_stream(request.headers.get("accept", ""))
+    log = await app.orchestrator.retry(
+        owner, turn_id, caller, key=idempotency_key, stream=streaming, trace_id=trace
+    )
+    return await reply(log, streaming=streaming, trace_id=trace)
 
 
 def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:

@@ -1,0 +1,121 @@
+"""Turns are answered again as they were asked; new versions take the place of earlier ones for models."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+
+from devkit.pausing_api import ANSWER, PausingApi, events_of
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[PausingApi]:
+    opened = PausingApi(tmp_path)
+    yield opened
+    await opened.close()
+
+
+def _fail(_messages: list[BaseMessage], _options: Json) -> AIMessage:
+    raise ValueError("a bug")
+
+
+async def failed_turn(api: PausingApi, **body: Any) -> str:
+    """The path of a turn that has failed."""
+    script, api.model.script = api.model.script, _fail
+    response = await api.http.post("/orc", json={"question": "When?", **body})
+    assert response.status_code >= 500
+    api.model.script = script
+    return await api.newest()
+
+
+async def status_of(api: PausingApi, path: str) -> list[str]:
+    return [turn["status"] for turn in (await api.conversation(path.split("/")[2]))["turns"]]
+
+
+async def retry(api: PausingApi, path: str, key: str | None = None, **headers: str) -> httpx.Response:
+    named = {**headers, **({"idempotency-key": key} if key else {})}
+    return await api.http.post(f"{path}/retry", headers=named)
+
+
+async def test_a_failed_turn_is_answered_again_in_its_place(api: PausingApi) -> None:
+    chosen = {"model": "scripted", "tools": {"web_search": False}, "feature_flags": {"critic": "off"}}
+    path = await failed_turn(api, **chosen)
+    answered = await retry(api, path)
+    assert (answered.status_code, answered.json()["answer"].strip()) == (200, ANSWER)
+    assert answered.json()["turn_id"] == answered.headers["x-turn-id"] == path.split("/")[-1]
+    assert await status_of(api, path) == ["committed"]
+    refused = await retry(api, path)
+    assert (refused.status_code, refused.json()["code"]) == (409, "turn_not_failed")
+    assert (await retry(api, f"{path}x")).status_code == 404
+
+
+async def test_a_retry_streams_and_is_made_once_for_its_key(api: PausingApi) -> None:
+    path = await failed_turn(api)
+    events = events_of(await retry(api, path, "again", accept="text/event-stream"))
+    assert [kind for _, kind, _ in events][:: len(events) - 1] == ["turn", "done"]
+    calls = len(api.model.calls)
+    assert (await retry(api, path, "again")).json() == events[-1][2]
+    assert len(api.model.calls) == calls
+
+
+async def test_a_stopped_turn_can_be_retried_and_a_running_one_not(api: PausingApi) -> None:
+    async with api.pausing_turn() as (path, streaming):
+        running = await retry(api, path)
+        assert (running.status_code, running.json()["turn_id"]) == (409, path.split("/")[-1])
+        await api.http.post(f"{path}/stop")
+        await asyncio.wait_for(streaming, 60)
+    assert await status_of(api, path) == ["stopped"]
+    assert (await retry(api, path)).json()["status"] == "committed"
+    assert await status_of(api, path) == ["committed"]
+
+
+async def test_a_retry_counts_as_a_message(tmp_path: Path) -> None:
+    api = PausingApi(tmp_path, messages_per_hour=2)
+    path = await failed_turn(api)
+    assert (await retry(api, path)).headers["ratelimit"].endswith("r=0")
+    refused = await api.http.post("/orc", json={"question": "And now?"})
+    assert refused.status_code == 429
+    await api.close()
+
+
+async def test_the_history_of_a_chat_is_sent_once_and_kept_for_its_retry(api: PausingApi) -> None:
+    said = [("user", "My boat is the Mistral."), ("assistant", "Noted."), ("user", "When?")]
+    messages = [{"role": role, "content": content} for role, content in said]
+    script, api.model.script = api.model.script, _fail
+    await api.http.post("/chat", json={"messages": messages})
+    api.model.script = script
+    await retry(api, await api.newest())
+    assert "the Mistral" in api.prompt()
+
+
+async def test_no_model_is_shown_what_was_replaced(api: PausingApi) -> None:
+    api.answer = "The Mistral is a fine boat of yours."
+    first = await api.ask("My boat is the Mistral.")
+    session = first["conversation_id"]
+    api.answer = "Good."
+    second = await api.ask("My boat is the Tramontana.", session, replaces=first["turn_id"])
+    assert "Mistral" not in api.prompt()
+    await api.ask("What is the name of my boat?", session)
+    assert "Mistral" not in api.prompt()
+    assert "Tramontana" in api.prompt()
+    turns = (await api.conversation(session))["turns"]
+    assert [(turn["replaces"], turn["replaced_by"]) for turn in turns] == [
+        (None, second["turn_id"]),
+        (first["turn_id"], None),
+        (None, None),
+    ]
+
+
+async def test_what_is_not_in_the_conversation_cannot_be_replaced(api: PausingApi) -> None:
+    elsewhere = await api.ask("Here?")
+    session = (await api.ask("There?"))["conversation_id"]
+    for replaced in (elsewhere["turn_id"], "unknown"):
+        body = {"question": "And now?", "conversation_id": session, "replaces": replaced}
+        assert (await api.http.post("/orc", json=body)).status_code == 404
+    assert len((await api.conversation(session))["turns"]) == 1
