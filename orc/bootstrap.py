@@ -25,6 +25,8 @@ from orc.contexts.store import open_context_store
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
+from orc.exports.rendering import PdfRenderer
+from orc.exports.service import Exporter
 from orc.graphs.graph import compile_graph
 from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
@@ -68,6 +70,7 @@ class App:
     uploads: RateLimit
     worker: Worker
     log: TurnLog
+    exports: Exporter
     memory: ConversationMemory
     contexts: ContextService
     sessions: SessionIds
@@ -137,7 +140,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         parts = override(parts) if override else parts
         orchestrator = Orchestrator(parts)
-        for close in (gateway.close, orchestrator.close):
+        exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder))
+        for close in (gateway.close, exports.close, orchestrator.close):
             stack.push_async_callback(close)
         yield App(
             settings,
@@ -146,6 +150,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             RateLimit(limits, UPLOADS, _window(settings.most_upload_bytes, DAY)),
             documents.worker,
             parts.log,
+            exports,
             parts.memory,
             ContextService(
                 await open_context_store(documents.clients),

@@ -184,6 +184,11 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         default=True, description="store a trace of every turn, without questions and answers"
     )
 
+    fonts_folder: str = Field(
+        default="/usr/share/fonts",
+        description="folder of fonts for PDF exports, for characters that the fonts of Orc lack",
+    )
+
     @property
     def most_messages(self) -> int:
         """Messages of a user in an hour; 0 for no limit."""

@@ -75,6 +75,10 @@ from mcp_server.web.ports import plain_text, public_address
 from orc.api.completions import CompletionRequest, numbered, without_sources
 from orc.conversations.models import ChatMessage, Message, Turn, TurnStatus
 from orc.events import TurnMetadata, TurnResult
+from orc.exports.markdown import write_entry
+from orc.exports.pdf import PdfWriter
+from orc.exports.transcript import Transcript
+from orc.exports.tree import Heading
 from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
@@ -154,6 +158,23 @@ def turn_of(question: str, answer: str) -> Turn:
         assistant=Message(role="assistant", content=answer, created_at=NOW),
         created_at=NOW,
     )
+
+
+def exported(text: str) -> Turn:
+    """A turn in which the question, the answer and the quote of its citation are the text."""
+    cited = Citation(
+        document_id="d", blob_name="a.txt", page=1, page_id="p", quote=text, start=0, end=1, verified=True
+    )
+    turn = turn_of(text, f'{text} [Page 1 of Document "a.txt"]')
+    assert turn.assistant
+    answer = turn.assistant.model_copy(update={"citations": [cited]})
+    return turn.model_copy(update={"assistant": answer})
+
+
+def pdf_of(text: str) -> bytes:
+    writer = PdfWriter(Heading("Leave", "c", "2024-01-01 00:00 UTC", 1), "")
+    writer.write(Transcript().entry_of(exported(text)))
+    return writer.finish()
 
 
 def analysis_of(text: str) -> PageAnalysis:
@@ -394,6 +415,10 @@ GROUNDING: Mapping[str, Call] = {
     "StreamStripper": strip_stream,
     "rectangles": lambda text: rectangles(text, b"\0" * 80, 0, len(text)),
 }
+EXPORTS: Mapping[str, Call] = {
+    "export as Markdown": lambda text: write_entry(Transcript().entry_of(exported(text))),
+    "export as PDF": pdf_of,
+}
 ANALYSIS: Mapping[str, Call] = {
     "analyse_page": analyse,
     "DocumentContext.of": analyse_lines,
@@ -467,7 +492,7 @@ CONVERSATIONS: Mapping[str, Call] = {
         {"passages": text.split()}, 100, lambda content: len(json.dumps(content))
     ),
 }
-CALLS: Mapping[str, Call] = {**TEXT, **SEARCH, **GROUNDING, **ANALYSIS, **OFFLINE, **CONVERSATIONS}
+CALLS: Mapping[str, Call] = {**TEXT, **SEARCH, **GROUNDING, **ANALYSIS, **OFFLINE, **CONVERSATIONS, **EXPORTS}
 
 _PASSED_ON = "passes the text on, or stores it"
 _COUNTED = "counts tokens of a text, and TiktokenCounter.count is measured"

@@ -23,8 +23,8 @@ _PACKAGE = Path(__file__).parents[1]
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom")
 
 
-def isolate(source: Path) -> bool:
-    """From now on this process can read `source`, Python and system libraries, write no file, open no TCP
+def isolate(*sources: Path) -> bool:
+    """From now on this process can read `sources`, Python and system libraries, write no file, open no TCP
     connection and signal no other process. Returns False if the system cannot do that.
     """
     if sys.platform != "linux":
@@ -35,7 +35,7 @@ def isolate(source: Path) -> bool:
         return False
     rules = _ruleset(libc, version)
     python = (sys.prefix, sys.base_prefix, str(_PACKAGE))
-    _allow_reading(libc, rules, (*python, *_SYSTEM, *map(str, knownfiles), str(source)))
+    _allow_reading(libc, rules, (*python, *_SYSTEM, *map(str, (*knownfiles, *sources))))
     libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
 

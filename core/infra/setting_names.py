@@ -28,7 +28,7 @@ RENAMED = {
 _ADVANCED = """
     admin_role analysis_model analysis_tokens_per_day bytes_per_organization context_window
     context_creators
-    critic_model critic_seconds history_tokens
+    critic_model critic_seconds fonts_folder history_tokens
     history_turns ingestion_lease_seconds lazy_retrieval max_model_calls memory_tokens model_retries
     model_timeout_seconds planner_model planner_seconds planner_tokens retrieval_tokens
     streams_per_user summary_model summary_threshold_tokens tool_timeout_seconds trust_principal_header

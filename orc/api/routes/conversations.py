@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from core.errors import NotFound
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep
+from orc.api.downloads import content_disposition
 from orc.api.responses import responses
 from orc.api.schemas import (
     ConversationChange,
@@ -15,10 +16,25 @@ from orc.api.schemas import (
     TurnView,
 )
 from orc.conversations.models import history_view
+from orc.exports.service import MEDIA_TYPES, ExportFormat
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
 MAX_SEQ = 2**31 - 1
+EXPORTED = {
+    "description": "The conversation as a file to be saved.",
+    "content": {
+        MEDIA_TYPES[ExportFormat.MARKDOWN]: {
+            "schema": {"type": "string"},
+            "example": "# Leave of new employees\n\n## 1. 2026-11-23 09:12 UTC\n\n### Question\n...",
+        },
+        MEDIA_TYPES[ExportFormat.PDF]: {
+            "schema": {"type": "string", "format": "binary"},
+            "example": "%PDF-1.3 ...",
+        },
+    },
+}
+FormatParameter = Annotated[ExportFormat, Query(alias="format", description="of the file")]
 Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
 
 
@@ -54,6 +70,25 @@ async def get_conversation(
         history=history_view(turns),
         next_seq=turns[-1].seq if len(more) > limit else None,
     )
+
+
+@router.get(
+    "/{conversation_id}/export",
+    response_class=Response,
+    responses={**responses(404, 409, 429), 200: EXPORTED},
+)
+async def export_conversation(
+    owner: OwnerDep, caller: PrincipalDep, app: AppDep, wanted: FormatParameter = ExportFormat.MARKDOWN
+) -> Response:
+    """The conversation as a file, with all turns in order.
+
+    Each citation has its document, page, quote and the result of its check. One export at a time for each
+    user (429). 409 `too_long` if the conversation is too long for the format; the problem names the other
+    one. In a PDF file, characters that no font of the server has are shown as boxes, and the end counts them.
+    """
+    file = await app.exports.export(owner, caller, wanted)
+    disposition = {"content-disposition": content_disposition(file.name)}
+    return Response(file.content, media_type=file.media_type, headers=disposition)
 
 
 @router.patch("/{conversation_id}", response_model=ConversationView, responses=responses(400, 404, 413, 415))

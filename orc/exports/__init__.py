@@ -1,0 +1,1 @@
+"""Conversations as files to keep: Markdown and PDF."""

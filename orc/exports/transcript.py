@@ -1,0 +1,124 @@
+"""Makes the entries of an export from stored turns."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from core.grounding.citations import NOT_CHECKED, place_of
+from core.grounding.models import Citation
+from orc.conversations.models import Head, Turn, TurnStatus
+from orc.exports.tree import CitedSource, Entry, Heading, Verdict
+
+_UNCHECKED = ", not checked]"
+"""The end of the marker of a claim that was not compared with its page."""
+PENDING = "The question is being answered."
+STOPPED = "The user stopped this answer: it is not complete, and was not checked as a whole."
+NO_TITLE = "Conversation"
+
+
+def heading_of(head: Head, now: datetime) -> Heading:
+    """The heading of a conversation's export."""
+    return Heading(
+        title=" ".join((head.title or NO_TITLE).split()) or NO_TITLE,
+        conversation_id=head.conversation_id,
+        exported_at=_moment(now),
+        turns=head.turn_count,
+    )
+
+
+class Transcript:
+    """Turns turns into entries, in order: citations are numbered through."""
+
+    def __init__(self) -> None:
+        self._cited = 0
+
+    def entry_of(self, turn: Turn) -> Entry:
+        """The entry of the next turn."""
+        answer, sources = None, list[CitedSource]()
+        if turn.assistant is not None:
+            citations = turn.assistant.citations
+            sources = [
+                _source(self._cited + place, citation, turn.assistant.content)
+                for place, citation in enumerate(citations, start=1)
+            ]
+            self._cited += len(sources)
+            answer = numbered(turn.assistant.content, citations, [source.number for source in sources])
+        return Entry(
+            number=turn.seq,
+            asked_at=_moment(turn.created_at),
+            question=turn.question,
+            documents=turn.blob_names,
+            answer=answer,
+            note=_note(turn),
+            sources=sources,
+        )
+
+
+def _note(turn: Turn) -> str:
+    notes = {TurnStatus.PENDING: PENDING, TurnStatus.STOPPED: STOPPED}
+    return turn.failure.message if turn.failure else notes.get(turn.status, "")
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _source(number: int, citation: Citation, answer: str) -> CitedSource:
+    return CitedSource(
+        number=number,
+        document=citation.blob_name,
+        page=citation.page,
+        quote=citation.quote,
+        verdict=verdict_of(citation, answer).value,
+        address=citation.url or "",
+    )
+
+
+def verdict_of(citation: Citation, answer: str) -> Verdict:
+    """What the checks said about a citation of this answer."""
+    if citation.closest:
+        return Verdict.CLOSEST
+    if citation.verified:
+        return Verdict.VERIFIED
+    if citation.marks:
+        shown = [answer[mark.start : mark.end] for mark in citation.marks]
+        is_unchecked = all(text.endswith(_UNCHECKED) for text in shown)
+    else:
+        unverified, unchecked = _marker_texts(citation)[1:]
+        is_unchecked = NOT_CHECKED in answer or (unchecked in answer and unverified not in answer)
+    return Verdict.NOT_CHECKED if is_unchecked else Verdict.NOT_FOUND
+
+
+def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int]) -> str:
+    """The answer with the number of each citation behind its markers, as in `[Page 2 of ...] [7]`."""
+    cited = list(zip(citations, numbers, strict=True))
+    behind = [(mark.end, number) for citation, number in cited for mark in citation.marks]
+    behind += _without_marks(answer, [(citation, number) for citation, number in cited if not citation.marks])
+    shown, begun = list[str](), 0
+    for end, number in sorted(behind):
+        shown += [answer[begun:end], "" if end == begun and shown else " ", f"[{number}]"]
+        begun = end
+    return "".join([*shown, answer[begun:]])
+
+
+def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[tuple[int, int]]:
+    """Where markers of citations end that were stored before marks were, with the numbers of the citations.
+
+    Citations of one page have equal markers, which are followed by all their numbers.
+    """
+    behind: dict[str, list[int]] = defaultdict(list)
+    for citation, number in cited:
+        verified, unverified, unchecked = _marker_texts(citation)
+        for text in (verified,) if citation.verified else (unverified, unchecked):
+            behind[text].append(number)
+    if not behind:
+        return []
+    found = re.compile("|".join(map(re.escape, behind))).finditer(answer)
+    return [(marker.end(), number) for marker in found for number in behind[marker[0]]]
+
+
+def _marker_texts(citation: Citation) -> tuple[str, str, str]:
+    """The markers of a citation's page: for a verified claim, for one that is not, for one not checked."""
+    place = place_of(citation)
+    return f"[{place}]", f"[{place}, not verified]", f"[{place}{_UNCHECKED}"

@@ -1,0 +1,109 @@
+"""A parser of Markdown finds in an export the turns and citations that were put in, whatever they contain."""
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orc.exports.markdown import write_entry, write_heading
+from orc.exports.tree import CitedSource, Entry, Heading, Verdict
+from tests.unit.orc.exports.read_markdown import read_turns
+
+HEADING = Heading("A *title*", "c-1", "2026-11-23 09:12 UTC", 2)
+FORGING = [
+    "## 2. 2026-11-23 09:12 UTC",
+    "### Answer",
+    "```",
+    "> quoted",
+    "1. **b.pdf**, page 9: verified",
+    "<!--",
+    "<div>",
+    "[1]: https://evil.example",
+    "    code",
+    "===",
+    "---",
+    "- [x] a",
+    "***",
+    "![a](https://evil.example/a.png)",
+    "&amp;",
+    "a\\",
+    "12) b",
+    "\\*",
+]
+TEXTS = st.lists(
+    st.sampled_from(FORGING) | st.text(st.sampled_from(string.punctuation + " \tab1\nä😀中\u00a0\u2028")),
+    max_size=6,
+).map("\n".join)
+NAMES = TEXTS.map(lambda text: " ".join(text.split()) or "a.pdf")
+SOURCES = st.builds(
+    CitedSource,
+    number=st.just(0),
+    document=NAMES,
+    page=st.integers(1, 999),
+    quote=TEXTS,
+    verdict=st.sampled_from([verdict.value for verdict in Verdict]),
+    page_label=st.sampled_from(["", "iv", "A-1"]),
+)
+ENTRIES = st.builds(
+    Entry,
+    number=st.just(0),
+    asked_at=st.just("2026-11-23 09:12 UTC"),
+    question=TEXTS,
+    documents=st.lists(NAMES, max_size=2),
+    answer=st.none() | TEXTS,
+    note=NAMES,
+    sources=st.lists(SOURCES, max_size=3),
+)
+
+
+def words(text: str) -> list[str]:
+    return text.replace("\u00a0", " ").split()
+
+
+@given(st.lists(ENTRIES, max_size=3))
+def test_an_export_reads_back_as_the_same_turns_and_citations(entries: list[Entry]) -> None:
+    cited = 0
+    text = write_heading(HEADING)
+    expected: list[Entry] = []
+    for number, made in enumerate(entries, start=1):
+        sources = [
+            CitedSource(cited + n, s.document, s.page, s.quote, s.verdict, s.page_label)
+            for n, s in enumerate(made.sources, start=1)
+        ]
+        cited += len(sources)
+        entry = Entry(number, made.asked_at, made.question, made.documents, made.answer, made.note, sources)
+        expected.append(entry)
+        text += write_entry(entry)
+    read = read_turns(text)
+    assert [turn.heading for turn in read] == [f"{entry.number}. {entry.asked_at}" for entry in expected]
+    for turn, entry in zip(read, expected, strict=True):
+        assert words(turn.question) == words(entry.question)
+        lines = None if entry.answer is None else re.split("\r\n|\r|\n", entry.answer)
+        assert turn.answer == (None if lines is None else "\n".join(line.rstrip(" ") for line in lines))
+        assert words(turn.note) == words(entry.note)
+        assert [source.number for source in turn.sources] == [source.number for source in entry.sources]
+        for found, source in zip(turn.sources, entry.sources, strict=True):
+            assert (words(found.document), found.place) == (words(source.document), source.place)
+            assert (found.verdict, words(found.quote)) == (source.verdict, words(source.quote))
+
+
+@pytest.mark.parametrize("line", FORGING)
+def test_no_part_of_a_turn_imitates_the_structure_of_an_export(line: str) -> None:
+    source = CitedSource(1, line, 5, line, Verdict.NOT_FOUND)
+    entry = Entry(1, "2026-11-23 09:12 UTC", line, [line], line, line, [source])
+    [turn] = read_turns(write_heading(HEADING) + write_entry(entry))
+    assert (turn.answer, len(turn.sources)) == (line, 1)
+
+
+def test_the_lines_of_a_question_stay_lines_with_their_indentation() -> None:
+    entry = Entry(1, "2026-11-23 09:12 UTC", "if a:\n    b\n\n- c\nd", answer="")
+    [turn] = read_turns(write_entry(entry))
+    assert turn.question == "if a:\n\u00a0\u00a0\u00a0\u00a0b\n\n- c\nd"
+
+
+def test_an_export_says_what_it_is_of() -> None:
+    assert write_heading(HEADING) == (
+        "# A \\*title\\*\n\nExported by Orc at 2026-11-23 09:12 UTC: conversation c-1, 2 turns.\n"
+    )

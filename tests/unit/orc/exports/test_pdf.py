@@ -1,0 +1,98 @@
+"""A PDF export has the text of all turns and citations; a character without a glyph is a box, and counted."""
+
+from pathlib import Path
+
+import pypdfium2
+import pytest
+
+from orc.exports.pdf import PdfWriter
+from orc.exports.tree import CitedSource, Entry, Heading
+from scripts import make_box_font
+
+SCRIPTS = {
+    "Latin": "Straße naïve façade",
+    "Greek": "Η απάντηση είναι ναι",
+    "Cyrillic": "Да, в порядке",
+    "Arabic": "العربية",
+    "Devanagari": "हिन्दी में",
+    "Thai": "สวัสดี",
+    "Hebrew": "שלום",
+    "Chinese": "中文文本",
+    "Japanese": "日本語のテキスト",
+    "Korean": "한국어",
+    "Armenian": "Հայերեն",
+    "emoji": "😀👩\u200d👩\u200d👧",
+}
+KNOWN = {"Latin", "Greek", "Cyrillic", "Arabic", "Devanagari", "Thai"}
+"""Scripts of the fonts that are installed with Orc."""
+
+
+def entry(answer: str, *sources: CitedSource, question: str = "How long?") -> Entry:
+    return Entry(1, "2026-11-23 09:12 UTC", question, ["a.pdf"], answer, "", list(sources))
+
+
+def written(*entries: Entry, fonts: str = "") -> tuple[str, PdfWriter]:
+    """The text of the file, and its writer."""
+    writer = PdfWriter(Heading("Leave", "c-1", "2026-11-23 09:12 UTC", len(entries)), fonts)
+    for each in entries:
+        writer.write(each)
+    with pypdfium2.PdfDocument(writer.finish()) as document:
+        texts = [page.get_textpage().get_text_range() for page in document]
+    return " ".join(" ".join(texts).split()), writer
+
+
+def test_the_text_holds_every_turn_and_citation() -> None:
+    first = CitedSource(1, "a.pdf", 5, "Every employee\nhas 28 days.", "verified", "iv")
+    second = CitedSource(2, "Leave", 1, "Excerpt.", "not checked", address="https://a.example/leave")
+    text, writer = written(entry("# Leave\n- **28** days. [1]\n\nMore.", first, second))
+    for shown in (
+        "How long?",
+        "about a.pdf",
+        "Leave • 28 days. [1] More.",
+        "[1] a.pdf, page 5 (iv): verified Every employee has 28 days.",
+        "[2] Leave, web page https://a.example/leave: not checked Excerpt.",
+    ):
+        assert shown in text
+    assert writer.boxes == 0
+
+
+def test_long_texts_keep_all_their_words() -> None:
+    words = [f"word{number}" for number in range(3000)]
+    text, _ = written(entry(" ".join(words)), entry("~" * 5000))
+    assert [word for word in text.split() if word.startswith("word")] == words
+    assert text.count("~") == 5000
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_is_shown_or_its_characters_are_counted(script: str) -> None:
+    text, writer = written(entry(SCRIPTS[script]))
+    visible = [
+        character for character in SCRIPTS[script] if not character.isspace() and character != "\u200d"
+    ]
+    assert writer.boxes == (0 if script in KNOWN else len(visible))
+    if script in KNOWN:
+        assert "□" not in text
+    else:
+        shown = "□" * 2 if script == "Korean" else "□"
+        assert shown in text
+        assert f"{len(visible)} characters are shown as □" in text
+
+
+def test_one_missing_character_is_one_box() -> None:
+    text, _ = written(entry("a 中 b"))
+    assert "a □ b" in text
+    assert text.endswith("1 character is shown as □, because no font of this server has it. 1")
+
+
+def test_fonts_of_the_folder_are_used_for_what_is_missing(tmp_path: Path) -> None:
+    box = Path(make_box_font.TARGET)
+    (tmp_path / "damaged.ttf").write_bytes(box.read_bytes()[:300])
+    make_box_font.make(tmp_path / "one.ttf", ord("中"))
+    text, writer = written(entry("a 中 文"), fonts=str(tmp_path))
+    assert "a 中 □" in text
+    assert writer.boxes == 1
+
+
+def test_the_font_of_the_box_is_what_the_script_makes(tmp_path: Path) -> None:
+    make_box_font.make(tmp_path / "box.ttf", make_box_font.BOX)
+    assert (tmp_path / "box.ttf").read_bytes() == make_box_font.TARGET.read_bytes()

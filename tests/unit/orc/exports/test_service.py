@@ -1,0 +1,121 @@
+"""An export has all turns of a conversation in order, within limits, one at a time for each user."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.errors import Conflict, NotFound, TooMany
+from core.infra.sqlite import Database
+from devkit.remembered_turns import CITED, OWNER, ask, begin
+from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from orc.exports.rendering import PdfRenderer, TooMuch
+from orc.exports.service import MOST_PDF_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat
+from orc.exports.tree import Entry, Heading
+from orc.identity import Principal
+from tests.unit.orc.exports.read_markdown import read_turns
+
+ADA = Principal(OWNER.organization_id, OWNER.user_id)
+MARKDOWN, PDF = ExportFormat
+
+
+class Renderer(PdfRenderer):
+    """Keeps what it is to write, once it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.entries: list[Entry] = []
+        self.error: Exception | None = None
+        self.begun = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def render(self, heading: Heading, entries: AsyncIterator[Entry]) -> bytes:
+        self.entries = [entry async for entry in entries]
+        self.begun.set()
+        await self.go_on.wait()
+        if self.error:
+            raise self.error
+        return b"%PDF"
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncIterator[SqliteTurnLog]:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(SCHEMA)
+    yield SqliteTurnLog(database)
+    await database.close()
+
+
+@pytest.fixture
+def renderer() -> Renderer:
+    return Renderer()
+
+
+@pytest.fixture
+def exporter(log: SqliteTurnLog, renderer: Renderer) -> Exporter:
+    return Exporter(log, renderer, lambda: datetime(2026, 11, 23, tzinfo=UTC))
+
+
+async def test_an_export_has_all_turns_in_order(
+    log: SqliteTurnLog, exporter: Exporter, renderer: Renderer
+) -> None:
+    for number in range(PAGE + 2):
+        await ask(log, f"Question {number}?", CITED)
+    await begin(log, "The last?")
+    expected = [f"Question {number}?" for number in range(PAGE + 2)] + ["The last?"]
+    file = await exporter.export(OWNER, ADA, MARKDOWN)
+    turns = read_turns(file.content.decode())
+    assert [turn.question for turn in turns] == expected
+    assert [source.number for turn in turns for source in turn.sources] == list(range(1, PAGE + 3))
+    assert (file.name, file.media_type) == ("Question 0?.md", "text/markdown")
+    assert (await exporter.export(OWNER, ADA, PDF)).name == "Question 0?.pdf"
+    assert [entry.question for entry in renderer.entries] == expected
+
+
+async def test_there_is_no_export_of_an_unknown_conversation(exporter: Exporter) -> None:
+    with pytest.raises(NotFound):
+        await exporter.export(OWNER, ADA, MARKDOWN)
+
+
+async def test_a_user_makes_one_export_at_a_time(
+    log: SqliteTurnLog, exporter: Exporter, renderer: Renderer
+) -> None:
+    await ask(log, "How long?")
+    renderer.go_on.clear()
+    first = asyncio.create_task(exporter.export(OWNER, ADA, PDF))
+    await renderer.begun.wait()
+    with pytest.raises(TooMany):
+        await exporter.export(OWNER, ADA, MARKDOWN)
+    other = Principal(OWNER.organization_id, "bob")
+    assert await exporter.export(OWNER, other, MARKDOWN)
+    renderer.go_on.set()
+    assert (await first).content == b"%PDF"
+    assert await exporter.export(OWNER, ADA, MARKDOWN)
+
+
+@pytest.mark.parametrize(
+    ("turns", "wanted", "named"),
+    [(MOST_PDF_TURNS + 1, PDF, "markdown"), (MOST_TURNS + 1, MARKDOWN, "2,000")],
+)
+async def test_a_conversation_that_is_too_long_is_refused_before_it_is_read(
+    log: SqliteTurnLog, exporter: Exporter, turns: int, wanted: ExportFormat, named: str
+) -> None:
+    head = await ask(log, "How long?")
+    longer = head.model_copy(update={"turn_count": turns})
+    log.head = lambda _owner: asyncio.sleep(0, longer)  # type: ignore[method-assign,assignment]
+    with pytest.raises(Conflict, match=named) as refused:
+        await exporter.export(OWNER, ADA, wanted)
+    assert refused.value.code == "too_long"
+
+
+async def test_a_pdf_file_beyond_its_limits_is_refused_with_the_other_format(
+    log: SqliteTurnLog, exporter: Exporter, renderer: Renderer
+) -> None:
+    await ask(log, "How long?")
+    renderer.error = TooMuch()
+    with pytest.raises(Conflict, match="markdown") as refused:
+        await exporter.export(OWNER, ADA, PDF)
+    assert refused.value.code == "too_long"

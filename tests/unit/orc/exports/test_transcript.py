@@ -1,0 +1,104 @@
+"""The entries of an export: each citation with a number and what the checks say about it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.grounding.models import Mark
+from devkit.remembered_turns import BEGUN, answered, citation
+from orc.conversations.models import Failure, Turn, TurnStatus
+from orc.exports.transcript import PENDING, STOPPED, Transcript, numbered, verdict_of
+from orc.exports.tree import Verdict
+
+PAGE_5 = '[Page 5 of Document "handbook.pdf"]'
+PAGE_6 = '[Page 6 of Document "handbook.pdf", not verified]'
+PAGE_7 = '[Page 7 of Document "handbook.pdf", not checked]'
+
+
+def test_the_number_of_a_citation_follows_its_markers() -> None:
+    citations = [citation(5), citation(6, verified=False), citation(7, verified=False)]
+    answer = f"One. {PAGE_5} Two. {PAGE_6} Three. {PAGE_7} Again. {PAGE_5}"
+    assert numbered(answer, citations, [4, 5, 6]) == (
+        f"One. {PAGE_5} [4] Two. {PAGE_6} [5] Three. {PAGE_7} [6] Again. {PAGE_5} [4]"
+    )
+
+
+def test_marks_tell_citations_of_one_page_apart() -> None:
+    first, second = [citation(6, verified=False).model_copy(update={"quote": quote}) for quote in "ab"]
+    answer = f"😀 One. {PAGE_6} Two. {PAGE_6.replace('verified', 'checked')}{PAGE_5}"
+    ends = [answer.index("]") + 1, answer.index("checked]") + len("checked]")]
+    starts = [answer.index("["), answer.index("[", ends[0])]
+    marks = [[Mark(start=start, end=end)] for start, end in zip(starts, ends, strict=True)]
+    cited = [
+        first.model_copy(update={"marks": marks[0]}),
+        second.model_copy(update={"marks": marks[1]}),
+        citation(5).model_copy(update={"marks": [Mark(start=ends[1], end=len(answer))]}),
+    ]
+    assert numbered(answer, cited, [7, 8, 9]) == (
+        f"😀 One. {PAGE_6} [7] Two. {PAGE_6.replace('verified', 'checked')} [8]{PAGE_5} [9]"
+    )
+    verdicts = [verdict_of(each, answer) for each in cited]
+    assert verdicts == [Verdict.NOT_FOUND, Verdict.NOT_CHECKED, Verdict.VERIFIED]
+
+
+def test_citations_of_one_page_without_marks_share_their_numbers() -> None:
+    assert numbered(f"One. {PAGE_5}", [citation(5), citation(5)], [1, 2]) == f"One. {PAGE_5} [1][2]"
+
+
+def test_citations_are_numbered_through() -> None:
+    transcript = Transcript()
+    turns = [answered(1, "How long?", f"Long. {PAGE_5}"), answered(2, "Really?", f"Yes. {PAGE_5}")]
+    entries = [transcript.entry_of(turn) for turn in turns]
+    assert [[source.number for source in entry.sources] for entry in entries] == [[1], [2]]
+    assert entries[1].answer == f"Yes. {PAGE_5} [2]"
+    assert entries[0].sources[0].place == "page 5"
+
+
+@pytest.mark.parametrize(
+    ("answer", "verified", "closest", "verdict"),
+    [
+        (f"a {PAGE_5}", True, False, Verdict.VERIFIED),
+        (f"a {PAGE_5}", True, True, Verdict.CLOSEST),
+        (f"a {PAGE_6}", False, False, Verdict.NOT_FOUND),
+        (f"a {PAGE_7.replace('7', '6')}", False, False, Verdict.NOT_CHECKED),
+        (f"a {PAGE_7.replace('7', '6')} {PAGE_6}", False, False, Verdict.NOT_FOUND),
+        ("[Not checked: the checks of this answer did not end in time]", False, False, Verdict.NOT_CHECKED),
+    ],
+)
+def test_the_verdict_is_that_of_the_answers_marker(
+    answer: str, verified: bool, closest: bool, verdict: Verdict
+) -> None:
+    cited = citation(5 if verified else 6, verified=verified).model_copy(update={"closest": closest})
+    assert verdict_of(cited, answer) is verdict
+
+
+def test_turns_without_an_answer_say_why() -> None:
+    turn = answered(1, "How long?")
+    without = {"assistant": None, "status": TurnStatus.FAILED}
+    failed = turn.model_copy(update={**without, "failure": Failure(code="unavailable", message="No model.")})
+    stopped = turn.model_copy(update={"status": TurnStatus.STOPPED})
+    assert noted(stopped) == (turn_text(turn), STOPPED)
+    pending = turn.model_copy(update={"assistant": None, "status": TurnStatus.PENDING})
+    assert [noted(failed), noted(pending), noted(turn)] == [
+        (None, "No model."),
+        (None, PENDING),
+        (turn_text(turn), ""),
+    ]
+
+
+def noted(turn: Turn) -> tuple[str | None, str]:
+    entry = Transcript().entry_of(turn)
+    return entry.answer, entry.note
+
+
+def turn_text(turn: Turn) -> str:
+    assert turn.assistant
+    return turn.assistant.content
+
+
+def test_times_are_in_utc() -> None:
+    turn = answered(1, "How long?").model_copy(
+        update={"created_at": datetime.fromisoformat("2025-01-01T02:30+02:00")}
+    )
+    assert Transcript().entry_of(turn).asked_at == "2025-01-01 00:30 UTC"
+    assert BEGUN.tzinfo is UTC
