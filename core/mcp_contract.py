@@ -143,6 +143,8 @@ class QuotedPassage(Record):
     text: str
     start: int = Field(ge=0, description="characters from the start of the page's text")
     end: int = Field(ge=0)
+    document_version: str = Field(default="", description="SHA-256 of the document's bytes, or their ETag")
+    media_type: str = ""
 
 
 class FoundPassage(QuotedPassage):
@@ -180,6 +182,8 @@ class PageText(Record):
     text: str
     start: int = Field(default=0, ge=0, description="characters from the start of the page's text")
     end: int = Field(ge=0)
+    document_version: str = Field(default="", description="SHA-256 of the document's bytes, or their ETag")
+    media_type: str = ""
 
 
 class FoundPage(PageText):

@@ -92,6 +92,11 @@ class Document(Record):
     def path(self) -> BlobPath:
         return BlobPath(self.owner, self.blob_name)
 
+    @property
+    def version(self) -> str:
+        """What changes with the bytes: their SHA-256, or the ETag while that is unknown."""
+        return self.sha256 or self.etag
+
     @classmethod
     def first_seen(cls, blob: BlobProperties) -> "Document":
         """A record for a blob that has not been processed yet."""

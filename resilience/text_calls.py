@@ -364,7 +364,7 @@ SEARCH: Mapping[str, Call] = {
     "rank_passages, widened, both": lambda text: widen(asked(text), text),
     "parts": cut_into_parts,
     "search page": lambda text: search_tools._page(
-        "a.txt", [Hit(passage=passage_of(text), score=1)], None, QUESTION
+        DOCUMENT, [Hit(passage=passage_of(text), score=1)], None, QUESTION
     ),
 }
 GROUNDING: Mapping[str, Call] = {
@@ -513,7 +513,9 @@ EXCUSED: Mapping[str, str] = {
             " mcp_server.tools.parts.NoteTaker.__init__ mcp_server.tools.registration.CallProgress.working"
             " mcp_server.tools.scope_filter.page_text orc.graphs.retrieval.failed_step"
             " orc.graphs.revision.restore_earlier orc.graphs.sources.SourceRegistry.__init__"
-            " orc.graphs.sources.SourceRegistry.of orc.graphs.tool_context.ToolContext.__init__"
+            " orc.graphs.sources.PageTexts.__init__ orc.graphs.sources.PageTexts.label"
+            " orc.graphs.sources.unlabelled orc.graphs.sources.SourceRegistry.of"
+            " orc.graphs.tool_context.ToolContext.__init__"
             " orc.graphs.tool_context.with_sources orc.graphs.tool_loop.ToolConversation.state_update"
             " orc.graphs.utils.cited_first orc.memory.client_history.latest_turns"
             " orc.memory.models.memory_from orc.memory.notes.freshness orc.memory.notes.Asked.share"

@@ -173,10 +173,10 @@ class DocumentService:
         """The ids of the documents whose current bytes have been analysed."""
         return await self._stores.analyses.finished(documents)
 
-    async def page_text(self, document_id: str, number: int) -> str:
-        """The text of one page, or "". Only for ids from a verified scope."""
+    async def page_of(self, document_id: str, number: int) -> Page | None:
+        """One page, or None. Only for ids from a verified scope."""
         pages = await self._stores.pages.get(document_id, [number])
-        return pages[0].text if pages else ""
+        return pages[0] if pages else None
 
     async def page_boxes(self, document_id: str, number: int) -> bytes:
         """The word boxes of a page, see word_boxes.py. Only for ids from a verified scope."""

@@ -334,6 +334,9 @@ def _citation(source: Source, claim: str, span: Span | None) -> Citation:
         end=span.end if span else 0,
         verified=span is not None,
         url=source.url,
+        document_version=source.document_version,
+        media_type=source.media_type,
+        page_label=source.page_label or None,
     )
 
 

@@ -54,6 +54,15 @@ class Citation(Record):
         description="position of each line of the quote on a PDF's page; empty for other files, for"
         " unverified citations, and if the position is unknown",
     )
+    document_version: str = Field(
+        default="",
+        description="SHA-256 of the bytes that were cited, or their ETag; another one than the document's"
+        " means that the file was replaced since. Empty for web pages, and in answers of earlier versions",
+    )
+    media_type: str = Field(default="", description="of the document; empty for web pages")
+    page_label: str | None = Field(
+        default=None, description="the name of the page in the file: a heading, a sheet name"
+    )
     marks: list[Mark] = Field(
         default=[],
         description="where the answer cites it, in order; each marker of an answer is a mark of one citation."

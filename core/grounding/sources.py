@@ -43,6 +43,9 @@ class Source(Record):
     text: str
     page_text: str
     url: str | None = None
+    document_version: str = ""
+    media_type: str = ""
+    page_label: str = ""
 
     @property
     def host(self) -> str:

@@ -157,15 +157,15 @@ class Reader:
         self, documents: dict[str, Document], hits: Sequence[Hit], after: int
     ) -> list[Source]:
         passages = [hit.passage for hit in hits]
-        texts: dict[tuple[str, int], str] = {}
+        found: dict[tuple[str, int], Page] = {}
         for document_id, document in documents.items():
             if wanted := sorted({each.page for each in passages if each.document_id == document_id}):
                 pages = await self._library.text(document, wanted)
-                texts |= {(document_id, page.number): page.text for page in pages}
+                found |= {(document_id, page.number): page for page in pages}
         # A document that was replaced since the search may have fewer pages.
-        present = [each for each in passages if (each.document_id, each.page) in texts]
+        present = [each for each in passages if (each.document_id, each.page) in found]
         return [
-            passage_source(number, documents[p.document_id], p, texts[p.document_id, p.page])
+            passage_source(number, documents[p.document_id], p, found[p.document_id, p.page])
             for number, p in enumerate(present, after + 1)
         ]
 
@@ -175,8 +175,8 @@ def pages_of(sources: Sequence[Source]) -> int:
     return len({(source.document_id, source.page) for source in sources})
 
 
-def passage_source(number: int, document: Document, passage: Passage, page_text: str) -> Source:
-    """The passage as the source with this number."""
+def passage_source(number: int, document: Document, passage: Passage, page: Page) -> Source:
+    """The passage of the page as the source with this number."""
     return Source(
         number=number,
         document_id=document.document_id,
@@ -184,14 +184,17 @@ def passage_source(number: int, document: Document, passage: Passage, page_text:
         page=passage.page,
         start=passage.start,
         text=passage.text,
-        page_text=page_text,
+        page_text=page.text,
+        document_version=document.version,
+        media_type=document.media_type,
+        page_label=page.label,
     )
 
 
 def _whole_page(document: Document, page: Page, number: int) -> Source:
     text, key = page.text, document.document_id
     whole = Passage(document_id=key, page=page.number, start=0, end=len(text), text=text)
-    return passage_source(number, document, whole, text)
+    return passage_source(number, document, whole, page)
 
 
 def tokens_for_text(window: int) -> int:

@@ -198,6 +198,8 @@ def _cited_passages(sources: Sequence[Source], citations: Sequence[Citation]) ->
             text=source.text,
             start=source.start,
             end=source.start + len(source.text),
+            document_version=source.document_version,
+            media_type=source.media_type,
         )
         for source in sources
     ]

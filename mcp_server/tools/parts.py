@@ -54,10 +54,10 @@ class Plan(NamedTuple):
 
 def cut(document: Document, pages: Sequence[Page], part_tokens: int, count: Count) -> list[PageBlock]:
     """The document's text in reading order; its sources are numbered from 1."""
-    texts = {page.number: page.text for page in pages}
+    by_number = {page.number: page for page in pages}
     sized = []
     for number, passage in enumerate(split_pages(document.document_id, pages), 1):
-        source = passage_source(number, document, passage, texts[passage.page])
+        source = passage_source(number, document, passage, by_number[passage.page])
         sized.append(Sized(source, count(passage.text)))
     return join(sized, part_tokens // BLOCKS_PER_PART)
 

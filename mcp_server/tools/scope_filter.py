@@ -83,6 +83,8 @@ def page_text(document: Document, page: Page, start: int = 0, end: int | None = 
         text=text,
         start=start,
         end=start + len(text),
+        document_version=document.version,
+        media_type=document.media_type,
     )
 
 

@@ -57,7 +57,7 @@ class DocumentSearch:
         """The best `top_k` passages."""
         documents, found = await self._search(scope, query, top_k, progress)
         return SemanticSearchResult(
-            passages=[_passage(hit, documents[hit.passage.document_id].blob_name) for hit in found.hits],
+            passages=[_passage(hit, documents[hit.passage.document_id]) for hit in found.hits],
             steps=found.steps,
             documents=list(map(searched_document, documents.values())),
         )
@@ -71,7 +71,7 @@ class DocumentSearch:
         best = dict(islice(hits_on.items(), limit))
         analyses = await self._page_analyses(list(documents.values()), list(best))
         pages = [
-            await asyncio.to_thread(_page, documents[key[0]].blob_name, hits, analyses.get(key), query)
+            await asyncio.to_thread(_page, documents[key[0]], hits, analyses.get(key), query)
             for key, hits in best.items()
         ]
         return SearchPagesResult(
@@ -99,17 +99,19 @@ class DocumentSearch:
         return found
 
 
-def _passage(hit: Hit, blob_name: str) -> FoundPassage:
+def _passage(hit: Hit, document: Document) -> FoundPassage:
     passage = hit.passage
     return FoundPassage(
-        blob_name=blob_name,
+        blob_name=document.blob_name,
         page_id=page_id(passage.document_id, passage.page),
         score=hit.score,
+        document_version=document.version,
+        media_type=document.media_type,
         **passage.model_dump(),
     )
 
 
-def _page(blob_name: str, hits: Sequence[Hit], analysis: PageAnalysis | None, query: str) -> FoundPage:
+def _page(document: Document, hits: Sequence[Hit], analysis: PageAnalysis | None, query: str) -> FoundPage:
     """A page with the sentences that match the query best, best first, word for word."""
     best = hits[0].passage
     texts = (hit.passage.text for hit in hits)
@@ -121,7 +123,9 @@ def _page(blob_name: str, hits: Sequence[Hit], analysis: PageAnalysis | None, qu
         page_id=page_id(best.document_id, best.page),
         document_id=best.document_id,
         page_number=best.page,
-        blob_name=blob_name,
+        blob_name=document.blob_name,
+        document_version=document.version,
+        media_type=document.media_type,
         text=best.text,
         start=best.start,
         end=best.end,

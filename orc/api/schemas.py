@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
-from core.models import DocumentStatus, Usage
+from core.models import Document, DocumentStatus, Usage
 from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Failure, TitleBy, TurnStatus
 from orc.events import FieldProblem
 from orc.intents import Retriever
@@ -201,6 +201,9 @@ class DocumentView(View):
 
     document_id: str
     blob_name: str = Field(examples=["handbook.pdf"])
+    version: str = Field(
+        default="", description="as `document_version` of citations: another one for other bytes"
+    )
     status: DocumentStatus
     readable: bool = Field(description="you can ask about it: its text is extracted, indexed or not")
     reason_code: str | None = None
@@ -214,6 +217,12 @@ class DocumentView(View):
     summary_available: bool = Field(default=False, description="its pages are analysed")
     created_at: datetime
     updated_at: datetime
+
+    @classmethod
+    def of(cls, record: BaseModel, **others: object) -> Self:
+        """The fields of a document that are shown, and `others`."""
+        version = record.version if isinstance(record, Document) else ""
+        return super().of(record, version=version, **others)
 
 
 class UploadResponse(BaseModel):

@@ -17,7 +17,7 @@ from core.mcp_contract import DocumentChatResult, FileStatus
 from core.models import FileRef, Record, RetrievalStep
 from orc.conversations.models import ChatMessage
 from orc.events import Critique, Event, Plan, RetrievalMode, Route
-from orc.graphs.sources import PageText
+from orc.graphs.sources import PageLabel, PageText, unlabelled
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
@@ -183,3 +183,4 @@ class Deps:
     ends_at: float | None = None
     asked_model: str | None = None
     tools_off: frozenset[str] = frozenset()
+    page_label: PageLabel = unlabelled

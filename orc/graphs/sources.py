@@ -8,9 +8,18 @@ from typing import Any
 
 from core.grounding.brackets import visible_name
 from core.grounding.sources import Source
+from core.models import Page
 
 PageText = Callable[[str, int], Awaitable[str]]
 """The full text of a page, by document id and number; empty if the page no longer exists."""
+PageLabel = Callable[[str, int], str]
+"""The name in its file of a page whose text has been read; empty if it has none."""
+
+
+def unlabelled(_document_id: str, _number: int) -> str:
+    """The PageLabel of pages without names."""
+    return ""
+
 
 QUOTING = ("passages", "pages", "results")
 """The lists of a tool result whose items may quote a page: `text`, from character `start`.
@@ -27,8 +36,11 @@ class SourceRegistry:
     `known` are sources that have numbers already.
     """
 
-    def __init__(self, page_text: PageText, known: Sequence[Source] = ()) -> None:
+    def __init__(
+        self, page_text: PageText, known: Sequence[Source] = (), page_label: PageLabel = unlabelled
+    ) -> None:
         self._page_text = page_text
+        self._page_label = page_label
         self._sources = {source.number: source for source in known}
         self._last = max(self._sources, default=0)
 
@@ -78,7 +90,8 @@ class SourceRegistry:
             # The title goes into the fence with the text: both are untrusted.
             source = self._add(_web_page(item))
             return {"source": f"S{source.number}", "url": source.url}
-        source = self._add(_passage(item, texts[_page_of(item)]))
+        page = _page_of(item)
+        source = self._add(_passage(item, texts[page], self._page_label(*page)))
         rest = {name: value for name, value in item.items() if name not in ("source", "text")}
         return {"source": f"S{source.number}", **rest}
 
@@ -105,7 +118,7 @@ def _page_of(item: dict[str, Any]) -> tuple[str, int]:
     return str(item["document_id"]), int(item.get("page") or item["page_number"])
 
 
-def _passage(item: dict[str, Any], page_text: str) -> Source:
+def _passage(item: dict[str, Any], page_text: str, label: str) -> Source:
     """A span of a document page as a source, without a number yet."""
     document_id, page = _page_of(item)
     return Source(
@@ -116,6 +129,9 @@ def _passage(item: dict[str, Any], page_text: str) -> Source:
         start=int(item.get("start", 0)),
         text=str(item["text"]),
         page_text=page_text,
+        document_version=str(item.get("document_version", "")),
+        media_type=str(item.get("media_type", "")),
+        page_label=label,
     )
 
 
@@ -136,14 +152,20 @@ def _web_page(item: dict[str, Any]) -> Source:
 
 
 class PageTexts:
-    """A PageText that caches each page of a turn; a failed read is not cached."""
+    """A PageText that caches each page of a turn, with its label; a failed read is not cached."""
 
-    def __init__(self, read: PageText) -> None:
+    def __init__(self, read: Callable[[str, int], Awaitable[Page | None]]) -> None:
         self._read = read
-        self._texts: dict[tuple[str, int], str] = {}
+        self._pages: dict[tuple[str, int], Page | None] = {}
 
     async def __call__(self, document_id: str, number: int) -> str:
-        page = (document_id, number)
-        if page not in self._texts:
-            self._texts[page] = await self._read(document_id, number)
-        return self._texts[page]
+        key = (document_id, number)
+        if key not in self._pages:
+            self._pages[key] = await self._read(document_id, number)
+        page = self._pages[key]
+        return page.text if page else ""
+
+    def label(self, document_id: str, number: int) -> str:
+        """The PageLabel of these pages."""
+        page = self._pages.get((document_id, number))
+        return page.label if page else ""

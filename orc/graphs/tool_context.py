@@ -48,7 +48,7 @@ class ToolContext:
         self.results = list(results)
         self.steps: list[RetrievalStep] = []
         self.left_out = 0
-        self._registry = SourceRegistry(deps.page_text, [*sources, *previous])
+        self._registry = SourceRegistry(deps.page_text, [*sources, *previous], deps.page_label)
         self._previous = list(previous)
         self._counter = deps.counter
         self._budget = deps.settings.retrieval_tokens

@@ -317,6 +317,7 @@ class TurnRunner:
 
     def _deps(self, running: RunningTurn, scope: Scope, emit: Callable[[Event], None]) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
+        pages = PageTexts(parts.library.page_of)
         return Deps(
             models=parts.models,
             tools=parts.tools,
@@ -332,7 +333,8 @@ class TurnRunner:
                 self._longest_answer,
             ),
             recall=parts.memory.recall,
-            page_text=PageTexts(parts.library.page_text),
+            page_text=pages,
+            page_label=pages.label,
             page_boxes=parts.library.page_boxes,
             emit=emit,
             stream=request.stream,

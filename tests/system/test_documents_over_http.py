@@ -115,11 +115,19 @@ def test_a_blob_that_changed_is_ingested_again(working: System) -> None:
         conversation_id = new_id()
         stored(client, conversation_id, "rules.txt", "The quay opens at seven.")
         wait_until(lambda: completed(client, conversation_id), "completed")
+        before = answered(ask(client, conversation_id, "rules.txt", question="When does the quay open?"))
+        [cited] = before["citations"]
+        assert cited["document_version"] == listed(client, conversation_id)["rules.txt"]["version"]
+        assert cited["media_type"] == "text/plain"
         [blob] = working.data_dir.rglob(f"{conversation_id}/rules.txt")
         blob.write_text("The quay opens at eleven, since the storm.")
         answer = answered(ask(client, conversation_id, "rules.txt", question="When does the quay open?"))
         assert "eleven" in answer["answer"]
         wait_until(lambda: completed(client, conversation_id), "completed")
+        replaced = listed(client, conversation_id)["rules.txt"]
+        assert replaced["document_id"] == cited["document_id"]
+        assert replaced["version"] != cited["document_version"]
+        assert {each["document_version"] for each in answer["citations"]} == {replaced["version"]}
 
 
 def test_a_turn_without_names_searches_every_document_of_its_conversation_and_no_other(
@@ -139,6 +147,11 @@ def test_a_turn_without_names_searches_every_document_of_its_conversation_and_no
             assert expected in answer["answer"]
             assert answer["citations"]
             assert all(citation["verified"] for citation in answer["citations"])
+            versions = {each["document_id"]: each["version"] for each in listed(client, here).values()}
+            for cited in answer["citations"]:
+                assert cited["document_version"] == versions[cited["document_id"]]
+                marked = {answer["answer"][mark["start"] : mark["end"]] for mark in cited["marks"]}
+                assert marked == {f'[Page {cited["page"]} of Document "{cited["blob_name"]}"]'}
             assert answer["metadata"]["retrieval_mode"] == "rag"
             assert answer["last_mcp_tool_used"] == "semantic_search"
         answer = answered(ask(client, here, question="What is the password of the safe?"))

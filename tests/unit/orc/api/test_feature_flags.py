@@ -10,7 +10,7 @@ import httpx
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.models import BlobProperties, Document
+from core.models import BlobProperties, Document, Page
 from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, models_of, scripted
 from devkit.system import principal_headers
@@ -39,8 +39,8 @@ class Library:
     async def list_documents(self, owner: Owner) -> list[Document]:
         return await self.resolve(owner, ["a.pdf"])
 
-    async def page_text(self, document_id: str, number: int) -> str:
-        return TEXT
+    async def page_of(self, document_id: str, number: int) -> Page | None:
+        return Page(number=number, text=TEXT)
 
     async def page_boxes(self, document_id: str, number: int) -> bytes:
         return b""

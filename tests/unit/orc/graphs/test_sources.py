@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from core.errors import DependencyDown
 from core.grounding.sources import read_fenced
+from core.models import Page
 from devkit.fakes import FakeTools
 from devkit.graph_turns import LIST_TOOL, Turn
 from orc.events import Citations
@@ -20,17 +21,18 @@ from orc.tools.schemas import Handles
 async def test_a_page_is_read_once_in_a_turn_and_again_after_a_failure() -> None:
     asked: list[tuple[str, int]] = []
 
-    async def read(document_id: str, number: int) -> str:
+    async def read(document_id: str, number: int) -> Page:
         asked.append((document_id, number))
         if len(asked) == 1:
             raise DependencyDown("The store is down.", dependency="store")
-        return "The fee is 10."
+        return Page(number=1, text="The fee is 10.", label="Fees")
 
     texts = PageTexts(read)
     with pytest.raises(DependencyDown):
         await texts("d", 1)
     assert [await texts("d", 1), await texts("d", 1)] == ["The fee is 10."] * 2
     assert asked == [("d", 1)] * 2
+    assert texts.label("d", 1) == "Fees"
 
 
 async def test_the_pages_that_a_result_quotes_are_read_concurrently_and_once() -> None:

@@ -15,7 +15,7 @@ from core.infra.settings import ModelFacts
 from core.infra.sqlite import Database
 from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from core.models import BlobProperties, Document, FileRef
+from core.models import BlobProperties, Document, FileRef, Page
 from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
@@ -68,8 +68,8 @@ class FakeLibrary:
         await self.may_list.wait()
         return []
 
-    async def page_text(self, document_id: str, number: int) -> str:
-        return ""
+    async def page_of(self, document_id: str, number: int) -> Page | None:
+        return None
 
     async def page_boxes(self, document_id: str, number: int) -> bytes:
         return b""
@@ -242,9 +242,9 @@ async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
         async def list_documents(self, owner: Owner) -> list[Document]:
             return await self.resolve(owner, ["a.pdf"])
 
-        async def page_text(self, document_id: str, number: int) -> str:
+        async def page_of(self, document_id: str, number: int) -> Page | None:
             self.asked.append(number)
-            return "The fee is 10."
+            return Page(number=number, text="The fee is 10.")
 
     place = {"document_id": "d", "page_id": "d.p1", "page_number": 1, "blob_name": "a.pdf"}
     shown = {"summary": "", "topics": [], "matches": ["The fee is 10."], "text": "The fee is 10.", "start": 0}
