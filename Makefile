@@ -37,7 +37,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses auto --no-loadscope-reorder --du
 SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run check check-text test-fast test campaigns bench provision lock clean
+.PHONY: help run check check-text test-fast test campaigns bench provision lock vendor clean
 .PHONY: python install install-dev install-functions install-node
 
 help:
@@ -49,6 +49,7 @@ help:
 	@echo "make bench         measure and print a table"
 	@echo "make provision     create missing containers, queues and the search index on Azure"
 	@echo "make lock          resolve the dependencies into uv.lock and requirements.txt; UPGRADE=--upgrade for newer ones"
+	@echo "make vendor        bundle the libraries of the web page from node_modules, after a change of their versions"
 	@echo "make clean         remove what was installed and cached; documents and conversations stay"
 
 run: install
@@ -90,6 +91,9 @@ lock: $(UV) python
 	{ echo "# Exported from uv.lock by \`make lock\`."; \
 	  $(UV) export --quiet --frozen --python "$(PYTHON)" --no-dev --no-emit-project --no-hashes --no-header; \
 	} > requirements.txt
+
+vendor: install-node
+	@node scripts/vendor_web.mjs orc/web/vendor
 
 clean:
 	rm -rf $(VENV) .venv-functions $(UV_VENV) node_modules .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis *.egg-info

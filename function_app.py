@@ -65,13 +65,13 @@ class Handover(Response):
         await build_api()(connection, receive, send)
 
 
-@app.route("orc/{*rest}", methods=("POST",))
+@app.route("api/orc/{*rest}", methods=("POST",))
 async def orc(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the request to this name
     """`/api/orc` and `/api/orc/stream`: asking, which Azure's metrics so tell from the rest."""
     return Handover()
 
 
-@app.route("chat/{*rest}", methods=("POST",))
+@app.route("api/chat/{*rest}", methods=("POST",))
 async def chat(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the request to this name
     """`/api/chat` and `/api/chat/stream`: asking, too."""
     return Handover()
@@ -79,7 +79,7 @@ async def chat(req: Request) -> Response:  # noqa: ARG001 - the runtime binds th
 
 @app.route("{*path}", methods=EVERY_METHOD)
 async def api(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the request to this name
-    """Every other route under `/api`."""
+    """Every other route: the rest of the API, and the web page at `/`."""
     return Handover()
 
 

@@ -35,6 +35,17 @@ _FLAGS = (
     "--font-render-hinting=none",
     "--remote-debugging-port=0",
 )
+_KEYS = {
+    "Enter": ("Enter", 13),
+    "Escape": ("Escape", 27),
+    "Tab": ("Tab", 9),
+    "ArrowUp": ("ArrowUp", 38),
+    "ArrowDown": ("ArrowDown", 40),
+    "ArrowLeft": ("ArrowLeft", 37),
+    "ArrowRight": ("ArrowRight", 39),
+    "F6": ("F6", 117),
+    "k": ("KeyK", 75),
+}
 _FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
 SECONDS = 20.0
 _LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
@@ -80,11 +91,13 @@ def unpacked() -> Iterator[Program]:
 
 @dataclass
 class Page:
-    """One page. `problems` are errors, warnings and violations of policy in its console."""
+    """One page. `problems` are errors, warnings and violations of policy in its console; `requests` are the
+    method and address of everything that it asked for."""
 
     _socket: ClientConnection
     _session: str = ""
     problems: list[str] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
     _waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     _loads: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
@@ -94,7 +107,7 @@ class Page:
         target = await self._call("Target.createTarget", url="about:blank")
         attached = await self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "DOM", "Network"):
             await self._call(f"{domain}.enable")
         await self._call("Page.setLifecycleEventsEnabled", enabled=True)
 
@@ -129,6 +142,34 @@ class Page:
         await self._call("Input.dispatchKeyEvent", type="keyDown", text="\r", **enter)
         await self._call("Input.dispatchKeyEvent", type="keyUp", **enter)
 
+    async def press(self, key: str, *, modifiers: int = 0) -> None:
+        """Press a key that writes nothing, such as Escape or Tab. `modifiers`: 2 for Ctrl, 8 for Shift."""
+        code, number = _KEYS[key]
+        keys = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
+        text = {"text": "\r"} if key == "Enter" else {}
+        await self._call("Input.dispatchKeyEvent", type="keyDown", **keys, **text)
+        await self._call("Input.dispatchKeyEvent", type="keyUp", **keys)
+
+    async def attach(self, selector: str, *files: Path) -> None:
+        """Choose files in the field for files."""
+        document = await self._call("DOM.getDocument")
+        found = await self._call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector=selector)
+        names = [str(file) for file in files]
+        await self._call("DOM.setFileInputFiles", nodeId=found["nodeId"], files=names)
+
+    async def reload(self) -> None:
+        """Load the page again. It returns before that has ended."""
+        await self._call("Page.reload")
+
+    async def connected(self, connected: bool) -> None:
+        """Cut the page off from the network, or connect it again."""
+        speeds = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        await self._call("Network.emulateNetworkConditions", offline=not connected, **speeds)
+
+    async def call(self, method: str, **params: Any) -> Any:
+        """Anything else of the protocol."""
+        return await self._call(method, **params)
+
     async def picture(self) -> bytes:
         """The whole page as a PNG."""
         shot = await self._call("Page.captureScreenshot", captureBeyondViewport=True)
@@ -146,6 +187,8 @@ class Page:
     def _note(self, method: str, reply: dict[str, Any]) -> None:
         if method == "Page.lifecycleEvent" and reply["name"] == "load":
             self._loads[reply["loaderId"]].set()
+        elif method == "Network.requestWillBeSent":
+            self.requests.append((reply["request"]["method"], reply["request"]["url"]))
         elif method == "Runtime.exceptionThrown":
             self.problems.append(json.dumps(reply["exceptionDetails"]))
         elif method == "Log.entryAdded":

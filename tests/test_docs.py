@@ -100,9 +100,10 @@ def setting_names() -> set[str]:
     return names - {f"ORC_{name.upper()}" for name in ADVANCED}
 
 
-def test_the_prefix_of_the_functions_host_is_that_of_the_routes() -> None:
-    host = json.loads((ROOT / "host.json").read_text())
-    assert f"/{host['extensions']['http']['routePrefix']}" == PREFIX
+def test_the_functions_have_the_prefix_of_the_routes() -> None:
+    functions = (ROOT / "function_app.py").read_text()
+    assert f'"{PREFIX[1:]}/orc/{{*rest}}"' in functions
+    assert f'"{PREFIX[1:]}/chat/{{*rest}}"' in functions
     [decision] = (file for file in DECISIONS if file.name.startswith("0007-"))
     assert f"start with `{PREFIX}`" in decision.read_text()
 

@@ -27,6 +27,8 @@ var ownSettings = {
   // The sign-in below sets the header, and removes that of callers, whether or not this plan reports it.
   ORC_ADVANCED: string(union(json(settings.ORC_ADVANCED), { trust_principal_header: true }))
   ORC_DATA_DIR: '/tmp/orc'
+  // The web page is served at the root, where the host would show its own page.
+  AzureWebJobsDisableHomepage: 'true'
   ORC_SCOPE_SIGNING_KEY: '@Microsoft.KeyVault(SecretUri=${scopeKeyUri})'
 }
 
@@ -70,7 +72,7 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
         triggers: { http: { perInstanceConcurrency: concurrencyPerInstance } }
       }
     }
-    siteConfig: { minTlsVersion: '1.2' }
+    siteConfig: { minTlsVersion: '1.2', http20Enabled: true }
   }
 
   resource appSettings 'config' = {
@@ -85,7 +87,8 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
       globalValidation: {
         requireAuthentication: true
         unauthenticatedClientAction: 'Return401'
-        excludedPaths: ['/api/health']
+        // The page holds no data: it sends people to the sign-in.
+        excludedPaths: ['/', '/assets/*', '/api/health']
       }
       identityProviders: {
         azureActiveDirectory: {

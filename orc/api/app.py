@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from core.infra.log_redaction import keep_content_out
 from core.infra.telemetry.setup import start_telemetry
 from orc import __version__
-from orc.api import PREFIX
+from orc.api import PREFIX, web
 from orc.api.auth import AuthMiddleware, build_authenticator
 from orc.api.dependencies import given_once
 from orc.api.errors import add_error_handlers
@@ -35,8 +35,9 @@ from orc.bootstrap import AppProvider, Override
 from orc.settings import Settings
 
 OPENAPI_PATH = f"{PREFIX}/openapi.json"
-OPEN_PATHS = frozenset({f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH})
-"""All that answers callers who are not authenticated. A route that is not listed here asks who is calling."""
+OPEN_PATHS = frozenset({f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH, "/"})
+"""What answers callers who are not authenticated, with the files below `web.ASSETS`. Every other route
+asks who is calling."""
 MAX_QUESTION_BYTES = 1024 * 1024
 OPENAI_PREFIXES = ("/v1", f"{PREFIX}/v1")
 """Clients of OpenAI's interface have one address to set; a host of functions serves the second one only."""
@@ -90,6 +91,7 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     app.add_middleware(
         AuthMiddleware,
         open_paths=OPEN_PATHS,
+        open_below=web.ASSETS,
         max_bytes=MAX_QUESTION_BYTES,
         longer={"/documents": upload_bytes, "/chat/completions": MAX_COMPLETION_BYTES},
     )
@@ -98,6 +100,7 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     add_error_handlers(app)
     for each in (turns, chat, documents, conversations, contexts, context_documents, me, admin, health):
         app.include_router(each.router, prefix=PREFIX, dependencies=[Depends(given_once)])
+    app.include_router(web.router)
     for prefix in OPENAI_PREFIXES:
         app.include_router(openai.router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])
     return app

@@ -190,7 +190,7 @@ PRINCIPAL = "orc.principal"
 
 
 class AuthMiddleware:
-    """ASGI middleware that authenticates every request but those to `open_paths`.
+    """ASGI middleware that authenticates every request but those to `open_paths` and below `open_below`.
 
     It leaves the principal in the scope. A body may have `max_bytes`; `longer` has the limits of paths with
     these ends.
@@ -199,15 +199,23 @@ class AuthMiddleware:
     """
 
     def __init__(
-        self, app: ASGIApp, *, open_paths: frozenset[str], max_bytes: int, longer: Mapping[str, int]
+        self,
+        app: ASGIApp,
+        *,
+        open_paths: frozenset[str],
+        open_below: str,
+        max_bytes: int,
+        longer: Mapping[str, int],
     ) -> None:
         self._app = app
         self._open_paths = open_paths
+        self._open_below = open_below
         self._max_bytes = max_bytes
         self._longer = longer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in self._open_paths:
+        path = scope.get("path", "")
+        if scope["type"] != "http" or path in self._open_paths or path.startswith(self._open_below):
             await self._app(scope, receive, send)
             return
         try:

@@ -203,13 +203,15 @@ def _greet(settings: Settings, console: Console) -> None:
     from core.llm.factory import describe
     from orc.api import PREFIX
 
-    base = f"http://{settings.host}:{settings.port}{PREFIX}"
+    page = f"http://{settings.host}:{settings.port}/"
+    base = f"{page.rstrip('/')}{PREFIX}"
     say = partial(console.print, soft_wrap=True, highlight=False)
-    say(f"\n[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")
+    say(f"\nOpen [bold]{page}[/] in a browser to ask your documents.")
+    say(f"[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")
     used = settings.azure_services
     places = used if len(used) == ALL_SERVICES else [f"{settings.data_dir}/", *used]
     say(f"Answers come from {describe(settings)}. Documents and turns are kept in {', '.join(places)}.")
-    say("\nTry, in another terminal:")
+    say("\nOr try, in another terminal:")
     say(f"  {_example()}")
     say(f"  curl -s {base}/ready\n")
 

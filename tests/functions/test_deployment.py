@@ -76,8 +76,8 @@ def test_the_host_has_no_sampling_which_opentelemetry_ignores() -> None:
     assert "samplingSettings" not in json.dumps(load("host.json"))
 
 
-def test_the_host_routes_the_prefix_that_the_api_has() -> None:
-    assert load("host.json")["extensions"]["http"]["routePrefix"] == "api"
+def test_the_host_adds_no_prefix_so_that_the_page_is_at_the_root() -> None:
+    assert load("host.json")["extensions"]["http"]["routePrefix"] == ""
 
 
 def function_timeout() -> int:

@@ -33,8 +33,8 @@ def test_every_function_is_indexed(worker: Worker) -> None:
         "analyse": "queueTrigger",
         "sweep": "timerTrigger",
     }
-    assert (triggers["orc"]["route"], triggers["api"]["route"]) == ("orc/{*rest}", "{*path}")
-    assert triggers["chat"]["route"] == "chat/{*rest}"
+    assert (triggers["orc"]["route"], triggers["api"]["route"]) == ("api/orc/{*rest}", "{*path}")
+    assert triggers["chat"]["route"] == "api/chat/{*rest}"
     assert triggers["orc"]["methods"] == triggers["chat"]["methods"] == ["POST"]
     assert {"GET", "POST", "DELETE"} <= set(triggers["api"]["methods"])
 
@@ -56,6 +56,13 @@ def test_a_document_turn_answers_json_with_a_verified_citation(
     assert citation["verified"]
     assert f'[Page {citation["page"]} of Document "{handbook.name}"]' in answer["answer"]
     assert len(model.requests) == 1
+
+
+def test_the_web_page_is_served_at_the_root(client: httpx.Client) -> None:
+    page = client.get(str(client.base_url.copy_with(path="/")))
+    assert page.extensions["function"] == "api"
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "trusted-types 'none'" in page.headers["content-security-policy"]
 
 
 def test_an_upload_is_stored_byte_for_byte(client: httpx.Client, conversation: str, handbook: Path) -> None:

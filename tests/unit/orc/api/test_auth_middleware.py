@@ -50,13 +50,16 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def test_every_route_but_four_authenticates(app: FastAPI, client: httpx.AsyncClient) -> None:
+async def test_every_route_but_the_page_and_four_authenticates(
+    app: FastAPI, client: httpx.AsyncClient
+) -> None:
     answered = set()
     for method, path in routes_of(app):
         url = "http://127.0.0.1" + re.sub("{.*?}", CONVERSATION.rpartition("/")[2], path)
         if (await client.request(method, url)).status_code != 401:
             answered.add(path)
-    assert answered == {"/api/health", "/api/ready", "/api/docs", "/api/openapi.json"}
+    page = {"/", "/assets/{digest}/{name:path}"}
+    assert answered == {"/api/health", "/api/ready", "/api/docs", "/api/openapi.json"} | page
 
 
 def routes_of(app: FastAPI) -> list[tuple[str, str]]:

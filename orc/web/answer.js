@@ -1,0 +1,250 @@
+// One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
+import { ask, answering, isRunning, rate, replacing, retry, setDraft, toolTitle } from "./chat.js";
+import { duration, number, t } from "./i18n.js";
+import { Renderer, toUnits, withPlaces } from "./markdown.js";
+import { Countdown, Icon, IconButton, pageOf, peek, unpeek, verdictOf } from "./parts.js";
+import { openSource, openSources, prefetchSource } from "./sources.js";
+import { me, notify, report, wordsOf } from "./store.js";
+import { h, useMemo, useState } from "./vendor/ui.js";
+
+/** @import { Child, Signal } from "./vendor/ui.js" */
+/** @import { Citation, Metadata, TurnView } from "./types/page.js" */
+
+/** @typedef {{start: number, end: number, index: number}} Place */
+
+/** The markers in the text of an answer, in order. @param {TurnView} turn @returns {Place[]} */
+export function placesOf({ text, marks, citations, state }) {
+  if (isRunning(state) && marks.length) return marks.filter((each) => each.end <= text.length);
+  const all = citations.flatMap((citation, index) =>
+    (citation?.marks ?? []).map(({ start, end }) => ({ start, end, index }))).sort((a, b) => a.start - b.start);
+  const units = toUnits(text, all.flatMap(({ start, end }) => [start, end]));
+  return all.map(({ index }, place) => ({ index, start: units[2 * place] ?? 0, end: units[2 * place + 1] ?? 0 }));
+}
+
+/** @param {{turn: TurnView, citation: Citation, index: number, provisional: boolean}} properties */
+function Marker({ turn, citation, index, provisional }) {
+  const shape = provisional ? "is-open" : citation.closest ? "is-close" : citation.verified ? "is-found" : "is-missing";
+  const verdict = provisional ? t("verdict.open") : verdictOf(citation);
+  const label = t("marker", { n: String(index + 1), page: pageOf(citation), verdict });
+  return h("button", {
+    type: "button", class: `marker ${shape}`, "aria-label": label,
+    onClick: () => { unpeek(); openSource(turn, index); },
+    onMouseEnter: (event) => { peek(citation, index + 1, event.currentTarget); prefetchSource(turn, index); },
+    onMouseLeave: unpeek, onBlur: unpeek,
+    onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, index + 1, event.currentTarget); },
+  }, String(index + 1), shape === "is-found" ? h(Icon, { name: "check" }) : null,
+  shape === "is-missing" ? h("span", { class: "word" }, t("verdict.missing.short")) : null);
+}
+
+/** The text of an answer in blocks. @param {{turn: TurnView}} properties */
+function Text({ turn }) {
+  const renderer = useMemo(() => new Renderer(), []);
+  const places = placesOf(turn);
+  const provisional = isRunning(turn.state);
+  const version = `${provisional}${turn.citations.map((each) => Number(each?.verified)).join("")}`;
+  const marker = (/** @type {number} */ place) => {
+    const index = places[place]?.index ?? 0;
+    const citation = turn.citations[index];
+    return citation ? h(Marker, { turn, citation, index, provisional }) : null;
+  };
+  return h("div", { class: "text" }, renderer.render(withPlaces(turn.text, places), marker, version + places.map((each) => each.index).join()));
+}
+
+/** What the checks found, in one line that opens the sources. @param {{turn: TurnView}} properties */
+function SourcesLine({ turn }) {
+  const cited = turn.citations.filter(Boolean);
+  if (!cited.length) return null;
+  const found = cited.filter((each) => each.verified).length;
+  const parts = [t("sources.count", { n: cited.length })];
+  if (found) parts.push(t("sources.found", { n: found }));
+  if (found < cited.length) parts.push(t("sources.missing", { n: cited.length - found }));
+  return h("button", { type: "button", class: "sources-line", onClick: () => openSources(turn) },
+    h(Icon, { name: "page" }), parts.join(" · "));
+}
+
+/** How an answer is to be taken, if not as it is. @param {TurnView} turn @returns {[string, string] | null} kind and words */
+function caution(turn) {
+  const checks = /** @type {Record<string, any>} */ (turn.metadata?.critic_summary ?? {});
+  if (turn.kind === "closest_passages") return ["close", t("kind.closest")];
+  if (turn.kind === "not_found") return ["none", t("kind.not_found")];
+  if (checks.contradicted?.length) return ["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })];
+  const missing = turn.citations.filter((each) => each && !each.verified).length;
+  if (missing && missing === turn.citations.length) return ["warn", t("kind.unverified")];
+  if (missing) return ["warn", t("kind.partly", { n: missing })];
+  if (checks.checked === false) return ["warn", t("kind.unchecked")];
+  const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
+  if (!turn.citations.length && lookedUp) return ["warn", t("kind.no_sources")];
+  return null;
+}
+
+/** @param {{kind: string, children?: Child}} properties */
+const Note = ({ kind, children }) =>
+  h("div", { class: `note is-${kind}` }, h(Icon, { name: NOTE_ICONS[kind] ?? "info" }), h("div", null, children));
+/** @type {Record<string, string>} */
+const NOTE_ICONS = { close: "near", none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info" };
+
+/** @param {{turn: TurnView}} properties */
+function Withdrawn({ turn }) {
+  if (!turn.withdrawn) return null;
+  const { reason, text } = turn.withdrawn;
+  return h("details", { class: "withdrawn" },
+    h("summary", null, reason ? t("turn.withdrawn.why", { reason }) : t("turn.withdrawn")), h("del", null, text));
+}
+
+/** @param {{turn: Signal<TurnView>}} properties */
+function Trouble({ turn }) {
+  const { state, problem, turnId } = turn.value;
+  if (state === "stopped") return h(Note, { kind: "stopped" }, t("turn.stopped.note"));
+  if (!["failed", "interrupted", "refused"].includes(state)) return null;
+  const text = state === "interrupted" ? t("turn.interrupted") : problem ? wordsOf(problem) : t("problem.unknown");
+  const trace = problem?.trace_id;
+  return h("div", { class: "note is-bad", role: "alert" }, h(Icon, { name: "alert" }), h("div", null,
+    h("p", null, text),
+    problem?.errors?.map((each) => h("p", { class: "soft" }, `${each.field}: ${each.reason}`)),
+    h("p", { class: "row" },
+      turnId && h("button", { type: "button", onClick: () => retry(turn) }, t("turn.retry")),
+      trace && h("button", { type: "button", class: "quiet", onClick: () => copy(trace, t("turn.trace.copied")) },
+        t("turn.trace")))));
+}
+
+/** @param {string} text @param {string} words */
+function copy(text, words) {
+  navigator.clipboard.writeText(text).then(() => notify({ text: words, kind: "info" }, 3), report);
+}
+
+/** The answer as text, with its sources listed below. @param {TurnView} turn */
+function plainOf(turn) {
+  const places = placesOf(turn);
+  let text = "";
+  let from = 0;
+  for (const place of places) {
+    text += `${turn.text.slice(from, place.start)}[${place.index + 1}]`;
+    from = place.end;
+  }
+  text += turn.text.slice(from);
+  const listed = turn.citations.map((each, index) =>
+    `[${index + 1}] ${pageOf(each)} (${verdictOf(each)}): “${each.quote}”`);
+  return listed.length ? `${text}\n\n${listed.join("\n")}` : text;
+}
+
+/** @param {{turn: Signal<TurnView>}} properties */
+function Actions({ turn }) {
+  const now = turn.value;
+  const idle = !answering.value;
+  const again = () => ask(now.question, { replaces: now });
+  const edit = () => { replacing.value = now.key; setDraft(now.question); document.getElementById("question")?.focus(); };
+  const rated = now.feedback?.rating;
+  return h("div", { class: "actions", role: "group", "aria-label": t("turn.actions") },
+    now.text && h(IconButton, { name: "copy", label: t("turn.copy"), onClick: () => copy(plainOf(now), t("turn.copied")) }),
+    now.turnId && idle && h(IconButton, { name: "again", label: t("turn.again"), onClick: again }),
+    idle && h(IconButton, { name: "edit", label: t("turn.edit"), onClick: edit }),
+    now.state === "answered" && [
+      h(IconButton, { name: "up", label: t("turn.good"), pressed: rated === "up", onClick: () => rate(turn, rated === "up" ? null : "up") }),
+      h(IconButton, { name: "down", label: t("turn.bad"), pressed: rated === "down", onClick: () => rate(turn, rated === "down" ? null : "down") }),
+    ]);
+}
+
+/** @param {{turn: Signal<TurnView>}} properties */
+function Comment({ turn }) {
+  const [text, setText] = useState("");
+  const given = turn.value.feedback;
+  if (given?.rating !== "down" || given.comment) return null;
+  return h("form", { class: "row comment", onSubmit: (event) => { event.preventDefault(); if (text.trim()) rate(turn, "down", text.trim()); } },
+    h("input", { "aria-label": t("turn.comment"), placeholder: t("turn.comment"), maxLength: 1000, value: text, onInput: (event) => setText(event.currentTarget.value) }),
+    h("button", { type: "submit" }, t("send")));
+}
+
+// --- How an answer came about
+
+/** @param {Partial<Metadata>} metadata @param {TurnView} turn @returns {string[]} */
+export function sentencesOf(metadata, turn) {
+  const plan = /** @type {Record<string, any>} */ (metadata.plan ?? {});
+  const route = /** @type {Record<string, any>} */ (metadata.route ?? {});
+  const checks = /** @type {Record<string, any>} */ (metadata.critic_summary ?? {});
+  const said = [];
+  if (route.intent) said.push(t("why.intent", { intent: String(route.intent).replaceAll("_", " ") }));
+  if (plan.rewritten_query && plan.rewritten_query !== turn.question) said.push(t("why.understood", { query: plan.rewritten_query }));
+  for (const file of metadata.files ?? []) {
+    said.push(file.status === "failed" ? t("why.file.failed", { name: file.blob_name, reason: file.reason ?? "" })
+      : t("why.file", { name: file.blob_name, n: file.pages }));
+  }
+  if (metadata.retrieval_reason) said.push(metadata.retrieval_reason);
+  if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
+  if (turn.citations.length) said.push(t("why.checked", { n: turn.citations.length, found: checks.verified ?? turn.citations.filter((each) => each.verified).length }));
+  if (checks.issues?.length) said.push(t("why.issues", { issues: checks.issues.join(" ") }));
+  return said;
+}
+
+/** @param {{turn: TurnView}} properties */
+function Why({ turn }) {
+  const metadata = turn.metadata;
+  if (!metadata) return null;
+  const tools = (metadata.timeline ?? []).filter((each) => each.kind === "tool");
+  const usage = /** @type {Record<string, any>} */ (metadata.usage ?? {});
+  const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
+  const total = Object.values(metadata.timings_ms ?? {}).reduce((sum, each) => Math.max(sum, each), 0);
+  return h("details", { class: "why" }, h("summary", null, t("why")),
+    h("ol", null, sentencesOf(metadata, turn).map((each) => h("li", null, each))),
+    tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.failed ? "is-failed" : "" },
+      h(Icon, { name: each.failed ? "alert" : "tool" }), toolTitle(each.name), h("span", { class: "soft" }, duration(each.duration_ms))))),
+    h(Budget, { parts: metadata.context_budget ?? {} }),
+    h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens ? t("why.tokens", { n: tokens }) : t("why.no_tokens"),
+      usage.cost_usd ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) }) : "",
+    ].filter(Boolean).join(" · ")),
+    me.value?.can.administer && metadata.trace_id
+      ? h("p", null, h("a", { href: `#/admin` }, t("why.trace"))) : null);
+}
+
+/** The prompt's tokens by part, as a bar. @param {{parts: Record<string, number>}} properties */
+function Budget({ parts }) {
+  const shown = Object.entries(parts).filter(([name, tokens]) => tokens > 0 && name !== "total");
+  const total = shown.reduce((sum, [, tokens]) => sum + tokens, 0);
+  if (!total) return null;
+  let from = 0;
+  const bars = shown.map(([name, tokens], index) => {
+    const bar = h("rect", { x: from, y: 0, width: tokens, height: 10, class: `part-${index % 5}`, key: name });
+    from += tokens;
+    return bar;
+  });
+  return h("figure", { class: "budget" },
+    h("svg", { viewBox: `0 0 ${total} 10`, preserveAspectRatio: "none", "aria-hidden": "true" }, bars),
+    h("figcaption", null, shown.map(([name, tokens], index) =>
+      h("span", { class: `part-${index % 5}`, key: name }, t("why.part", { part: name.replaceAll("_", " "), n: tokens })))));
+}
+
+/** @param {{turn: Signal<TurnView>, index: number, live: boolean}} properties */
+export function Turn({ turn, live }) {
+  const now = turn.value;
+  const running = isRunning(now.state);
+  const notice = now.state === "answered" ? caution(now) : null;
+  const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
+  return h("article", { class: `turn is-${now.state}${live ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
+    h("div", { class: "question" }, h("h3", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
+      asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
+    h("div", { class: "answer" }, h("h3", { class: "hidden" }, t("turn.answer")),
+      h(Withdrawn, { turn: now }),
+      notice && h(Note, { kind: notice[0] }, notice[1]),
+      running && h(Status, { turn }),
+      now.text && h(Text, { turn: now }),
+      h(Trouble, { turn }),
+      !running && h(SourcesLine, { turn: now }),
+      now.state === "answered" && h(Why, { turn: now }),
+      !running && h(Actions, { turn }), h(Comment, { turn }),
+      live && !running && h(Suggestions, { texts: now.suggestions })));
+}
+
+/** @param {{turn: Signal<TurnView>}} properties */
+function Status({ turn }) {
+  const now = turn.value;
+  if (now.state === "streaming") return null;
+  const text = now.state === "stopping" ? t("turn.stopping") : now.state === "elsewhere" ? t("turn.elsewhere") : now.status?.text ?? t("turn.waiting");
+  return h("p", { class: "working" }, h("span", { class: "dots", "aria-hidden": "true" }), now.retryAt
+    ? h(Countdown, { until: now.retryAt, words: (seconds) => t("turn.limit", { n: seconds }) }) : text);
+}
+
+/** Questions that may follow; a click puts one into the text box. @param {{texts: string[]}} properties */
+export function Suggestions({ texts }) {
+  if (!texts.length) return null;
+  return h("ul", { class: "suggestions", "aria-label": t("suggestions") }, texts.slice(0, 3).map((each) =>
+    h("li", null, h("button", { type: "button", onClick: () => { setDraft(each); document.getElementById("question")?.focus(); } }, each))));
+}

@@ -1,0 +1,205 @@
+// The entry: loads the user and the words, and puts the regions of the page together.
+import { Suggestions, Turn } from "./answer.js";
+import { get } from "./api.js";
+import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarlier, loading, newest, shownTitle, startChat,
+  turns, answering, stop, known } from "./chat.js";
+import { Composer } from "./composer.js";
+import { attach, documents, hasFiles } from "./files.js";
+import { speak, t } from "./i18n.js";
+import { Dialogs, Icon, IconButton, Notices, Peek } from "./parts.js";
+import { Sessions } from "./sessions.js";
+import { closeSources, shown, Sources } from "./sources.js";
+import { alarm, dialog, go, loadMe, loadPreferences, loadSessions, me, online, outdated, place, prefer, preferences,
+  readAddress, said, sessionsOpen, signedOut } from "./store.js";
+import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
+
+const NEAR_TOP = 1500;
+const dragging = signal(false);
+
+function Banner() {
+  if (signedOut.value) {
+    const url = me.value?.sign_in?.sign_in_url;
+    return h("div", { class: "banner is-bad", role: "alert" }, t("signed_out"),
+      url ? h("a", { href: url + (url.includes("?") ? "" : `?post_login_redirect_uri=${encodeURIComponent(`/${location.hash}`)}`) }, t("sign_in"))
+        : h("button", { type: "button", onClick: () => loadMe() }, t("try_again")));
+  }
+  if (!online.value) return h("div", { class: "banner", role: "status" }, t("offline"));
+  if (outdated.value) {
+    return h("div", { class: "banner", role: "status" }, t("outdated"),
+      h("button", { type: "button", onClick: () => location.reload() }, t("reload")));
+  }
+  return null;
+}
+
+function Empty() {
+  const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
+  const ready = documents.value.filter((each) => each.readable).length;
+  useEffect(() => {
+    const id = conversationId.value;
+    if (!ready || !id || !known.value) return;
+    get(`/conversations/${id}/suggestions`).then((found) => setTexts(/** @type {any} */ (found).suggestions ?? []), () => {});
+  }, [ready, conversationId.value]);
+  return h("div", { class: "empty" },
+    h("h2", null, t(hasFiles.value ? "empty.files" : "empty")),
+    h("p", { class: "soft" }, t(hasFiles.value ? "empty.files.hint" : "empty.hint")),
+    !hasFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
+      h(Icon, { name: "clip" }), t("empty.drop")),
+    h(Suggestions, { texts }));
+}
+
+/** Keys within the turns: up and down between turns, left and right between markers. @param {KeyboardEvent} event */
+function moveInTurns(event) {
+  const at = /** @type {HTMLElement} */ (event.target);
+  const name = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
+  if (name === undefined || event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, pre, .wide, summary")) return;
+  const vertical = event.key === "ArrowUp" || event.key === "ArrowDown";
+  if (vertical && at.closest("button.marker") === null && !at.classList.contains("turns")) return;
+  const all = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("button.marker")];
+  const here = all.indexOf(at);
+  if (here < 0) return;
+  const turn = at.closest("article");
+  const next = vertical ? all.filter((each, place) => each.closest("article") !== turn && Math.sign(place - here) === name).at(name > 0 ? 0 : -1)
+    : all[here + name];
+  if (!(next instanceof HTMLElement)) return;
+  event.preventDefault();
+  next.focus();
+}
+
+function Conversation() {
+  const scroller = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  const [away, setAway] = useState(false);
+  const list = turns.value;
+  const first = list[0]?.value.key;
+  const height = useRef(0);
+  useLayoutEffect(() => {
+    // At the very top the browser does not keep the reader's place itself.
+    const box = scroller.current;
+    if (!box) return;
+    if (box.scrollTop === 0 && height.current && box.scrollHeight > height.current) box.scrollTop = box.scrollHeight - height.current;
+    height.current = box.scrollHeight;
+  }, [first]);
+  useEffect(() => { if (scroller.current && list.length) scroller.current.scrollTop = scroller.current.scrollHeight; }, [conversationId.value, list.length > 0]);
+  useEffect(() => {
+    if (newest.value) document.getElementById(`turn-${newest.value}`)?.scrollIntoView({ block: "start", behavior: "instant" });
+  }, [newest.value]);
+  const onScroll = () => {
+    const box = scroller.current;
+    if (!box) return;
+    height.current = box.scrollHeight;
+    setAway(box.scrollHeight - box.scrollTop - box.clientHeight > 400);
+    if (box.scrollTop < NEAR_TOP && earlierBefore.value !== null) loadEarlier();
+  };
+  return h("main", { class: "conversation", id: "conversation", tabIndex: -1 },
+    h(Head, null), h(Banner, null),
+    h("div", { class: "scroller", ref: scroller, onScroll },
+      h("div", { class: "turns", onKeyDown: moveInTurns },
+        loading.value && h("p", { class: "soft loading" }, t("loading")),
+        !list.length && !loading.value && h(Empty, null),
+        list.map((turn, index) => h(Turn, { turn, index, key: turn.value.key, live: index === list.length - 1 })))),
+    (away || later.value) && list.length > 0 && h("button", {
+      type: "button", class: "to-end", onClick: async () => { await jumpToEnd(); scroller.current?.scrollTo({ top: scroller.current.scrollHeight }); },
+    }, h(Icon, { name: "end" }), t("to_end")),
+    h(Composer, null));
+}
+
+function Head() {
+  return h("header", { class: "head" },
+    h(IconButton, {
+      name: "menu", label: t("sessions"), class: preferences.value.folded ? "open-sessions is-folded" : "open-sessions",
+      onClick: () => { sessionsOpen.value = true; prefer({ folded: false }); },
+    }),
+    h("h1", null, h("bdi", null, shownTitle.value || t(turns.value.length ? "sessions.untitled" : "sessions.new"))));
+}
+
+function Administration() {
+  return h("main", { class: "conversation", id: "conversation", tabIndex: -1 }, h("h1", null, t("administration")));
+}
+
+function App() {
+  return h(Fragment, null,
+    h("a", { class: "skip", href: "#question", onClick: (event) => { event.preventDefault(); document.getElementById("question")?.focus(); } }, t("skip")),
+    h("div", { class: `layout${preferences.value.folded ? " is-folded" : ""}${shown.value ? " has-sources" : ""}` },
+      h(Sessions, null), sessionsOpen.value && h("div", { class: "shade", onClick: () => { sessionsOpen.value = false; } }),
+      place.value.view === "administration" ? h(Administration, null) : h(Conversation, null),
+      place.value.view === "session" && h(Sources, null)),
+    dragging.value && h("div", { class: "dropping" }, t("empty.drop")),
+    h(Notices, null), h(Peek, null), h(Dialogs, null),
+    h("div", { role: "status", class: "hidden" }, said.value), h("div", { role: "alert", class: "hidden" }, alarm.value));
+}
+
+const REGIONS = ["sessions", "conversation", "sources"];
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  const ctrl = event.ctrlKey || event.metaKey;
+  const key = event.key.toLowerCase();
+  if (event.key === "Escape") {
+    if (document.querySelector("dialog[open], :popover-open")) return;
+    if (sessionsOpen.value) sessionsOpen.value = false;
+    else if (shown.value) closeSources();
+    else if (answering.value) stop(answering.value);
+    return;
+  }
+  if (event.key === "F6") {
+    event.preventDefault();
+    const there = REGIONS.map((each) => document.getElementById(each)).filter((each) => each !== null && each.offsetParent !== null);
+    const here = there.findIndex((each) => each?.contains(document.activeElement));
+    there[(here + 1) % there.length]?.focus();
+    return;
+  }
+  const focus = (/** @type {string} */ id) => document.getElementById(id)?.focus();
+  /** @type {Record<string, () => void>} */
+  const chords = {
+    k: () => { prefer({ folded: false }); sessionsOpen.value = true; requestAnimationFrame(() => focus("search")); },
+    "/": () => { dialog.value = "keys"; },
+  };
+  /** @type {Record<string, () => void>} */
+  const shifted = { o: () => { go(null); focus("question"); }, u: () => document.getElementById("picker")?.click() };
+  const act = ctrl ? (event.shiftKey ? shifted[key] ?? (key === "/" ? chords["/"] : undefined) : chords[key]) : undefined;
+  if (act) {
+    event.preventDefault();
+    act();
+  }
+}
+
+function listenToWindow() {
+  addEventListener("hashchange", readAddress);
+  addEventListener("popstate", readAddress);
+  addEventListener("keydown", onKey);
+  addEventListener("online", () => { online.value = true; });
+  addEventListener("offline", () => { online.value = false; });
+  addEventListener("dragover", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    dragging.value = true;
+  });
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) dragging.value = false; });
+  addEventListener("drop", (event) => {
+    dragging.value = false;
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    attach(event.dataTransfer.files);
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) checkVersion(); });
+}
+
+async function start() {
+  await Promise.all([loadMe(), speak("")]);
+  loadPreferences();
+  let spoken = "";
+  const change = async () => {
+    const wanted = preferences.value.language;
+    if (wanted !== spoken) await speak(spoken = wanted);
+  };
+  await change();
+  effect(() => { change(); });
+  effect(() => { document.title = shownTitle.value ? `${shownTitle.value} – Orc` : "Orc"; });
+  readAddress();
+  startChat();
+  listenToWindow();
+  render(h(App, null), document.body);
+  loadSessions();
+  document.getElementById("question")?.focus();
+}
+
+start();

@@ -1,0 +1,214 @@
+// Where a question is written: the text box, the "+" menu with files, contexts and tools, and send or stop.
+import { answering, ask, asked, contexts, conversationId, draft, keepChoices, model, replacing, setDraft, stop,
+  toolsOff, turns } from "./chat.js";
+import { get } from "./api.js";
+import { attach, Files, hasFiles } from "./files.js";
+import { number, t } from "./i18n.js";
+import { Icon, IconButton } from "./parts.js";
+import { me, online, preferences, report, said } from "./store.js";
+import { computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
+
+/** @import { Context, ToolInfo } from "./types/page.js" */
+/** @import { Signal } from "./vendor/ui.js" */
+
+const USUAL_LIMIT = 10_000;
+const MOST_CONTEXTS = 20;
+
+/** @type {Signal<Context[]>} */
+const offered = signal([]);
+const menuOpen = signal(false);
+
+/** Whether a chosen context may only be read: tools that change something are locked then. */
+const readsOnly = computed(() => contexts.value.some((each) =>
+  offered.value.find((context) => context.context_id === each.id)?.role === "viewer"));
+
+async function offerContexts() {
+  try {
+    const page = /** @type {{contexts: Context[]}} */ (await get("/contexts?limit=50"));
+    offered.value = page.contexts;
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** @param {string} name */
+function askAbout(name) {
+  const names = asked.value;
+  asked.value = names.includes(name) ? names.filter((each) => each !== name) : [...names, name];
+}
+
+/** @param {Context} context */
+function toggleContext({ type, context_id: id, name }) {
+  const on = contexts.value.some((each) => each.id === id);
+  contexts.value = on ? contexts.value.filter((each) => each.id !== id)
+    : [...contexts.value, { type, id, name }].slice(-MOST_CONTEXTS);
+  keepChoices();
+}
+
+/** @param {string} name */
+function toggleTool(name) {
+  const off = toolsOff.value.includes(name);
+  toolsOff.value = off ? toolsOff.value.filter((each) => each !== name) : [...toolsOff.value, name];
+  keepChoices();
+}
+
+/** @param {{icon: string, label: string, detail?: string, pressed: boolean, disabled?: boolean, onClick: () => void}} properties */
+const Toggle = ({ icon, label, detail, pressed, disabled, onClick }) =>
+  h("button", { type: "button", class: "toggle", "aria-pressed": pressed ? "true" : "false", disabled, onClick },
+    h(Icon, { name: icon }), h("span", null, h("bdi", null, label), detail && h("small", null, detail)),
+    h("span", { class: "state" }, h(Icon, { name: pressed ? "check" : "off" })));
+
+/** @param {ToolInfo} tool */
+function toolRow(tool) {
+  const locked = tool.kind === "update" && readsOnly.value;
+  const detail = locked ? t("tools.locked") : tool.available ? "" : t("tools.unavailable");
+  return h(Toggle, {
+    key: tool.name, icon: tool.kind === "update" ? "edit" : "tool", label: tool.title, detail,
+    pressed: tool.available && !locked && !toolsOff.value.includes(tool.name), disabled: locked || !tool.available,
+    onClick: () => choose(() => toggleTool(tool.name)),
+  });
+}
+
+/** @type {{current: HTMLDivElement | null}} */
+const menu = { current: null };
+
+/** The menu closes after a choice. @param {() => void} act */
+function choose(act) {
+  act();
+  menu.current?.hidePopover();
+  document.getElementById("plus")?.focus();
+}
+
+function Menu() {
+  const picker = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
+  const tools = me.value?.tools ?? [];
+  const place = () => {
+    const box = document.getElementById("plus")?.getBoundingClientRect();
+    if (!box || !menu.current) return;
+    menu.current.style.left = `${box.left}px`;
+    menu.current.style.bottom = `${innerHeight - box.top + 8}px`;
+    menu.current.style.maxHeight = `${box.top - 24}px`;
+  };
+  return h("div", { class: "plus-place" },
+    h("button", {
+      type: "button", class: "quiet icon", id: "plus", "aria-label": t("composer.plus"), title: t("composer.plus"),
+      popovertarget: "plus-menu", "aria-haspopup": "true",
+      "aria-expanded": menuOpen.value ? "true" : "false",
+    }, h(Icon, { name: "plus" })),
+    h("div", {
+      id: "plus-menu", class: "menu", popover: "auto", ref: menu, role: "group", "aria-label": t("composer.plus"),
+      onToggle: (event) => {
+        menuOpen.value = event.newState === "open";
+        if (menuOpen.value) { place(); offerContexts(); }
+      },
+    },
+    h("button", { type: "button", class: "toggle", id: "attach", onClick: () => choose(() => picker.current?.click()) },
+      h(Icon, { name: "clip" }), h("span", null, t("composer.attach"))),
+    offered.value.length > 0 && h("h4", null, t("contexts")),
+    offered.value.map((each) => h(Toggle, {
+      key: each.context_id, icon: "folder", label: each.name, detail: t(`context.${each.type}`),
+      pressed: contexts.value.some((chosen) => chosen.id === each.context_id),
+      onClick: () => choose(() => toggleContext(each)),
+    })),
+    tools.length > 0 && h("h4", null, t("tools")),
+    tools.map(toolRow)),
+    h("input", {
+      type: "file", multiple: true, hidden: true, ref: picker, id: "picker", tabIndex: -1, "aria-label": t("composer.attach"),
+      onChange: (event) => { attach(event.currentTarget.files ?? []); event.currentTarget.value = ""; },
+    }));
+}
+
+/** What differs from the usual: chosen contexts, tools that are off. */
+function Chips() {
+  const off = (me.value?.tools ?? []).filter((each) => toolsOff.value.includes(each.name));
+  if (!contexts.value.length && !off.length) return null;
+  return h("ul", { class: "chips", "aria-label": t("composer.chosen") },
+    contexts.value.map((each, index) => h("li", { key: each.id, class: index ? "" : "is-focus" },
+      h(Icon, { name: "folder" }), h("bdi", null, each.name),
+      h(IconButton, { name: "close", label: t("contexts.leave", { name: each.name }), onClick: () => {
+        contexts.value = contexts.value.filter((chosen) => chosen.id !== each.id);
+        keepChoices();
+      } }))),
+    off.map((each) => h("li", { key: each.name, class: "is-off" }, h(Icon, { name: "off" }), t("tools.off", { name: each.title }),
+      h(IconButton, { name: "close", label: t("tools.on", { name: each.title }), onClick: () => toggleTool(each.name) }))));
+}
+
+function Models() {
+  const models = me.value?.models ?? [];
+  if (models.length < 2) return null;
+  return h("select", {
+    class: "quiet", "aria-label": t("composer.model"), value: model.value,
+    onChange: (event) => { model.value = event.currentTarget.value; keepChoices(); },
+  }, h("option", { value: "" }, t("composer.model.usual")),
+  models.map((each) => h("option", { key: each.id, value: each.id }, each.title)));
+}
+
+function submit() {
+  const question = draft.value.trim();
+  if (!question || answering.value || question.length > limit()) return;
+  const replaced = turns.value.find((each) => each.value.key === replacing.value)?.value ?? null;
+  ask(question, { replaces: replaced?.turnId ? replaced : null });
+}
+
+const limit = () => me.value?.limits?.question_characters ?? USUAL_LIMIT;
+
+/** @param {KeyboardEvent} event */
+function onKeyDown(event) {
+  const withCtrl = event.ctrlKey || event.metaKey;
+  const sends = preferences.value.sendKey === "ctrl" ? withCtrl : !event.shiftKey;
+  if (event.key === "Enter" && sends && !event.isComposing) {
+    event.preventDefault();
+    if (!event.repeat) submit();
+  } else if (event.key === "ArrowUp" && !draft.value && turns.value.length && !answering.value) {
+    const last = turns.value[turns.value.length - 1];
+    if (!last) return;
+    event.preventDefault();
+    replacing.value = last.value.key;
+    setDraft(last.value.question);
+  } else if (event.key === "Escape" && replacing.value) {
+    event.stopPropagation();
+    replacing.value = null;
+    setDraft("");
+  }
+}
+
+export function Composer() {
+  const box = /** @type {{current: HTMLTextAreaElement | null}} */ (useRef(null));
+  const running = answering.value;
+  const left = limit() - [...draft.value].length;
+  useEffect(() => {
+    if (!box.current) return;
+    box.current.style.height = "auto";
+    box.current.style.height = `${box.current.scrollHeight}px`;
+  }, [draft.value, conversationId.value]);
+  return h("form", { class: "composer", "aria-label": t("composer"), onSubmit: (event) => { event.preventDefault(); submit(); } },
+    h(Files, { asked: asked.value, onAsk: askAbout }),
+    replacing.value && h("p", { class: "replacing" }, h(Icon, { name: "edit" }), t("composer.editing"),
+      h("button", { type: "button", class: "quiet", onClick: () => { replacing.value = null; setDraft(""); } }, t("cancel"))),
+    h(Chips, null),
+    h("label", { class: "hidden", for: "question" }, t("composer.question")),
+    h("textarea", {
+      id: "question", ref: box, rows: 1, value: draft.value, dir: "auto",
+      placeholder: hasFiles.value ? t("composer.placeholder.files") : t("composer.placeholder"),
+      "aria-describedby": left <= 1000 ? "characters" : undefined,
+      onInput: (event) => setDraft(event.currentTarget.value), onKeyDown,
+      onPaste: (event) => {
+        const files = event.clipboardData?.files;
+        if (files?.length) { event.preventDefault(); attach(files); }
+      },
+    }),
+    h("div", { class: "composer-row" }, h(Menu, null), h(Models, null), h(OfflineBadge, null),
+      h("span", { class: "grow" }),
+      left <= 1000 && h("span", { id: "characters", class: left < 0 ? "is-over" : "soft" },
+        t("composer.characters", { used: number(limit() - left), most: number(limit()) })),
+      running
+        ? h("button", { type: "button", class: "primary icon", id: "stop", "aria-label": t("composer.stop"), title: t("composer.stop"),
+          disabled: !running.value.turnId || running.value.state === "stopping", onClick: () => { said.value = t("turn.stopping"); stop(running); } },
+        h(Icon, { name: "stop" }))
+        : h("button", { type: "submit", class: "primary icon", id: "send", "aria-label": t("send"), title: t("send"),
+          disabled: !draft.value.trim() || left < 0 || !online.value }, h(Icon, { name: "send" }))));
+}
+
+function OfflineBadge() {
+  return me.value?.offline_model ? h("span", { class: "badge", title: t("offline_model.why") }, t("offline_model")) : null;
+}

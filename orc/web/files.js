@@ -1,0 +1,193 @@
+// The documents of the open session: uploads with their progress, the widgets of files, and their status.
+import { ApiError, get, readProblem, send } from "./api.js";
+import { conversationId, known, listen } from "./chat.js";
+import { has, size, t } from "./i18n.js";
+import { go, me, notify, report, signedOut, wordsOf } from "./store.js";
+import { Icon } from "./parts.js";
+import { computed, h, signal } from "./vendor/ui.js";
+
+/** @import { Signal } from "./vendor/ui.js" */
+/** @import { Document, Upload } from "./types/page.js" */
+
+const AT_ONCE = 3;
+
+/** @type {Signal<Document[]>} */
+export const documents = signal([]);
+/** @type {Signal<Upload[]>} */
+export const uploads = signal([]);
+/** @type {Map<string, XMLHttpRequest>} */
+const sending = new Map();
+/** @type {Map<string, File>} */
+const waiting = new Map();
+
+export const hasFiles = computed(() => documents.value.length > 0 || uploads.value.length > 0);
+
+export function forgetFiles() {
+  for (const each of sending.values()) each.abort();
+  sending.clear();
+  waiting.clear();
+  documents.value = [];
+  uploads.value = [];
+}
+
+/** @param {string} id */
+export async function refreshDocuments(id) {
+  const found = /** @type {{documents: Document[]}} */ (await get(`/conversations/${id}/documents`));
+  if (conversationId.value === id) documents.value = found.documents;
+}
+
+/** @param {string} kind @param {any} data */
+export function onDocumentEvent(kind, data) {
+  const others = documents.value.filter((each) => each.document_id !== data.document_id);
+  if (kind === "document_removed") documents.value = others;
+  else put(data);
+}
+
+/** @param {Document} document */
+function put(document) {
+  const place = documents.value.findIndex((each) => each.document_id === document.document_id);
+  const next = [...documents.value];
+  if (place < 0) next.push(document);
+  else next[place] = document;
+  documents.value = next;
+}
+
+/** @param {Upload} upload @param {Partial<Upload>} changed */
+function update(upload, changed) {
+  uploads.value = uploads.value.map((each) => (each.key === upload.key ? { ...each, ...changed } : each));
+}
+
+/** Upload files, a few at a time. @param {Iterable<File>} files */
+export function attach(files) {
+  const limits = me.value?.limits;
+  const chosen = [...files];
+  for (const file of chosen) {
+    const key = crypto.randomUUID();
+    const tooLarge = limits !== undefined && file.size > limits.upload_bytes;
+    const reason = tooLarge ? t("files.too_large", { limit: size(limits.upload_bytes) }) : "";
+    const state = tooLarge ? "failed" : "waiting";
+    uploads.value = [...uploads.value, { key, name: file.name, size: file.size, state, sent: 0, reason }];
+    if (!tooLarge) waiting.set(key, file);
+  }
+  begin();
+}
+
+function begin() {
+  for (const upload of uploads.value) {
+    const file = waiting.get(upload.key);
+    if (!file || sending.size >= AT_ONCE) continue;
+    waiting.delete(upload.key);
+    transfer(upload, file);
+  }
+}
+
+/** @param {Upload} upload @param {File} file */
+function transfer(upload, file) {
+  const id = conversationId.value ?? "";
+  const request = new XMLHttpRequest();
+  sending.set(upload.key, request);
+  update(upload, { state: "sending" });
+  request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
+  request.onloadend = () => {
+    sending.delete(upload.key);
+    if (conversationId.value === id) arrive(upload, request, id);
+    begin();
+  };
+  const form = new FormData();
+  form.append("file", file, file.name);
+  request.open("POST", `/api/conversations/${id}/documents`);
+  request.send(form);
+}
+
+/** @param {Upload} upload @param {XMLHttpRequest} request @param {string} id */
+function arrive(upload, request, id) {
+  if (request.status === 201) {
+    const stored = /** @type {{documents: Document[]}} */ (JSON.parse(request.responseText));
+    uploads.value = uploads.value.filter((each) => each.key !== upload.key);
+    stored.documents.forEach(put);
+    if (!known.value) {
+      known.value = true;
+      go(id, { replace: true });
+      listen(id);
+    }
+    return;
+  }
+  const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
+  if (problem.status === 401) signedOut.value = true;
+  const reason = problem.errors?.[0]?.reason || (request.status ? wordsOf(problem) : t("files.lost"));
+  update(upload, { state: "failed", reason });
+}
+
+/** @param {Upload} upload */
+function cancel(upload) {
+  waiting.delete(upload.key);
+  sending.get(upload.key)?.abort();
+  uploads.value = uploads.value.filter((each) => each.key !== upload.key);
+}
+
+/** @param {Document} document */
+async function removeDocument(document) {
+  documents.value = documents.value.filter((each) => each.document_id !== document.document_id);
+  try {
+    await send("DELETE", `/conversations/${conversationId.value}/documents/${document.document_id}`);
+    notify({ text: t("files.removed", { name: document.blob_name }), kind: "info" }, 4);
+  } catch (error) {
+    if (error instanceof ApiError && error.problem.status === 404) return;
+    put(document);
+    report(error);
+  }
+}
+
+/** What a document's record says about its state. @param {Document} document */
+export function statusOf(document) {
+  if (document.status === "failed") return t("files.failed", { reason: document.reason ?? "" });
+  if (document.status === "completed") return t("files.ready", { n: document.pages });
+  const key = `files.${document.status}`;
+  const text = has(key) ? t(key) : t("files.processing");
+  return document.readable ? `${text} · ${t("files.can_ask")}` : text;
+}
+
+/** @param {string} name */
+const ending = (name) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? "").toUpperCase();
+
+/**
+ * @param {{name: string, bytes: number, status: string, state: string, progress?: number, asked?: boolean,
+ *   onAsk?: () => void, onRemove: () => void}} properties
+ */
+function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }) {
+  const cut = name.length > 28 ? name.length - 12 : name.length;
+  const label = h("span", { class: "file-name", title: name }, h("bdi", null, h("span", { class: "start" }, name.slice(0, cut)),
+    h("span", null, name.slice(cut))));
+  const body = [
+    h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
+    h("span", { class: "file-text" }, label,
+      h("span", { class: "file-status" }, status, bytes ? ` · ${size(bytes)}` : "")),
+  ];
+  return h("li", { class: `file is-${state}${asked ? " is-asked" : ""}` },
+    onAsk
+      ? h("button", { type: "button", class: "file-main", "aria-pressed": asked ? "true" : "false", onClick: onAsk,
+        title: t(asked ? "files.asked" : "files.ask") }, body)
+      : h("span", { class: "file-main" }, body),
+    progress === undefined ? null : h("progress", { value: progress, max: 1, "aria-label": t("files.progress", { name }) }),
+    h("button", { type: "button", class: "quiet icon", "aria-label": t("files.remove", { name }), onClick: onRemove },
+      h(Icon, { name: "close" })));
+}
+
+/** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void}} properties */
+export function Files({ asked, onAsk }) {
+  if (!hasFiles.value) return null;
+  const stored = documents.value.map((each) => h(Widget, {
+    key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
+    state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",
+    asked: asked.includes(each.blob_name),
+    onAsk: each.readable ? () => onAsk(each.blob_name) : undefined, onRemove: () => removeDocument(each),
+  }));
+  const coming = uploads.value.map((each) => h(Widget, {
+    key: each.key, name: each.name, bytes: each.size, onRemove: () => cancel(each),
+    state: each.state === "failed" ? "failed" : "busy",
+    status: each.state === "failed" ? t("files.failed", { reason: each.reason }) : each.state === "waiting"
+      ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
+    progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
+  }));
+  return h("ul", { class: "files", "aria-label": t("files") }, stored, coming);
+}

@@ -1,0 +1,81 @@
+// The words of the page in the user's language, and numbers, sizes and times as that language writes them.
+import { signal } from "./vendor/ui.js";
+
+/** @import { Words } from "./types/page.js" */
+
+const BASE = document.documentElement.dataset.base ?? "/";
+export const LANGUAGES = /** @type {const} */ (["en", "de"]);
+
+/** @type {Words} */
+let words = {};
+let plural = new Intl.PluralRules("en");
+export const language = signal("en");
+
+/** @param {string} wanted a language, or "" for that of the browser */
+export async function speak(wanted) {
+  const served = document.documentElement.lang;
+  const chosen = LANGUAGES.find((each) => each === wanted) ?? LANGUAGES.find((each) => each === served) ?? "en";
+  words = await (await fetch(`${BASE}words/${chosen}.json`)).json();
+  plural = new Intl.PluralRules(chosen);
+  document.documentElement.lang = chosen;
+  language.value = chosen;
+}
+
+/**
+ * The text for a key. `{name}` in it is replaced by that value; `n` chooses between singular and plural.
+ * @param {string} key @param {Record<string, string | number>} [values]
+ */
+export function t(key, values = {}) {
+  language.value;
+  const found = words[key];
+  if (found === undefined) return key;
+  const text = typeof found === "string" ? found : found[plural.select(Number(values.n))] ?? found.other ?? key;
+  return text.replace(/\{(\w+)\}/g, (whole, name) => {
+    const value = values[name];
+    if (value === undefined) return whole;
+    return typeof value === "number" ? number(value) : value;
+  });
+}
+
+/** Whether there is a text for this key. @param {string} key */
+export const has = (key) => words[key] !== undefined;
+
+/** @param {number} value @param {Intl.NumberFormatOptions} [options] */
+export function number(value, options) {
+  return new Intl.NumberFormat(language.value, options).format(value);
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
+  const value = bytes / 1000 ** power;
+  const digits = value < 10 && power > 0 ? 1 : 0;
+  return number(value, {
+    style: "unit", unit: units[power], unitDisplay: power ? "short" : "long", maximumFractionDigits: digits,
+  });
+}
+
+/** @param {number} ms */
+export function duration(ms) {
+  if (ms < 1000) return number(Math.round(ms), { style: "unit", unit: "millisecond" });
+  return number(ms / 1000, { style: "unit", unit: "second", maximumFractionDigits: ms < 10_000 ? 1 : 0 });
+}
+
+/** A day as a heading: today, yesterday, or the date. @param {Date} moment */
+export function day(moment) {
+  const midnight = new Date();
+  midnight.setHours(0, 0, 0, 0);
+  const days = Math.floor((moment.getTime() - midnight.getTime()) / 86_400_000);
+  if (days >= -1) {
+    const text = new Intl.RelativeTimeFormat(language.value, { numeric: "auto" }).format(Math.min(days, 0), "day");
+    return text.charAt(0).toLocaleUpperCase(language.value) + text.slice(1);
+  }
+  const year = moment.getFullYear() === midnight.getFullYear() ? undefined : "numeric";
+  return new Intl.DateTimeFormat(language.value, { day: "numeric", month: "long", year }).format(moment);
+}
+
+/** @param {string} moment in ISO form */
+export function when(moment) {
+  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }).format(new Date(moment));
+}

@@ -1,0 +1,178 @@
+// Markdown as elements: tokens of a closed list become nodes, and everything else stays text. There is no HTML.
+import { Lexer } from "./vendor/marked.js";
+import { h } from "./vendor/ui.js";
+
+/** @import { Child } from "./vendor/ui.js" */
+/** @import { Token, Tokens } from "./vendor/marked.js" */
+
+const OPEN = "\uE000";
+const CLOSE = "\uE001";
+const PLACE = /\uE000(\d+)\uE001/;
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])\s/;
+const SCHEMES = new Set(["http:", "https:", "mailto:"]);
+/** Characters that change the direction of what follows, and those that cannot be seen. */
+const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
+
+/**
+ * The source with a placeholder for each mark, for which `renderBlocks` calls back with its number.
+ * @param {string} text @param {{start: number, end: number}[]} marks in UTF-16 units, in order
+ */
+export function withPlaces(text, marks) {
+  let source = "";
+  let from = 0;
+  marks.forEach((mark, number) => {
+    source += clean(text.slice(from, mark.start)) + OPEN + number + CLOSE;
+    from = mark.end;
+  });
+  return source + clean(text.slice(from));
+}
+
+/** @param {string} text */
+const clean = (text) => text.replace(/[\uE000\uE001]/g, "");
+
+/**
+ * Offsets that count code points, as the API does, as offsets in UTF-16 units, as strings do.
+ * @param {string} text @param {number[]} offsets in ascending order
+ */
+export function toUnits(text, offsets) {
+  const units = [];
+  let points = 0;
+  let unit = 0;
+  for (const offset of offsets) {
+    while (points < offset && unit < text.length) {
+      unit += (text.codePointAt(unit) ?? 0) > 0xffff ? 2 : 1;
+      points += 1;
+    }
+    units.push(unit);
+  }
+  return units;
+}
+
+/**
+ * The source in blocks that can be parsed on their own: cut at blank lines outside of fences and lists.
+ * @param {string} source
+ */
+export function blocksOf(source) {
+  const blocks = [];
+  let block = "";
+  let fence = "";
+  let blank = false;
+  for (const line of source.split("\n")) {
+    const mark = FENCE.exec(line)?.[1] ?? "";
+    const inList = ITEM.test(block) && (ITEM.test(line) || /^\s/.test(line));
+    if (blank && !fence && line.trim() && !inList) {
+      blocks.push(block);
+      block = "";
+    }
+    blank = !line.trim();
+    if (fence) {
+      if (mark.startsWith(fence) && !line.trim().slice(mark.length)) fence = "";
+    } else fence = mark;
+    block += `${line}\n`;
+  }
+  if (block.trim()) blocks.push(block);
+  return blocks;
+}
+
+/** Renders a text that grows: blocks that have not changed keep their nodes. */
+export class Renderer {
+  /** @type {{key: string, node: Child}[]} */
+  #kept = [];
+
+  /**
+   * @param {string} source @param {(place: number) => Child} place @param {string} version of what `place` shows
+   */
+  render(source, place, version = "") {
+    const blocks = blocksOf(source);
+    const nodes = blocks.map((block, index) => {
+      const key = block.includes(OPEN) ? `${version}|${block}` : block;
+      const kept = this.#kept[index];
+      return kept?.key === key ? kept : { key, node: renderBlock(block, place, index) };
+    });
+    this.#kept = nodes;
+    return nodes.map((each) => each.node);
+  }
+}
+
+/** @param {string} block @param {(place: number) => Child} place @param {number} key */
+function renderBlock(block, place, key) {
+  return h("div", { class: "block", key }, all(new Lexer({ gfm: true }).lex(block), place));
+}
+
+/** @typedef {(place: number) => Child} Place */
+
+/** @param {Token[] | undefined} tokens @param {Place} place @returns {Child[]} */
+const all = (tokens, place) => (tokens ?? []).map((token) => node(token, place));
+
+/** @param {string} text @param {Place} place @returns {Child} */
+function text(text, place) {
+  if (!text.includes(OPEN)) return text;
+  return text.split(PLACE).map((part, index) => (index % 2 ? place(Number(part)) : part));
+}
+
+/** @param {Token} token @param {Place} place @returns {Child} */
+function node(token, place) {
+  const known = /** @type {import("./vendor/marked.js").Tokens.Generic} */ (token);
+  switch (token.type) {
+    case "space": case "def": return null;
+    case "paragraph": return h("p", null, all(token.tokens, place));
+    // Answers are below headings of the page: theirs begin at the fourth level.
+    case "heading": return h(known.depth > 2 ? "h5" : "h4", null, all(token.tokens, place));
+    case "list": return list(/** @type {Tokens.List} */ (token), place);
+    case "blockquote": return h("blockquote", null, all(token.tokens, place));
+    case "code": return h("pre", { tabIndex: 0 }, h("code", null, text(known.text, place)));
+    case "table": return table(/** @type {Tokens.Table} */ (token), place);
+    case "hr": return h("hr", null);
+    case "br": return h("br", null);
+    case "strong": return h("strong", null, all(token.tokens, place));
+    case "em": return h("em", null, all(token.tokens, place));
+    case "del": return h("del", null, all(token.tokens, place));
+    case "codespan": return h("code", null, text(known.text, place));
+    case "link": return link(/** @type {Tokens.Link} */ (token), place);
+    case "image": return text(known.text || known.raw, place);
+    case "text": return token.tokens ? all(token.tokens, place) : text(known.text, place);
+    case "escape": return text(known.text, place);
+    case "checkbox": return known.checked ? "☑ " : "☐ ";
+    default: return text(token.raw, place);
+  }
+}
+
+/** @param {Tokens.List} token @param {Place} place */
+function list(token, place) {
+  const items = token.items.map((item) => h("li", null, all(item.tokens, place)));
+  return token.ordered ? h("ol", { start: Number(token.start) || 1 }, items) : h("ul", null, items);
+}
+
+/** @param {Tokens.Table} token @param {Place} place */
+function table(token, place) {
+  /** @param {Tokens.TableCell} cell */
+  const alignment = (cell) => (cell.align ? `to-${cell.align}` : undefined);
+  const head = token.header.map((cell) => h("th", { class: alignment(cell), scope: "col" }, all(cell.tokens, place)));
+  const rows = token.rows.map((row) =>
+    h("tr", null, row.map((cell) => h("td", { class: alignment(cell) }, all(cell.tokens, place)))));
+  return h("div", { class: "wide", tabIndex: 0 },
+    h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
+}
+
+/** @param {Tokens.Link} token @param {Place} place */
+function link(token, place) {
+  const address = safeAddress(token.href);
+  const inner = all(token.tokens, place);
+  if (!address) return h("span", null, inner, ` (${clean(token.href)})`);
+  const shown = address.protocol === "mailto:" ? address.pathname : address.host;
+  const names = token.text.includes(shown) ? null : h("small", { class: "host" }, ` (${shown})`);
+  return h("a", { href: address.href, target: "_blank", rel: "noopener noreferrer nofollow" }, inner, names);
+}
+
+/** The address of a link that may be followed; null for scripts, data, credentials and hidden characters. @param {string} href */
+export function safeAddress(href) {
+  if (HIDDEN.test(href)) return null;
+  try {
+    const address = new URL(href);
+    const isPlain = !address.username && !address.password;
+    return SCHEMES.has(address.protocol) && isPlain ? address : null;
+  } catch {
+    return null;
+  }
+}

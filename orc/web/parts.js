@@ -1,0 +1,157 @@
+// Small parts that others are made of: icons, buttons, dialogs, menus, notices, and the card with a quote.
+import { t } from "./i18n.js";
+import { dismiss, notices, prefer, preferences, dialog } from "./store.js";
+import { LANGUAGES } from "./i18n.js";
+import { h, signal, useEffect, useRef, useState } from "./vendor/ui.js";
+
+/** @import { Child } from "./vendor/ui.js" */
+/** @import { Citation } from "./types/page.js" */
+
+const SPRITE = `${document.documentElement.dataset.base ?? "/"}icons.svg`;
+
+/** @param {{name: string}} properties */
+export const Icon = ({ name }) =>
+  h("svg", { class: "icon", "aria-hidden": "true", viewBox: "0 0 24 24" }, h("use", { href: `${SPRITE}#${name}` }));
+
+/**
+ * A button that shows an icon; its label is read out and shown as a tooltip.
+ * @param {{name: string, label: string, onClick: (event: MouseEvent) => void, pressed?: boolean, disabled?: boolean,
+ *   id?: string, class?: string}} properties
+ */
+export const IconButton = ({ name, label, onClick, pressed, disabled, id, class: extra = "" }) =>
+  h("button", {
+    type: "button", class: `quiet icon ${extra}`, "aria-label": label, title: label, onClick, disabled, id,
+    "aria-pressed": pressed === undefined ? undefined : pressed ? "true" : "false",
+  }, h(Icon, { name }));
+
+/**
+ * A dialog over the page. The browser gives the focus back when it closes.
+ * @param {{label: string, onClose: () => void, class?: string, children?: Child}} properties
+ */
+export function Dialog({ label, onClose, class: extra = "", children }) {
+  const place = /** @type {{current: HTMLDialogElement | null}} */ (useRef(null));
+  useEffect(() => {
+    const from = /** @type {HTMLElement | null} */ (document.activeElement);
+    place.current?.showModal();
+    return () => from?.isConnected && from.focus();
+  }, []);
+  return h("dialog", {
+    ref: place, class: extra, "aria-label": label,
+    onClose, onClick: (event) => { if (event.target === place.current) place.current?.close(); },
+  }, h("div", { class: "dialog-head" }, h("h2", null, label),
+    h(IconButton, { name: "close", label: t("close"), onClick: () => place.current?.close() })),
+  h("div", { class: "dialog-body" }, children));
+}
+
+/** What happened, in one region; some of it can be taken back. */
+export function Notices() {
+  return h("div", { class: "notices" }, notices.value.map((each) =>
+    h("div", { class: `notice is-${each.kind}`, key: each.key }, h("span", null, each.text),
+      each.action && h("button", { type: "button", onClick: () => { each.action?.run(); dismiss(each.key); } },
+        each.action.label),
+      h(IconButton, { name: "close", label: t("close"), onClick: () => dismiss(each.key) }))));
+}
+
+// --- The quote of a marker, shown while the pointer or the focus is on it
+
+/** @type {import("./vendor/ui.js").Signal<{citation: Citation, number: number, at: DOMRect} | null>} */
+export const peeked = signal(null);
+let leaving = 0;
+
+/** @param {Citation} citation @param {number} number @param {HTMLElement} element */
+export function peek(citation, number, element) {
+  clearTimeout(leaving);
+  peeked.value = { citation, number, at: element.getBoundingClientRect() };
+}
+
+export function unpeek() {
+  clearTimeout(leaving);
+  leaving = window.setTimeout(() => { peeked.value = null; }, 150);
+}
+
+/** The page of a citation in words. @param {Citation} citation */
+export function pageOf({ blob_name: name, page, page_label: label, url }) {
+  if (url) return name || url;
+  return label ? t("page.label", { name, label }) : t("page.number", { name, page: String(page) });
+}
+
+/** Whether the quote was found, in words. @param {Citation} citation */
+export const verdictOf = (citation) => t(citation.verified ? "verdict.found" : "verdict.missing");
+
+export function Peek() {
+  const place = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  const shown = peeked.value;
+  useEffect(() => {
+    const card = place.current;
+    if (!card || !shown) return;
+    const { offsetWidth: width, offsetHeight: height } = card;
+    const above = shown.at.top - height - 8;
+    card.style.left = `${Math.max(8, Math.min(shown.at.left, innerWidth - width - 8))}px`;
+    card.style.top = `${above > 8 ? above : shown.at.bottom + 8}px`;
+  }, [shown]);
+  if (!shown) return null;
+  const { citation } = shown;
+  return h("div", {
+    class: "peek", ref: place, "aria-hidden": "true", onMouseEnter: () => clearTimeout(leaving), onMouseLeave: unpeek,
+  }, h("p", { class: "peek-place" }, h("bdi", null, pageOf(citation))),
+  h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),
+  h("p", { class: `verdict ${citation.verified ? "is-found" : "is-missing"}` }, verdictOf(citation)));
+}
+
+// --- Preferences and the list of keys
+
+/** @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void}} properties */
+function Choice({ label, value, options, onChange }) {
+  return h("label", { class: "field" }, label,
+    h("select", { value, onChange: (event) => onChange(event.currentTarget.value) },
+      options.map(([each, text]) => h("option", { value: each, key: each }, text))));
+}
+
+function Preferences() {
+  const chosen = preferences.value;
+  const own = new Intl.DisplayNames([document.documentElement.lang], { type: "language" });
+  return h(Dialog, { label: t("preferences"), onClose: () => { dialog.value = ""; } },
+    h(Choice, {
+      label: t("preferences.theme"), value: chosen.theme,
+      options: [["", t("preferences.system")], ["light", t("preferences.light")], ["dark", t("preferences.dark")]],
+      onChange: (theme) => prefer({ theme: /** @type {"" | "light" | "dark"} */ (theme) }),
+    }),
+    h(Choice, {
+      label: t("preferences.language"), value: chosen.language,
+      options: [["", t("preferences.browser")], ...LANGUAGES.map((each) =>
+        /** @type {[string, string]} */ ([each, own.of(each) ?? each]))],
+      onChange: (language) => prefer({ language }),
+    }),
+    h(Choice, {
+      label: t("preferences.send"), value: chosen.sendKey,
+      options: [["enter", t("preferences.enter")], ["ctrl", t("preferences.ctrl")]],
+      onChange: (key) => prefer({ sendKey: key === "ctrl" ? "ctrl" : "enter" }),
+    }));
+}
+
+const KEYS = ["send", "break", "escape", "search", "new", "attach", "region", "edit", "turns", "markers", "citations",
+  "pages", "zoom", "keys"];
+
+function Keys() {
+  return h(Dialog, { label: t("keys"), onClose: () => { dialog.value = ""; } },
+    h("dl", { class: "keys" }, KEYS.map((each) => [
+      h("dt", null, t(`keys.${each}.keys`).split(" ").map((key) => h("kbd", null, key))),
+      h("dd", null, t(`keys.${each}`)),
+    ])));
+}
+
+export function Dialogs() {
+  if (dialog.value === "preferences") return h(Preferences, null);
+  return dialog.value === "keys" ? h(Keys, null) : null;
+}
+
+/** The seconds until a moment, as they pass. @param {{until: number, words: (seconds: number) => string}} properties */
+export function Countdown({ until, words }) {
+  const left = () => Math.max(0, Math.ceil((until - Date.now()) / 1000));
+  const [seconds, setSeconds] = useState(left());
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds(left()), 500);
+    return () => clearInterval(timer);
+  }, [until]);
+  return h("span", null, words(seconds));
+}

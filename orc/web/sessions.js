@@ -1,0 +1,135 @@
+// The list of sessions: by day, with search, rename in place, delete with undo, and export.
+import { download } from "./api.js";
+import { day, t } from "./i18n.js";
+import { Icon, IconButton } from "./parts.js";
+import { busy, dialog, go, loadSessions, me, place, prefer, remove, rename, report, sessionsCursor,
+  sessionsLoaded, sessionsOpen, sessionsQuery, shownSessions } from "./store.js";
+import { h, signal, useEffect, useRef } from "./vendor/ui.js";
+
+/** @import { ConversationHead } from "./types/page.js" */
+/** @import { Signal } from "./vendor/ui.js" */
+
+/** @type {Signal<string>} */
+const renaming = signal("");
+/** @type {Signal<string>} */
+const menuOf = signal("");
+
+/** @param {ConversationHead} session */
+const titleOf = (session) => session.title || t("sessions.untitled");
+
+/** The sessions under the day of their last use. @param {ConversationHead[]} all */
+function byDay(all) {
+  /** @type {[string, ConversationHead[]][]} */
+  const days = [];
+  for (const session of all) {
+    const name = day(new Date(session.updated_at));
+    const last = days.at(-1);
+    if (last?.[0] === name) last[1].push(session);
+    else days.push([name, [session]]);
+  }
+  return days;
+}
+
+/** @param {{session: ConversationHead}} properties */
+function TitleField({ session }) {
+  const field = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
+  useEffect(() => { field.current?.focus(); field.current?.select(); }, []);
+  const end = (/** @type {boolean} */ save) => {
+    if (renaming.value !== session.conversation_id) return;
+    const title = field.current?.value.trim() ?? "";
+    renaming.value = "";
+    if (save && title && title !== session.title) rename(session.conversation_id, title);
+  };
+  return h("input", {
+    ref: field, class: "rename", maxLength: 120, defaultValue: titleOf(session), "aria-label": t("sessions.title"),
+    onBlur: () => end(true),
+    onKeyDown: (event) => {
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.stopPropagation();
+      end(event.key === "Enter");
+      document.getElementById(`session-${session.conversation_id}`)?.querySelector("a")?.focus();
+    },
+  });
+}
+
+/** @param {{session: ConversationHead}} properties */
+function Menu({ session }) {
+  const id = session.conversation_id;
+  const list = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  useEffect(() => {
+    const from = document.getElementById(`session-${id}`)?.getBoundingClientRect();
+    if (!list.current || !from) return;
+    list.current.showPopover();
+    list.current.style.left = `${Math.min(from.right - 36, innerWidth - list.current.offsetWidth - 8)}px`;
+    list.current.style.top = `${Math.min(from.bottom, innerHeight - list.current.offsetHeight - 8)}px`;
+    list.current.querySelector("button")?.focus();
+  }, []);
+  /** @param {() => void} act */
+  const choose = (act) => () => { menuOf.value = ""; act(); };
+  const save = (/** @type {string} */ format) => choose(() => {
+    download(`/conversations/${id}/export?format=${format}`, `${titleOf(session)}.${format === "pdf" ? "pdf" : "md"}`).catch(report);
+  });
+  return h("div", {
+    class: "menu is-small", popover: "auto", ref: list, role: "group", "aria-label": t("sessions.menu", { title: titleOf(session) }),
+    onToggle: (event) => { if (event.newState === "closed") menuOf.value = ""; },
+  },
+  h("button", { type: "button", class: "toggle", onClick: choose(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
+  h("button", { type: "button", class: "toggle", onClick: save("markdown") }, h(Icon, { name: "download" }), t("sessions.export.markdown")),
+  h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
+  h("button", { type: "button", class: "toggle is-bad", onClick: choose(() => remove(id, titleOf(session))) }, h(Icon, { name: "bin" }), t("sessions.delete")));
+}
+
+/** @param {{session: ConversationHead}} properties */
+function Row({ session }) {
+  const id = session.conversation_id;
+  const current = place.value.view === "session" && place.value.id === id;
+  return h("li", { class: `session${current ? " is-current" : ""}`, id: `session-${id}` },
+    renaming.value === id ? h(TitleField, { session })
+      : h("a", { href: `#/c/${id}`, "aria-current": current ? "page" : undefined, title: titleOf(session), onClick: () => { sessionsOpen.value = false; } },
+        h("bdi", null, titleOf(session)),
+        busy.value.has(id) && h("span", { class: "busy", role: "img", "aria-label": t("sessions.busy") })),
+    h(IconButton, { name: "more", label: t("sessions.menu", { title: titleOf(session) }), onClick: () => { menuOf.value = id; } }),
+    menuOf.value === id && h(Menu, { session }));
+}
+
+/** Arrow keys go through the list. @param {KeyboardEvent} event */
+function onKeyDown(event) {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const links = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("a")];
+  const next = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement)) + (event.key === "ArrowDown" ? 1 : -1);
+  if (!links.includes(/** @type {HTMLAnchorElement} */ (document.activeElement)) || !links[next]) return;
+  event.preventDefault();
+  links[next]?.focus();
+}
+
+let searching = 0;
+
+export function Sessions() {
+  const list = shownSessions.value;
+  return h("nav", { class: `sessions${sessionsOpen.value ? " is-open" : ""}`, id: "sessions", "aria-label": t("sessions"), tabIndex: -1 },
+    h("div", { class: "panel-head" }, h("span", { class: "brand" }, h("img", { src: `${document.documentElement.dataset.base}logo.svg`, alt: "", width: 22, height: 22 }), "Orc"), h("span", { class: "grow" }),
+      h(IconButton, { name: "fold", label: t("sessions.fold"), onClick: () => { sessionsOpen.value = false; prefer({ folded: true }); } })),
+    h("button", { type: "button", class: "new", id: "new", onClick: () => { go(null); document.getElementById("question")?.focus(); } },
+      h(Icon, { name: "plus" }), t("sessions.new")),
+    h("input", {
+      type: "search", id: "search", "aria-label": t("sessions.search"), placeholder: t("sessions.search"), value: sessionsQuery.value,
+      onInput: (event) => {
+        sessionsQuery.value = event.currentTarget.value;
+        clearTimeout(searching);
+        searching = window.setTimeout(loadSessions, 200);
+      },
+    }),
+    h("div", { class: "session-list", onKeyDown, tabIndex: -1 },
+      byDay(list).map(([name, some]) => [h("h3", { key: name }, name), h("ul", null, some.map((each) => h(Row, { session: each, key: each.conversation_id })))]),
+      sessionsLoaded.value && !list.length && h("p", { class: "soft" }, t(sessionsQuery.value ? "sessions.none_found" : "sessions.none")),
+      sessionsCursor.value && h("button", { type: "button", class: "quiet", onClick: () => loadSessions(sessionsCursor.value) }, t("sessions.more"))),
+    h(Foot, null));
+}
+
+function Foot() {
+  const user = me.value;
+  return h("div", { class: "sessions-foot" },
+    user?.can.administer ? h("a", { href: "#/admin", class: "foot-link", onClick: () => { sessionsOpen.value = false; } }, h(Icon, { name: "chart" }), t("administration")) : null,
+    h("button", { type: "button", class: "foot-link", onClick: () => { dialog.value = "preferences"; } }, h(Icon, { name: "settings" }), t("preferences")),
+    user?.sign_in?.sign_out_url && h("a", { class: "foot-link", href: user.sign_in.sign_out_url }, h(Icon, { name: "leave" }), t("sign_out", { name: user.name ?? "" })));
+}

@@ -1,0 +1,213 @@
+// What all parts of the page share: the user, preferences, notices, the list of sessions, and where the page is.
+import { ApiError, get, send } from "./api.js";
+import { t } from "./i18n.js";
+import { batch, computed, effect, signal } from "./vendor/ui.js";
+
+/** @import { ConversationHead, Me } from "./types/page.js" */
+
+/** @type {import("./vendor/ui.js").Signal<Me | null>} */
+export const me = signal(null);
+export const online = signal(navigator.onLine);
+export const signedOut = signal(false);
+export const outdated = signal(false);
+/** Announced to screen readers: `said` at the next pause, `alarm` at once. */
+export const said = signal("");
+export const alarm = signal("");
+
+/** @typedef {{view: "session" | "administration", id: string | null}} Place */
+/** @type {import("./vendor/ui.js").Signal<Place>} */
+export const place = signal({ view: "session", id: null });
+/** The parts of the page that narrow windows show over the others. */
+export const sessionsOpen = signal(false);
+/** @type {import("./vendor/ui.js").Signal<string>} */
+export const dialog = signal("");
+
+const ADDRESS = /^#\/(?:c\/([0-9a-f-]{36})|(admin))$/;
+
+export function readAddress() {
+  const [, id, admin] = ADDRESS.exec(location.hash) ?? [];
+  place.value = admin ? { view: "administration", id: null } : { view: "session", id: id ?? null };
+}
+
+/** @param {string | null} id @param {{replace?: boolean}} [how] */
+export function go(id, { replace = false } = {}) {
+  const address = id === null ? "#/" : `#/${id === "admin" ? id : `c/${id}`}`;
+  if (replace) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  readAddress();
+  sessionsOpen.value = false;
+}
+
+// --- Preferences, and choices of a session: kept in this browser, for this user only.
+
+const mine = () => `orc.${me.value?.organization_id ?? ""}.${me.value?.user_id ?? ""}.`;
+
+/** @param {Storage} storage @param {string} name @returns {unknown} */
+export function kept(storage, name) {
+  try {
+    return JSON.parse(storage.getItem(mine() + name) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/** @param {Storage} storage @param {string} name @param {unknown} value */
+export function keep(storage, name, value) {
+  try {
+    if (value === null) storage.removeItem(mine() + name);
+    else storage.setItem(mine() + name, JSON.stringify(value));
+  } catch {
+    // A browser may refuse to keep anything: the page works without it.
+  }
+}
+
+/** @typedef {{theme: "" | "light" | "dark", language: string, sendKey: "enter" | "ctrl", folded: boolean, panelWidth: number}} Preferences */
+/** @type {Preferences} */
+const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, panelWidth: 480 };
+/** @type {import("./vendor/ui.js").Signal<Preferences>} */
+export const preferences = signal(DEFAULTS);
+
+export function loadPreferences() {
+  const found = /** @type {Partial<Preferences> | null} */ (kept(localStorage, "preferences"));
+  preferences.value = { ...DEFAULTS, ...found };
+}
+
+/** @param {Partial<Preferences>} changed */
+export function prefer(changed) {
+  preferences.value = { ...preferences.value, ...changed };
+  keep(localStorage, "preferences", preferences.value);
+}
+
+effect(() => {
+  const { theme } = preferences.value;
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+});
+
+// --- Notices
+
+/** @typedef {{key: string, text: string, kind: "info" | "error", action?: {label: string, run: () => void}, until?: number}} Notice */
+/** @type {import("./vendor/ui.js").Signal<Notice[]>} */
+export const notices = signal([]);
+
+/** @param {Omit<Notice, "key"> & {key?: string}} notice @param {number} [seconds] */
+export function notify(notice, seconds = 8) {
+  const key = notice.key ?? crypto.randomUUID();
+  dismiss(key);
+  notices.value = [...notices.value, { ...notice, key }];
+  if (notice.kind === "error") alarm.value = notice.text;
+  else said.value = notice.text;
+  if (seconds) setTimeout(() => dismiss(key), seconds * 1000);
+}
+
+/** @param {string} key */
+export const dismiss = (key) => { notices.value = notices.value.filter((each) => each.key !== key); };
+
+/** Say why something did not work. @param {unknown} error */
+export function report(error) {
+  if (error instanceof ApiError) {
+    if (error.problem.status === 401) signedOut.value = true;
+    else notify({ text: wordsOf(error.problem), kind: "error" });
+  } else if (error instanceof TypeError) online.value = false;
+  else throw error;
+}
+
+/** What went wrong, in the user's language if the code is known. @param {import("./types/page.js").Problem} problem */
+export function wordsOf(problem) {
+  const key = `problem.${problem.code}`;
+  const known = t(key);
+  if (known !== key) return known;
+  const byStatus = t(`problem.${problem.status}`);
+  return problem.detail || (byStatus === `problem.${problem.status}` ? t("problem.unknown") : byStatus);
+}
+
+// --- Sessions
+
+/** @type {import("./vendor/ui.js").Signal<ConversationHead[]>} */
+export const sessions = signal([]);
+export const sessionsQuery = signal("");
+/** @type {import("./vendor/ui.js").Signal<string | null>} */
+export const sessionsCursor = signal(null);
+export const sessionsLoaded = signal(false);
+/** Conversations in which an answer is being made here. @type {import("./vendor/ui.js").Signal<Set<string>>} */
+export const busy = signal(new Set());
+/** Those that are hidden until their deletion is certain. @type {import("./vendor/ui.js").Signal<Set<string>>} */
+const leaving = signal(new Set());
+export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
+
+/** @param {string | null} [cursor] */
+export async function loadSessions(cursor = null) {
+  const query = sessionsQuery.value.trim();
+  const asked = new URLSearchParams({ limit: "50" });
+  if (query) asked.set("q", query);
+  if (cursor) asked.set("cursor", cursor);
+  try {
+    const page = /** @type {{conversations: ConversationHead[], next_cursor: string | null}} */ (
+      await get(`/conversations?${asked}`));
+    if (query !== sessionsQuery.value.trim()) return;
+    batch(() => {
+      const known = new Set(cursor ? sessions.value.map((each) => each.conversation_id) : []);
+      const fresh = page.conversations.filter((each) => !known.has(each.conversation_id));
+      sessions.value = cursor ? [...sessions.value, ...fresh] : fresh;
+      sessionsCursor.value = page.next_cursor;
+      sessionsLoaded.value = true;
+    });
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** @param {string} id @param {string} title @param {string} [by] */
+export function retitled(id, title, by) {
+  const titleBy = /** @type {ConversationHead["title_by"]} */ (by ?? null);
+  sessions.value = sessions.value.map((each) =>
+    (each.conversation_id === id ? { ...each, title, title_by: titleBy ?? each.title_by } : each));
+}
+
+/** @param {string} id @param {string} title */
+export async function rename(id, title) {
+  const before = sessions.value.find((each) => each.conversation_id === id)?.title ?? "";
+  retitled(id, title);
+  try {
+    await send("PATCH", `/conversations/${id}`, { title });
+  } catch (error) {
+    retitled(id, before);
+    report(error);
+  }
+}
+
+const UNDO_SECONDS = 8;
+
+/** Delete a session in a moment, unless the user takes that back. @param {string} id @param {string} title */
+export function remove(id, title) {
+  leaving.value = new Set([...leaving.value, id]);
+  if (place.value.id === id) go(null);
+  const stay = () => {
+    clearTimeout(timer);
+    leaving.value = new Set([...leaving.value].filter((each) => each !== id));
+  };
+  const timer = setTimeout(async () => {
+    try {
+      await send("DELETE", `/conversations/${id}`);
+      sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.problem.status === 404)) report(error);
+    }
+    stay();
+  }, UNDO_SECONDS * 1000);
+  notify({
+    key: `deleted.${id}`, kind: "info", text: t("sessions.deleted", { title }),
+    action: { label: t("undo"), run: stay },
+  }, UNDO_SECONDS);
+}
+
+export async function loadMe() {
+  try {
+    me.value = await get("/me");
+    signedOut.value = false;
+    return true;
+  } catch (error) {
+    report(error);
+    return false;
+  }
+}

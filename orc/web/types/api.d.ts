@@ -1,0 +1,567 @@
+// Written from the OpenAPI document by `python -m scripts.describe_web_types`.
+
+export interface Schemas {
+  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn";
+  AskRequest: {
+    blob_names: Array<string | Schemas["BlobName"]>;
+    contexts: Array<Schemas["ContextRef"]>;
+    tools: Record<string, boolean>;
+    model: string | null;
+    replaces: string | null;
+    feature_flags: Schemas["FeatureFlags"];
+    question: string;
+    conversation_id: string | null;
+  };
+  AuditResponse: {
+    entries: Array<Schemas["AuditView"]>;
+    next_cursor: string | null;
+  };
+  AuditView: {
+    at: string;
+    actor: string;
+    action: Schemas["Action"];
+    context_id: string;
+    principal: string | null;
+    role_before: Schemas["Role"] | null;
+    role_after: Schemas["Role"] | null;
+    trace_id: string;
+  };
+  AuthMode: "local" | "easyauth" | "jwt";
+  BlobName: {
+    blob_name: string;
+  };
+  Body_upload: {
+    file: Array<string>;
+  };
+  Body_upload_to_context: {
+    file: Array<string>;
+  };
+  CallTrace: {
+    role: string;
+    model: string;
+    calls: number;
+    input_tokens: number;
+    output_tokens: number;
+    estimated: boolean;
+    duration_ms: number | null;
+    cost_usd: number | null;
+  };
+  Can: {
+    ask: boolean;
+    upload: boolean;
+    create_contexts: boolean;
+    administer: boolean;
+  };
+  ChatRequest: {
+    blob_names: Array<string | Schemas["BlobName"]>;
+    contexts: Array<Schemas["ContextRef"]>;
+    tools: Record<string, boolean>;
+    model: string | null;
+    replaces: string | null;
+    feature_flags: Schemas["FeatureFlags"];
+    messages: Array<Schemas["SaidMessage"]>;
+    session_id: string | null;
+  };
+  Citation: {
+    document_id: string;
+    blob_name: string;
+    page: number;
+    page_id: string;
+    quote: string;
+    start: number;
+    end: number;
+    verified: boolean;
+    closest: boolean;
+    url: string | null;
+    rectangles: Array<Schemas["Rectangle"]>;
+    document_version: string;
+    media_type: string;
+    page_label: string | null;
+    marks: Array<Schemas["Mark"]>;
+  };
+  CompletionRequest: {
+    model: string;
+    messages: Array<Schemas["Message"]>;
+    stream: boolean;
+    stream_options: Schemas["StreamOptions"] | null;
+    metadata: Record<string, string> | null;
+    n: number | null;
+    tool_choice: string | Record<string, unknown> | null;
+    response_format: Record<string, unknown> | null;
+    max_tokens: number | null;
+  };
+  ContextAbove: {
+    context_id: string;
+    type: Schemas["ContextType"];
+    name: string;
+  };
+  ContextChange: {
+    name: string | null;
+    description: string | null;
+    tools_off: Array<string> | null;
+  };
+  ContextDocumentsResponse: {
+    context_id: string;
+    documents: Array<Schemas["DocumentView"]>;
+    next_cursor: string | null;
+  };
+  ContextRef: {
+    type: string;
+    id: string;
+  };
+  ContextType: "organization" | "folder" | "usecase" | "workspace";
+  ContextUploadResponse: {
+    context_id: string;
+    documents: Array<Schemas["DocumentView"]>;
+    errors: Array<Schemas["FieldProblem"]>;
+  };
+  ContextView: {
+    context_id: string;
+    type: Schemas["ContextType"];
+    name: string;
+    description: string;
+    tools_off: Array<string>;
+    role: Schemas["Role"] | null;
+    path: Array<Schemas["ContextAbove"]>;
+    version: number;
+    updated_at: string;
+  };
+  ContextsResponse: {
+    contexts: Array<Schemas["ContextView"]>;
+    next_cursor: string | null;
+  };
+  ConversationChange: {
+    title: string;
+  };
+  ConversationResponse: {
+    conversation_id: string;
+    title: string | null;
+    title_by: Schemas["TitleBy"] | null;
+    turn_count: number;
+    last_mcp_tool_used: string | null;
+    created_at: string;
+    updated_at: string;
+    turns: Array<Schemas["TurnView"]>;
+    history: Array<Record<string, unknown>>;
+    next_seq: number | null;
+  };
+  ConversationView: {
+    conversation_id: string;
+    title: string | null;
+    title_by: Schemas["TitleBy"] | null;
+    turn_count: number;
+    last_mcp_tool_used: string | null;
+    created_at: string;
+    updated_at: string;
+  };
+  ConversationsResponse: {
+    conversations: Array<Schemas["ConversationView"]>;
+    next_cursor: string | null;
+  };
+  Critique: {
+    grounded: boolean;
+    checked: boolean;
+    coverage: number;
+    issues: Array<string>;
+    action: "accept" | "revise" | "retrieve" | "label_unverified";
+    attempt: number;
+    by: "code" | "model";
+    failure: string | null;
+  };
+  DayTotals: {
+    day: string;
+    turns: number;
+    failed: number;
+    input_tokens: number;
+    output_tokens: number;
+    cost_usd: number;
+    unpriced: number;
+    p50_ms: number;
+    p95_ms: number;
+  };
+  DaysResponse: {
+    days: Array<Schemas["DayTotals"]>;
+  };
+  Deletion: {
+    state: Schemas["State"];
+  };
+  DependencyView: {
+    name: string;
+    backend: string;
+    ok: boolean;
+    latency_ms: number;
+    detail: string | null;
+  };
+  DocumentStatus: "uploaded" | "processing" | "completed" | "failed";
+  DocumentView: {
+    document_id: string;
+    blob_name: string;
+    version: string;
+    status: Schemas["DocumentStatus"];
+    readable: boolean;
+    reason_code: string | null;
+    reason: string | null;
+    media_type: string;
+    size: number;
+    pages: number;
+    pages_without_text: number;
+    pages_by_ocr: number;
+    tokens: number;
+    summary_available: boolean;
+    created_at: string;
+    updated_at: string;
+  };
+  DocumentsResponse: {
+    conversation_id: string;
+    documents: Array<Schemas["DocumentView"]>;
+  };
+  ExportFormat: "markdown" | "pdf";
+  Failure: {
+    code: string;
+    message: string;
+  };
+  FeatureFlags: {
+    lazy: boolean | null;
+    critic: boolean | "off" | "code" | "auto" | "always" | null;
+    memory: boolean | null;
+    model_searches: boolean | null;
+  };
+  FieldProblem: {
+    field: string;
+    reason: string;
+    code: string | null;
+  };
+  FilePart: {
+    filename: string | null;
+    file_data: string | null;
+  };
+  FileRef: {
+    file_id: string;
+    blob_name: string;
+  };
+  FileStatus: {
+    blob_name: string;
+    status: "reused" | "created" | "failed";
+    sent_as: "file" | "base64" | "text" | null;
+    reason: string | null;
+    pages: number;
+    pages_without_text: number;
+  };
+  Grant: {
+    role: Schemas["Role"];
+    label: string;
+  };
+  GroundingTrace: {
+    grounded: boolean;
+    citations: number;
+    verified: number;
+    coverage: number;
+    not_found: boolean;
+    closest_passages: boolean;
+  };
+  Health: {
+    status: string;
+  };
+  JsonValue: unknown;
+  LazyCounts: {
+    pages: number;
+    summary_tokens: number;
+    deferred_tokens: number;
+    pages_read: number;
+  };
+  LimitsView: {
+    messages: Schemas["WindowView"] | null;
+    uploads: Schemas["WindowView"] | null;
+    upload_bytes: number;
+    files_per_upload: number;
+    documents_per_request: number;
+    question_characters: number;
+  };
+  Mark: {
+    start: number;
+    end: number;
+  };
+  Me: {
+    user_id: string;
+    organization_id: string;
+    name: string | null;
+    roles: Array<string>;
+    groups_complete: boolean;
+    may_create: Array<Schemas["ContextType"]>;
+    can: Schemas["Can"];
+    sign_in: Schemas["SignIn"];
+    limits: Schemas["LimitsView"];
+    extensions: Array<string>;
+    models: Array<Schemas["ModelView"]>;
+    tools: Array<Schemas["ToolView"]>;
+    direct_upload_origin: string | null;
+    offline_model: boolean;
+    version: string;
+    languages: Array<string>;
+  };
+  MemberView: {
+    context_id: string;
+    principal: string;
+    role: Schemas["Role"];
+    label: string;
+    granted_at: string;
+  };
+  MembersResponse: {
+    members: Array<Schemas["MemberView"]>;
+    next_cursor: string | null;
+  };
+  Message: {
+    role: "user" | "assistant" | "system" | "developer" | "tool" | "function";
+    content: string | Array<Schemas["Part"]> | null;
+  };
+  ModelView: {
+    id: string;
+    title: string;
+    default: boolean;
+    images: boolean;
+  };
+  NewContext: {
+    type: Schemas["ContextType"];
+    name: string;
+    description: string;
+    parent_id: string | null;
+  };
+  Part: {
+    type: string;
+    text: string;
+    file: Schemas["FilePart"] | null;
+  };
+  PlanTrace: {
+    steps: Array<"retrieve" | "web_search" | "both" | "answer">;
+    confidence: number;
+    decided_by: "rules" | "model" | "fallback";
+    fallback: "not_planned" | "not_available" | null;
+    escalated: boolean;
+  };
+  PrincipalKind: "user" | "group" | "everyone";
+  Problem: {
+    type: string;
+    title: string;
+    status: number;
+    detail: string;
+    trace_id: string;
+    code: string;
+    retryable: boolean;
+    retry_after: number | null;
+    dependency: string | null;
+    conversation_id: string | null;
+    turn_id: string | null;
+    errors: Array<Schemas["FieldProblem"]>;
+  };
+  Readiness: {
+    status: string;
+    dependencies: Array<Schemas["DependencyView"]>;
+  };
+  Rectangle: {
+    left: number;
+    top: number;
+    right: number;
+    bottom: number;
+  };
+  RetrievalStep: {
+    method: "semantic" | "hybrid" | "vector" | "lexical" | "widened_lexical";
+    threshold: number | null;
+    hits: number;
+    served: boolean;
+    note: string;
+  };
+  Role: "viewer" | "editor" | "admin";
+  SaidMessage: {
+    role: "user" | "assistant" | "system" | "developer" | "tool" | "function";
+    content: string;
+  };
+  SearchTrace: {
+    method: "semantic" | "hybrid" | "vector" | "lexical" | "widened_lexical";
+    threshold: number | null;
+    hits: number;
+    served: boolean;
+  };
+  SelectionTrace: {
+    method: "none" | "lexical" | "embeddings";
+    summary_points: number;
+    notes: number;
+    left_out: number;
+  };
+  SignIn: {
+    mode: Schemas["AuthMode"];
+    sign_in_url: string | null;
+    sign_out_url: string | null;
+  };
+  State: "present" | "deleting";
+  StopView: {
+    turn_id: string;
+    status: Schemas["TurnStatus"];
+  };
+  StreamOptions: {
+    include_usage: boolean;
+  };
+  TelemetryResponse: {
+    turns: Array<Schemas["TurnSummary"]>;
+    next_cursor: string | null;
+  };
+  TicketRequest: {
+    file_name: string;
+    size: number;
+  };
+  TimelineStep: {
+    kind: "plan" | "tool" | "model" | "answer" | "critique" | "reset" | "store";
+    name: string;
+    offset_ms: number;
+    duration_ms: number;
+    failed: boolean;
+  };
+  TitleBy: "words" | "user";
+  ToolStep: {
+    name: string;
+    status: "finished" | "failed" | "unfinished";
+    duration_ms: number | null;
+    message: string | null;
+    code: string | null;
+  };
+  ToolTrace: {
+    name: string;
+    status: "finished" | "failed" | "unfinished";
+    duration_ms: number | null;
+    error_code: string | null;
+  };
+  ToolView: {
+    name: string;
+    title: string;
+    description: string;
+    available: boolean;
+    kind: "read" | "update";
+  };
+  TraceResponse: {
+    trace_id: string;
+    turns: Array<Schemas["TurnTrace"]>;
+    next_cursor: string | null;
+  };
+  TurnMetadata: {
+    trace_id: string;
+    route: Record<string, Schemas["JsonValue"]>;
+    plan: Record<string, Schemas["JsonValue"]>;
+    retrieval_mode: "inline" | "rag" | "mixed" | "none";
+    retrieval_reason: string;
+    retrieval_steps: Array<Schemas["RetrievalStep"]>;
+    context_budget: Record<string, number>;
+    summary_selection: Record<string, Schemas["JsonValue"]>;
+    critic_summary: Record<string, Schemas["JsonValue"]>;
+    lazy: Schemas["LazyCounts"];
+    files: Array<Schemas["FileStatus"]>;
+    usage: Schemas["Usage"];
+    timings_ms: Record<string, number>;
+    timeline: Array<Schemas["TimelineStep"]>;
+    tools: Array<Schemas["ToolStep"]>;
+    critiques: Array<Schemas["Critique"]>;
+    withdrawn: Array<string>;
+  };
+  TurnResult: {
+    conversation_id: string;
+    turn_id: string;
+    status: "committed" | "stopped";
+    answer: string;
+    answer_kind: "answer" | "closest_passages" | "not_found";
+    citations: Array<Schemas["Citation"]>;
+    uploaded_file_refs: Array<Schemas["FileRef"]>;
+    last_mcp_tool_used: string | null;
+    metadata: Schemas["TurnMetadata"];
+  };
+  TurnStatus: "pending" | "committed" | "failed" | "stopped";
+  TurnSummary: {
+    trace_id: string;
+    turn_id: string;
+    attempt: string;
+    user_id: string;
+    conversation_id: string;
+    started_at: string;
+    duration_ms: number;
+    first_token_ms: number | null;
+    status: "done" | "failed" | "stopped";
+    error_code: string | null;
+    intent: string | null;
+    model: string | null;
+    retriever: "document_chat" | "search" | "summaries" | "tools" | "web" | "none" | null;
+    usage: Schemas["Usage"];
+    cost_usd: number | null;
+  };
+  TurnTrace: {
+    trace_id: string;
+    turn_id: string;
+    attempt: string;
+    organization_id: string;
+    user_id: string;
+    conversation_id: string;
+    started_at: string;
+    duration_ms: number;
+    first_token_ms: number | null;
+    status: "done" | "failed" | "stopped";
+    error_code: string | null;
+    intent: string | null;
+    model: string | null;
+    retriever: "document_chat" | "search" | "summaries" | "tools" | "web" | "none" | null;
+    plan: Schemas["PlanTrace"] | null;
+    retrieval_mode: "inline" | "rag" | "mixed" | "none";
+    searches: Array<Schemas["SearchTrace"]>;
+    context_budget: Record<string, unknown>;
+    history_turns: number;
+    selection: Schemas["SelectionTrace"];
+    tools: Array<Schemas["ToolTrace"]>;
+    calls: Array<Schemas["CallTrace"]>;
+    usage: Schemas["Usage"];
+    cost_usd: number | null;
+    verdicts: Array<Schemas["VerdictTrace"]>;
+    grounding: Schemas["GroundingTrace"] | null;
+    timeline: Array<Schemas["TimelineStep"]>;
+    left_out: number;
+  };
+  TurnView: {
+    turn_id: string;
+    seq: number;
+    status: Schemas["TurnStatus"];
+    question: string;
+    blob_names: Array<string>;
+    answer: string | null;
+    result: Record<string, Schemas["JsonValue"]> | null;
+    failure: Schemas["Failure"] | null;
+    created_at: string;
+    finished_at: string | null;
+    replaces: string | null;
+    replaced_by: string | null;
+  };
+  UploadResponse: {
+    conversation_id: string;
+    documents: Array<Schemas["DocumentView"]>;
+    errors: Array<Schemas["FieldProblem"]>;
+  };
+  UploadTicketView: {
+    blob_name: string;
+    url: string;
+    headers: Record<string, string>;
+    expires_at: string;
+  };
+  Usage: {
+    model_calls: number;
+    input_tokens: number;
+    output_tokens: number;
+    reasoning_tokens: number;
+    estimated: boolean;
+  };
+  VerdictTrace: {
+    attempt: number;
+    action: "accept" | "revise" | "retrieve" | "label_unverified";
+    by: "code" | "model";
+    grounded: boolean;
+    coverage: number;
+    issues: number;
+    failed: boolean;
+  };
+  WindowView: {
+    limit: number;
+    seconds: number;
+  };
+}

@@ -1,0 +1,2 @@
+export { Lexer } from "marked";
+export type { Token, Tokens } from "marked";

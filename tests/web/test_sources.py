@@ -1,0 +1,82 @@
+"""The sources of the web page: types, words, the vendored libraries, and no way in for markup."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from devkit.shared_data import ROOT
+from orc.api.web import FOLDER
+from scripts.describe_web_types import TARGET, written
+
+TOOLS = ROOT / "node_modules" / ".bin"
+MODULES = sorted(FOLDER.glob("*.js"))
+SINKS = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|setHTML"
+    r"|createContextualFragment|style=|style: \{|setAttribute"
+)
+USED = re.compile(r"\bt\(\s*(?:[\w.]+ \? )?\"([a-z_.]+)\"(?: : \"([a-z_.]+)\")?")
+TEXT = r"\"([^\"]*[A-Za-z]{2}[^\"]*)\""
+LITERAL_TEXT = re.compile(
+    rf"h\(\"\w+\", (?:null|\{{[^{{}}]*\}}), {TEXT}|(?:aria-label|title|placeholder|alt): {TEXT}"
+)
+
+
+def words(language: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((FOLDER / "words" / f"{language}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def node_tool(name: str) -> str:
+    if not (TOOLS / name).exists() or shutil.which("node") is None:
+        pytest.skip(f"{name} is not installed: it needs Node and `npm ci`")
+    return str(TOOLS / name)
+
+
+def test_types_fit() -> None:
+    run = subprocess.run(
+        [node_tool("tsc"), "--project", str(ROOT)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.stdout == ""
+
+
+def test_the_types_of_the_api_are_those_of_its_document() -> None:
+    assert TARGET.read_text(encoding="utf-8") == written(), "run `python -m scripts.describe_web_types`"
+
+
+def test_the_vendored_libraries_are_those_of_the_lock(tmp_path: Path) -> None:
+    node_tool("esbuild")
+    made = ["node", str(ROOT / "scripts" / "vendor_web.mjs"), str(tmp_path)]
+    subprocess.run(made, cwd=ROOT, capture_output=True, check=True)
+    for file in sorted(tmp_path.iterdir()):
+        assert file.read_bytes() == (FOLDER / "vendor" / file.name).read_bytes(), "run `make vendor`"
+
+
+def test_all_languages_have_the_same_words() -> None:
+    english, german = words("en"), words("de")
+    assert english.keys() == german.keys()
+    for key, text in english.items():
+        assert type(text) is type(german[key]), key
+        assert slots(text) == slots(german[key]), key
+
+
+def slots(text: object) -> set[str]:
+    return set(re.findall(r"\{(\w+)\}", json.dumps(text)))
+
+
+def test_every_word_that_a_module_asks_for_is_there() -> None:
+    used = {
+        key for file in MODULES for pair in USED.findall(file.read_text(encoding="utf-8")) for key in pair
+    }
+    assert len(used) > 100
+    assert used - {""} - words("en").keys() == set()
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: file.name)
+def test_modules_have_no_texts_and_no_sinks(file: Path) -> None:
+    source = file.read_text(encoding="utf-8")
+    assert SINKS.findall(source) == []
+    assert [found for found in LITERAL_TEXT.findall(source) if any(found)] == []
