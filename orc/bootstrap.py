@@ -22,6 +22,7 @@ from core.llm.tokens import TokenCounter
 from core.storage.factory import StorageClients
 from orc.contexts.service import ContextService
 from orc.contexts.store import open_context_store
+from orc.contexts.turn_scope import TurnScopes
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -122,6 +123,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         limits = await open_limit_store(documents.clients)
         log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
+        contexts = await open_context_store(documents.clients)
         parts = TurnDependencies(
             log=log,
             library=documents.library,
@@ -133,7 +135,9 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             catalogue=ModelCatalogue(settings.model_catalog),
             counter=documents.counter,
             prompts=load_prompts(),
+            context_prompts=load_prompts(contexts=True),
             settings=settings,
+            contexts=TurnScopes(contexts),
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
             text=documents.text,
             traces=traces if settings.store_turn_traces else NoTraces(),
@@ -152,10 +156,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             parts.log,
             exports,
             parts.memory,
-            ContextService(
-                await open_context_store(documents.clients),
-                everyone_creates=settings.everyone_creates_contexts,
-            ),
+            ContextService(contexts, everyone_creates=settings.everyone_creates_contexts),
             SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
             traces,
             build_checks(settings, documents, gateway, log, models.writer),

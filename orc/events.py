@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from core.grounding.models import Citation, Mark, WrittenMark, written_marks
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
+from orc.contexts.models import LeftOut, ReadableRef, ToolOff
 from orc.intents import MAX_STEPS, Retriever, Step
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
@@ -47,11 +48,30 @@ class Route(Event):
     max_output_tokens: int | None = None
 
 
+class DocumentCounts(BaseModel):
+    """The documents that the turn may access: of the session and the focus, and of other contexts."""
+
+    near: int = 0
+    far: int = 0
+
+
+class Contexts(Event):
+    """The contexts that the turn covers, and those that it does not."""
+
+    kind = "contexts"
+    focus: ReadableRef | None = None
+    active: list[ReadableRef] = []
+    historical: list[ReadableRef] = []
+    left_out: list[LeftOut] = []
+    documents: DocumentCounts = DocumentCounts()
+
+
 class Plan(Event):
     """The steps of the turn and what decided them.
 
     `fallback`: why the plan is not the one that a model made. `escalation`: why more is looked up than was
     planned. If that turns out during the turn, the plan is emitted again; its steps stay as planned.
+    `tools_off`: the tools that a context of the turn switches off.
     """
 
     kind = "plan"
@@ -61,6 +81,7 @@ class Plan(Event):
     decided_by: Literal["rules", "model", "fallback"] = "rules"
     fallback: str | None = None
     escalation: str | None = None
+    tools_off: list[ToolOff] = []
 
     @property
     def looks_up(self) -> bool:
@@ -209,6 +230,30 @@ class ToolStep(BaseModel):
     code: str | None = None
 
 
+class UsedContext(BaseModel):
+    """A context with material in the prompts of the turn.
+
+    `cited`: citations of its documents; `shown`: results of tools that had its material.
+    """
+
+    type: str
+    id: str
+    name: str
+    focus: bool = Field(description="it is the focus, or belongs to it")
+    cited: int = 0
+    shown: int = 0
+
+
+class TurnContexts(BaseModel):
+    """The contexts of a turn: what it covered, what it used, and what it left out."""
+
+    focus: ReadableRef | None = None
+    active: list[ReadableRef] = []
+    historical: list[ReadableRef] = []
+    used: list[UsedContext] = []
+    left_out: list[LeftOut] = []
+
+
 class TurnMetadata(BaseModel):
     """How the answer was made."""
 
@@ -222,6 +267,7 @@ class TurnMetadata(BaseModel):
     summary_selection: dict[str, JsonValue] = {}
     critic_summary: dict[str, JsonValue] = {}
     lazy: LazyCounts = LazyCounts()
+    contexts: TurnContexts | None = Field(default=None, description="null if no context was named")
     files: list[FileStatus] = []
     usage: Usage = Usage()
     timings_ms: dict[str, float] = {}

@@ -45,6 +45,15 @@ class MemoryMessage(HumanMessage):
     """
 
 
+class ContextsMessage(HumanMessage):
+    """Which contexts the turn covers. Names in it are other people's text, so it has the user's role."""
+
+
+def contexts_message(block: str) -> list[BaseMessage]:
+    """The message of the contexts; none if the block is empty."""
+    return [ContextsMessage(content=block)] if block else []
+
+
 def fence_remembered(lines: Sequence[str]) -> str:
     """The text of a MemoryMessage. `lines` come from `remembered_line`."""
     return "\n".join([_OPEN, HEADING, *lines, _CLOSE])

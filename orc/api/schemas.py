@@ -80,10 +80,14 @@ class BlobName(Body):
 
 
 class ContextRef(Body):
-    """A business context; the first of a request is the focus."""
+    """A context; the first of a request is the focus.
+
+    Ids of other systems are kept with the question, and nothing is read for them.
+    """
 
     type: Annotated[str, Field(min_length=1, max_length=64)]
     id: Annotated[str, Field(min_length=1, max_length=256)]
+    active: StrictBool = Field(default=True, description="false leaves the context out of this turn")
 
 
 class Choices(Body):
@@ -92,7 +96,12 @@ class Choices(Body):
     blob_names: list[str | BlobName] = Field(
         default=[], max_length=MAX_NAMES, description="documents to ask about; duplicates count once"
     )
-    contexts: list[ContextRef] = Field(default=[], max_length=20)
+    contexts: list[ContextRef] = Field(
+        default=[],
+        max_length=MAX_NAMES,
+        description="the contexts whose documents may be used; none: the one that the conversation was opened"
+        " in. Contexts that it used earlier are searched if these do not suffice",
+    )
     tools: dict[str, StrictBool] = Field(
         default={}, description="false switches the tool of that name off for this turn"
     )

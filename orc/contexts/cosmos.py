@@ -37,8 +37,11 @@ MEMBERS_PER_BATCH = 90
 _PLAIN = re.compile(r"[\w:.@-]{1,200}", re.ASCII)
 
 _RIGHTS = """
-SELECT * FROM c WHERE c.organization_id = @organization_id AND ARRAY_CONTAINS(@context_ids, c.context_id)
-AND (c.kind = 'context' OR (c.kind = 'member' AND ARRAY_CONTAINS(@principals, c.principal)))
+SELECT * FROM c WHERE c.organization_id = @organization_id AND ((ARRAY_CONTAINS(@context_ids, c.context_id)
+AND (c.kind = 'context' OR (c.kind = 'member' AND ARRAY_CONTAINS(@principals, c.principal)))){below})
+"""
+_SPECIAL_BELOW = f"""
+OR (c.kind = 'context' AND (c.state = '{State.DELETING}' OR c.restricts = true) AND ({{tops}}))
 """
 _MEMBERS = """
 SELECT TOP @limit * FROM c WHERE c.organization_id = @organization_id AND c.kind = 'member'
@@ -75,17 +78,34 @@ class CosmosContextStore:
         self._container = container
 
     async def rights(
-        self, organization_id: str, context_ids: Sequence[str], principals: Sequence[str]
+        self,
+        organization_id: str,
+        context_ids: Sequence[str],
+        principals: Sequence[str],
+        below: Sequence[str] = (),
     ) -> Rights:
+        tops = {f"top{number}": f"{top}-" for number, top in enumerate(below)}
+        starts = " OR ".join(f"STARTSWITH(c.context_id, @{name})" for name in tops)
         found = await self._query(
-            _RIGHTS, organization_id, context_ids=list(context_ids), principals=list(principals)
+            _RIGHTS.format(below=_SPECIAL_BELOW.format(tops=starts) if tops else ""),
+            organization_id,
+            context_ids=list(context_ids),
+            principals=list(principals),
+            **tops,
         )
         granted: dict[str, Role] = {}
         for member in (Member.model_validate(item["item"]) for item in found if item["kind"] == "member"):
             if member.role.rank >= granted.get(member.context_id, member.role).rank:
                 granted[member.context_id] = member.role
         contexts = [_context(item) for item in found if item["kind"] == "context"]
-        return Rights({context.context_id: context for context in contexts}, granted)
+        asked = {each.context_id: each for each in contexts if each.context_id in set(context_ids)}
+        further = [
+            each
+            for each in contexts
+            if (each.tools_off or each.state is State.DELETING)
+            and any(each.context_id.startswith(top) for top in tops.values())
+        ]
+        return Rights(asked, granted, tuple(further))
 
     async def create(
         self, context: Context, parent: Context | None, admin: Member | None, entry: AuditEntry
@@ -263,6 +283,7 @@ def _context_item(context: Context) -> Item:
         "name_folded": fold(context.name),
         "sort_key": context.sort_key,
         "state": context.state.value,
+        "restricts": bool(context.tools_off),
         "item": context.model_dump(mode="json"),
     }
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
@@ -126,10 +126,42 @@ class AuditEntry(Record):
 
 
 class Rights(NamedTuple):
-    """Contexts by id, and the highest role that a caller was granted directly on each."""
+    """Contexts by id, and the highest role that a caller was granted directly on each.
+
+    `below`: contexts further down that are being deleted or switch tools off, if they were asked for.
+    """
 
     contexts: dict[str, Context]
     granted: dict[str, Role]
+    below: tuple[Context, ...] = ()
+
+
+Reason = Literal["not_readable", "unknown", "switched_off", "too_many", "groups_incomplete", "unavailable"]
+
+
+class ReadableRef(Record):
+    """A context that a turn covers, as its caller may see it."""
+
+    type: str
+    id: str
+    name: str
+    role: str
+
+
+class LeftOut(Record):
+    """A context that a turn does not cover, and why."""
+
+    type: str
+    id: str
+    reason: Reason
+
+
+class ToolOff(Record):
+    """A tool that a context of the turn switches off."""
+
+    tool: str
+    context_type: str
+    context_name: str
 
 
 class ContextStore(Protocol):
@@ -139,9 +171,16 @@ class ContextStore(Protocol):
     """
 
     async def rights(
-        self, organization_id: str, context_ids: Sequence[str], principals: Sequence[str]
+        self,
+        organization_id: str,
+        context_ids: Sequence[str],
+        principals: Sequence[str],
+        below: Sequence[str] = (),
     ) -> Rights:
-        """One consistent read of these contexts and of what these principals were granted on them."""
+        """One consistent read of these contexts and of what these principals were granted on them.
+
+        Also of the contexts below those in `below` that are being deleted or switch tools off.
+        """
 
     async def create(
         self, context: Context, parent: Context | None, admin: Member | None, entry: AuditEntry

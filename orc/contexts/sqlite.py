@@ -32,6 +32,8 @@ CREATE TABLE IF NOT EXISTS contexts (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS contexts_by_parent ON contexts (organization_id, parent_id, sort_key);
 CREATE INDEX IF NOT EXISTS contexts_deleting ON contexts (organization_id) WHERE state = 'deleting';
+CREATE INDEX IF NOT EXISTS contexts_restricting ON contexts (organization_id, context_id)
+    WHERE json_extract(item, '$.tools_off') <> '[]';
 CREATE TABLE IF NOT EXISTS context_members (
     organization_id TEXT NOT NULL,
     context_id TEXT NOT NULL,
@@ -57,6 +59,15 @@ _CONTEXTS = f"SELECT item FROM contexts WHERE organization_id = ? AND context_id
 _GRANTS = f"""
 SELECT context_id, role FROM context_members
 WHERE organization_id = ? AND context_id {IN_LIST} AND +principal {IN_LIST}
+"""
+_SPECIAL_BELOW = f"""
+SELECT c.item FROM contexts AS c JOIN json_each(:below) AS top
+ON c.context_id > top.value || '-' AND c.context_id < top.value || '.'
+WHERE c.organization_id = :organization_id AND c.state = '{State.DELETING}'
+UNION
+SELECT c.item FROM contexts AS c JOIN json_each(:below) AS top
+ON c.context_id > top.value || '-' AND c.context_id < top.value || '.'
+WHERE c.organization_id = :organization_id AND json_extract(c.item, '$.tools_off') <> '[]'
 """
 _IS_IN_STATE = "SELECT 1 FROM contexts WHERE organization_id = ? AND context_id = ? AND state = ?"
 _CREATE = """
@@ -119,9 +130,14 @@ class SqliteContextStore:
         self._database = database
 
     async def rights(
-        self, organization_id: str, context_ids: Sequence[str], principals: Sequence[str]
+        self,
+        organization_id: str,
+        context_ids: Sequence[str],
+        principals: Sequence[str],
+        below: Sequence[str] = (),
     ) -> Rights:
         ids, names = json.dumps(list(context_ids)), json.dumps(list(principals))
+        special = {"organization_id": organization_id, "below": json.dumps(list(below))}
 
         def work(connection: sqlite3.Connection) -> Rights:
             contexts = [
@@ -133,7 +149,9 @@ class SqliteContextStore:
                 role = Role(name)
                 if role.rank >= granted.get(context_id, role).rank:
                     granted[context_id] = role
-            return Rights({context.context_id: context for context in contexts}, granted)
+            found = connection.execute(_SPECIAL_BELOW, special) if below else []
+            further = tuple(Context.model_validate_json(item) for (item,) in found)
+            return Rights({context.context_id: context for context in contexts}, granted, further)
 
         return await self._database.read(work)
 

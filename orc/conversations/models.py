@@ -25,6 +25,34 @@ class ChatMessage(Record):
     content: str
 
 
+class TurnContext(Record):
+    """A context as a question names it; the first one of a question is its focus.
+
+    `active: False` leaves it out of this turn. `name` is what it was called at that time; empty if the caller
+    could not read it.
+    """
+
+    type: str
+    id: str
+    active: bool = True
+    name: str = ""
+
+
+class SessionContext(Record):
+    """A context that the conversation has used.
+
+    `named`: a question named it; another one is only where documents of a turn were. `shown` are the turns
+    with material of it in their prompts, as pairs of the first and the last `seq`.
+    """
+
+    type: str
+    context_id: str
+    first_seq: int = Field(ge=1)
+    last_seq: int = Field(ge=1)
+    named: bool = True
+    shown: list[tuple[int, int]] = []
+
+
 class TurnStatus(StrEnum):
     """`pending` while a process answers. `stopped`: its user ended it; what there was of the answer is kept.
 
@@ -48,7 +76,7 @@ class TurnStatus(StrEnum):
 
 
 class Message(ChatMessage):
-    """One side of a turn. Only the assistant's messages have the fields after `created_at`.
+    """One side of a turn. Only the assistant's messages have file references, a tool and citations.
 
     `uploaded_file_refs` and `last_mcp_tool_used` are those of the conversation once this answer was
     given, so the newest message of a history is enough to go on from.
@@ -58,7 +86,7 @@ class Message(ChatMessage):
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
     citations: list[Citation] = []
-    contexts: list[dict[str, str]] = []
+    contexts: list[TurnContext] = []
 
 
 class Failure(Record):
@@ -93,7 +121,9 @@ class NewTurn(Record):
     request_hash: str
     question: str
     blob_names: list[str] = []
-    contexts: list[dict[str, str]] = []
+    contexts: list[TurnContext] = []
+    used: list[TurnContext] = Field(default=[], description="those of the contexts that the caller may read")
+    home: str | None = Field(default=None, description="the context that a new conversation is opened in")
     choices: TurnChoices = TurnChoices()
     recalls: bool = True
     sent_history: list[ChatMessage] | None = None
@@ -110,6 +140,7 @@ class TurnOutcome(Record):
     uploaded_file_refs: list[FileRef] | None = None
     last_mcp_tool_used: str | None = None
     citations: list[Citation] = []
+    shown: list[TurnContext] = Field(default=[], description="contexts with material in the turn's prompts")
 
 
 class Turn(Record):
@@ -125,7 +156,7 @@ class Turn(Record):
     request_hash: str
     question: str
     blob_names: list[str] = []
-    contexts: list[dict[str, str]] = []
+    contexts: list[TurnContext] = []
     choices: TurnChoices = TurnChoices()
     recalls: bool = Field(default=True, description="the prompts include the memory of the conversation")
     sent_history: list[ChatMessage] | None = Field(
@@ -153,7 +184,8 @@ class Turn(Record):
 
     @property
     def user(self) -> Message:
-        return Message(role="user", content=self.question, created_at=self.created_at)
+        message = {"role": "user", "content": self.question, "created_at": self.created_at}
+        return Message.model_validate({**message, "contexts": self.contexts})
 
 
 class TitleBy(StrEnum):
@@ -176,6 +208,8 @@ class Head(Record):
     replaced: list[int] = Field(default=[], description="the turns with a newer version, by seq, in order")
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
+    home: str | None = Field(default=None, description="the context that the conversation was opened in")
+    contexts: list[SessionContext] = Field(default=[], description="in the order of their first use")
     created_at: datetime
     updated_at: datetime
 
@@ -212,7 +246,8 @@ def history_view(turns: list[Turn]) -> list[dict[str, JsonValue]]:
             stopped: dict[str, JsonValue] = (
                 {} if turn.status is not TurnStatus.STOPPED else {"status": "stopped"}
             )
-            view.append(turn.user.model_dump(mode="json", include={"role", "content", "created_at"}))
+            own = {"role", "content", "created_at", "contexts"}
+            view.append(turn.user.model_dump(mode="json", include=own))
             view.append(turn.assistant.model_dump(mode="json") | stopped)
     return view
 

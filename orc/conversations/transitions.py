@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from core.errors import Conflict, KeyReused, NotFound, TurnInFlight
 from core.names import Owner
 from orc.conversations.models import Failure, Head, Message, NewTurn, TitleBy, Turn, TurnOutcome, TurnStatus
+from orc.conversations.session_contexts import with_shown, with_used
 
 TITLE_CHARACTERS = 80
 INTERRUPTED = Failure(
@@ -71,7 +72,8 @@ def open_turn(
         lease_until=now + timedelta(seconds=lease_seconds),
     )
     counted = {"turn_count": seq, "replaced": [*head.replaced, *([replaced.seq] if replaced else [])]}
-    return _next_version(head, now, **counted, **_title_from(new.question, head)), turn
+    changes = {**counted, **_title_from(new.question, head), **_contexts_from(new, head, seq)}
+    return _next_version(head, now, **changes), turn
 
 
 def replaced_turn(replaced: Turn, turn: Turn) -> Turn:
@@ -225,8 +227,16 @@ def _answered_head(head: Head, turn: Turn, outcome: TurnOutcome, now: datetime) 
         "last_mcp_tool_used": outcome.last_mcp_tool_used,
     }
     changes: dict[str, object] = {name: value for name, value in carried.items() if value is not None}
+    if outcome.shown:
+        changes["contexts"] = with_shown(head.contexts, outcome.shown, turn.seq)
     # A conversation that an earlier version began has no title before its first answer.
     return _next_version(head, now, **_title_from(turn.question, head), **changes)
+
+
+def _contexts_from(new: NewTurn, head: Head, seq: int) -> dict[str, object]:
+    """The changes of the head that remember the contexts of a turn; none for a turn without contexts."""
+    changes: dict[str, object] = {"contexts": with_used(head.contexts, new.used, seq)} if new.used else {}
+    return {**changes, "home": new.home} if new.home and not head.turn_count else changes
 
 
 def _title_from(question: str, head: Head) -> dict[str, object]:

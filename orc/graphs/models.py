@@ -15,8 +15,10 @@ from core.llm.factory import ChatModels
 from core.llm.tokens import TokenCounter
 from core.mcp_contract import DocumentChatResult, FileStatus
 from core.models import FileRef, Record, RetrievalStep
+from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage
-from orc.events import Critique, Event, Plan, RetrievalMode, Route
+from orc.events import Critique, DocumentCounts, Event, Plan, RetrievalMode, Route
+from orc.graphs.origins import Origins
 from orc.graphs.sources import PageLabel, PageText, unlabelled
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
@@ -100,6 +102,9 @@ class ConversationState(BaseModel):
     memory: Memory = Memory()
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
+    scope: TurnScope | None = Field(default=None, description="None if no context is named")
+    counts: DocumentCounts = DocumentCounts()
+    context_block: str = Field(default="", description="what models are shown of the contexts")
 
     # recall_context, plan_query
     recalled: Recalled = Recalled()
@@ -184,3 +189,4 @@ class Deps:
     asked_model: str | None = None
     tools_off: frozenset[str] = frozenset()
     page_label: PageLabel = unlabelled
+    origins: Origins = field(default_factory=Origins)

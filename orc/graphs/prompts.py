@@ -6,7 +6,7 @@ from typing import Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from core.grounding.sources import Source, inert_json, withdrawn
-from core.llm.messages import QuestionMessage, memory_message
+from core.llm.messages import QuestionMessage, contexts_message, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
 from orc.conversations.models import ChatMessage
@@ -86,7 +86,8 @@ def conversation_prompt(
     asked = QuestionMessage(
         content=text, question=state.question, tool_output=tool_output, looked_up=tuple(looked_up)
     )
-    return [SystemMessage(system), *memory_message(known), *past, asked]
+    about = contexts_message(state.context_block)
+    return [SystemMessage(system), *memory_message(known), *about, *past, asked]
 
 
 def history_in_prompt(state: ConversationState, deps: Deps) -> list[ChatMessage]:

@@ -30,7 +30,7 @@ from orc.graphs.plan_rules import (
     plan_from_wording,
     retriever_for,
 )
-from orc.graphs.utils import available_tools, changes
+from orc.graphs.utils import available_tools, changes, contexts_event
 from orc.intents import MAX_STEPS, Intent, Step
 from orc.memory.client_history import cleaned
 from orc.memory.recall import remembered
@@ -86,6 +86,9 @@ async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
         max_output_tokens=intent.max_output_tokens,
     )
     deps.emit(route)
+    if state.scope is not None:
+        deps.emit(contexts_event(state.scope, state.counts))
+        plan = plan.model_copy(update={"tools_off": state.scope.tools_off})
     deps.emit(plan)
     return changes(route=route, plan=plan)
 

@@ -14,10 +14,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from core.documents.places import ALL, FOCUS, OTHERS
 from core.errors import INTERNAL, DependencyDown, OrcError
+from core.grounding.brackets import visible_name
 from core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from core.models import Record, Usage
 from orc.events import CitationMarked, Plan, Reset, Token, Tool
+from orc.graphs.context_choice import names_other_context
 from orc.graphs.models import ConversationState, Deps, LookupStep, ReasonCode, ToolResult
 from orc.graphs.web_queries import web_query
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
@@ -37,6 +40,16 @@ WIDER = ResultLimits(passages=24, pages=20, web_pages=10)
 """For the second retrieval, if the first did not suffice."""
 
 
+class ContextOrder(Record):
+    """Which contexts are searched, in order: each is a selection, the next only if none before sufficed.
+
+    The one selection "" is all there is: the turn covers no other contexts. `reason` is why others follow.
+    """
+
+    selections: tuple[str, ...] = ("",)
+    reason: str = ""
+
+
 class RetrievalRequest(Record):
     """A query and the sources that it searches. `has_documents`: they are the fallback for the web.
 
@@ -49,6 +62,7 @@ class RetrievalRequest(Record):
     documents: bool = False
     web: bool = False
     has_documents: bool = False
+    contexts: ContextOrder = ContextOrder()
     summaries_first: bool = False
     limits: ResultLimits = ResultLimits()
 
@@ -89,8 +103,25 @@ def request_from(state: ConversationState, *, may_choose: bool = True) -> Retrie
         documents=state.has_documents and bool(steps & {"retrieve", "both"}) and not model_chooses,
         web=bool(steps & {"web_search", "both"}),
         has_documents=state.has_documents,
+        contexts=order_of_contexts(state),
         summaries_first=retriever == "summaries",
     )
+
+
+def order_of_contexts(state: ConversationState) -> ContextOrder:
+    """The focus first; other contexts at once if the question names one of them or compares with it."""
+    scope = state.scope
+    if scope is None or not scope.has_far_places:
+        return ContextOrder()
+    if names_other_context(f"{state.question}\n{state.query}", scope):
+        return ContextOrder(selections=(ALL,))
+    at = "the documents of this conversation"
+    if scope.focus is not None:
+        at = f'"{visible_name(scope.focus.name)}" and what belongs to it'
+    reason = f"Nothing in {at} sufficed, so the session's other contexts were searched."
+    # Without documents there is nothing to search first.
+    near = (FOCUS,) if state.counts.near else ()
+    return ContextOrder(selections=(*near, OTHERS), reason=reason)
 
 
 async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
@@ -105,7 +136,7 @@ async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[s
     if request.documents:
         outcome = await search_documents()
         if not outcome.enough and WEB_SEARCH in available:
-            outcome += RetrievalOutcome(plan=_escalated(request.plan, outcome, deps))
+            outcome += RetrievalOutcome(plan=_escalated(outcome.plan or request.plan, outcome, deps))
             outcome += await search_web()
     elif request.web:
         outcome = await search_web()
@@ -128,6 +159,11 @@ def _escalated(plan: Plan | None, documents: RetrievalOutcome, deps: Deps) -> Pl
     if plan is None or not documents.steps:
         return plan
     reason = f"{_NOT_ENOUGH[documents.steps[-1].reason_code]}: the web is searched, too."
+    return _with_reason(plan, reason, deps)
+
+
+def _with_reason(plan: Plan, reason: str, deps: Deps) -> Plan:
+    """Emit the plan again with one more reason why more is looked up."""
     plan = plan.model_copy(update={"escalation": " ".join(filter(None, (plan.escalation, reason)))})
     deps.emit(plan)
     return plan
@@ -136,11 +172,26 @@ def _escalated(plan: Plan | None, documents: RetrievalOutcome, deps: Deps) -> Pl
 async def _search_documents(
     request: RetrievalRequest, deps: Deps, available: Collection[str]
 ) -> RetrievalOutcome:
-    limits = request.limits
+    """Search the selections of contexts in their order, until one suffices."""
+    outcome = RetrievalOutcome()
+    for selection in request.contexts.selections:
+        if selection == OTHERS and request.plan is not None:
+            plan = _with_reason(outcome.plan or request.plan, request.contexts.reason, deps)
+            outcome += RetrievalOutcome(plan=plan)
+        outcome += await _search_selection(selection, request, deps, available)
+        if outcome.enough or outcome.lost:
+            break
+    return outcome
+
+
+async def _search_selection(
+    selection: str, request: RetrievalRequest, deps: Deps, available: Collection[str]
+) -> RetrievalOutcome:
+    limits, context = request.limits, {"context": selection} if selection else {}
     searches = [(SEARCH, {"top_k": limits.passages}), (SEARCH_PAGES, {"limit": limits.pages})]
     outcome = RetrievalOutcome()
     for name, limit in reversed(searches) if request.summaries_first else searches:
-        outcome += await _search(name, {"query": request.query, **limit}, deps, available)
+        outcome += await _search(name, {"query": request.query, **limit, **context}, deps, available)
         if outcome.lookups and not outcome.lookups[-1].error:
             break
     return outcome
@@ -232,6 +283,7 @@ async def call_tool(
         ended("failed", message=unforeseen.message, code=unforeseen.code)
         raise unforeseen from exc
     ended("finished")
+    deps.origins.note(name, content)
     # Only tools that ask a model report its usage.
     with contextlib.suppress(KeyError, TypeError, ValidationError):
         deps.budget.by_tools += Usage.model_validate(content["metadata"]["usage"])

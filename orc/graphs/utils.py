@@ -6,6 +6,8 @@ from typing import Any
 from core.grounding.models import Citation
 from core.grounding.sources import Source
 from core.llm.chat_model import ChatModel
+from orc.contexts.turn_scope import TurnScope
+from orc.events import Contexts, DocumentCounts
 from orc.graphs.models import ConversationState, Deps
 from orc.tools.ports import ToolSchema
 
@@ -28,6 +30,17 @@ def changes(**updates: Any) -> dict[str, Any]:
     if unknown := updates.keys() - ConversationState.model_fields.keys():
         raise KeyError(f"not part of the state: {', '.join(sorted(unknown))}")
     return updates
+
+
+def contexts_event(scope: TurnScope, counts: DocumentCounts) -> Contexts:
+    """The event that says what the turn covers."""
+    return Contexts(
+        focus=scope.focus,
+        active=scope.active,
+        historical=scope.historical,
+        left_out=scope.left_out,
+        documents=counts,
+    )
 
 
 async def available_tools(deps: Deps) -> list[ToolSchema]:

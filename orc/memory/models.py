@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, ValidationError
 from core.models import Record
 from core.names import Owner
 from orc.conversations.models import Head
+from orc.conversations.session_contexts import Range
 
 logger = logging.getLogger(__name__)
 
@@ -150,10 +151,16 @@ class TextSimilarity(Protocol):
 class ConversationMemory:
     """The memory as turns use it. This one stores nothing: turns then see the latest turns only."""
 
-    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:  # noqa: ARG002
+    async def read(
+        self,
+        head: Head,  # noqa: ARG002
+        sent_turns: int | None = None,  # noqa: ARG002
+        blocked: Sequence[Range] = (),  # noqa: ARG002
+    ) -> Memory:
         """The memory of this conversation; an empty one if there is none.
 
-        `sent_turns`: the number of turns in the history that the caller sent, if it sent one.
+        `sent_turns`: the number of turns in the history that the caller sent, if it sent one. Points about
+        `blocked` turns are left out; what the user said stays.
 
         Never fails a turn: if the store fails or is slow, that is logged, and the memory is empty and has the
         reason in `unread`.
@@ -164,8 +171,11 @@ class ConversationMemory:
         """The part of the memory that is relevant to the question, within the limits of the settings."""
         return Recalled()
 
-    async def update(self, head: Head) -> None:
-        """Add the turns committed since. Called in the background after a turn, maybe late or twice."""
+    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
+        """Add the turns committed since. Called in the background after a turn, maybe late or twice.
+
+        No model is shown `blocked` turns: the points of older turns stay as they are while one is among them.
+        """
 
     async def forget(self, owner: Owner) -> None:
         """Delete the memory of a conversation.

@@ -12,6 +12,7 @@ from core.errors import OrcError
 from core.llm.tokens import TokenCounter
 from core.names import Owner
 from orc.conversations.models import Head, Turn, TurnLog, TurnStatus
+from orc.conversations.session_contexts import Range, covers
 from orc.memory.models import ConversationMemory, Memory, MemoryStore, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
@@ -88,7 +89,7 @@ class MemoryService(ConversationMemory):
     summarizer: Summarizer | None = None
     read_seconds: float = READ_SECONDS
 
-    async def read(self, head: Head, sent_turns: int | None = None) -> Memory:
+    async def read(self, head: Head, sent_turns: int | None = None, blocked: Sequence[Range] = ()) -> Memory:
         most = self.limits.history_turns
         turns = most if sent_turns is None else min(sent_turns, most)
         try:
@@ -101,7 +102,9 @@ class MemoryService(ConversationMemory):
             # The outermost edge: no turn fails because of its memory.
             logger.exception(WITHOUT_MEMORY)
             return Memory(unread=UNREADABLE)
-        return memory.model_copy(update={"summary": self._older_points(memory, head, turns)})
+        points = self._older_points(memory, head, turns)
+        shown = [point for point in points if not covers(blocked, point.first_seq, point.last_seq)]
+        return memory.model_copy(update={"summary": shown})
 
     async def _reaching_history(self, head: Head, stored: Memory | None, turns: int) -> Memory:
         """The stored memory with the turns before the history that were not added to it yet."""
@@ -122,11 +125,11 @@ class MemoryService(ConversationMemory):
     async def recall(self, question: str, memory: Memory) -> Recalled:
         return await self.selection.choose(question, memory)
 
-    async def update(self, head: Head) -> None:
+    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
         try:
             memory = await self._add_new_turns(head)
             if self.summarizer is not None and memory is not None:
-                await self._condense(head, memory, self.summarizer)
+                await self._condense(head, memory, self.summarizer, blocked)
         except OrcError as exc:
             # The next turn's update adds what this one did not.
             logger.warning("the memory is updated later: %s", type(exc).__name__)
@@ -169,7 +172,9 @@ class MemoryService(ConversationMemory):
         summary = sorted([*memory.summary, *filter(None, points)], key=lambda point: point.first_seq)
         return memory.model_copy(update={"summary": bounded(summary, memory.noted_seq, self.counter)})
 
-    async def _condense(self, head: Head, memory: Memory, summarizer: Summarizer) -> None:
+    async def _condense(
+        self, head: Head, memory: Memory, summarizer: Summarizer, blocked: Sequence[Range]
+    ) -> None:
         """Lets the model replace the points it has not seen, once they cover enough tokens."""
         settled = min(head.turn_count - self.limits.history_turns, memory.noted_seq)
         waiting = [
@@ -180,6 +185,9 @@ class MemoryService(ConversationMemory):
         if sum(point.tokens for point in waiting) <= self.limits.summary_threshold_tokens:
             return
         first, last = waiting[0].first_seq, waiting[-1].last_seq
+        if covers(blocked, first, last):
+            # Nothing is lost: the points stay, and are condensed once all of the turns may be shown.
+            return
         most = min(last - first + 1, TURNS_AT_ONCE)
         read = await self.log.turns(head.owner, after_seq=first - 1, limit=most)
         turns = [turn for turn in read if _is_remembered(turn) and turn.seq <= last]

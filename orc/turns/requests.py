@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StrictBool
 
 from core.models import Record
 from core.names import Owner
-from orc.conversations.models import ChatMessage, NewTurn, Retry, Turn, TurnChoices
+from orc.conversations.models import ChatMessage, NewTurn, Retry, Turn, TurnChoices, TurnContext
 from orc.graphs.plan_rules import searched_by_model
 from orc.settings import CriticSetting, TurnSettings
 
@@ -50,7 +50,8 @@ class TurnRequest(Record):
     """The question of a caller. `stream` requests tokens as they are generated.
 
     `history` replaces the stored history, unless it is None. `recalls`: the prompts include the memory of
-    the conversation. `replaces`: the turn of which this is a new version.
+    the conversation. `replaces`: the turn of which this is a new version. The first of the `contexts` is the
+    focus. `home` is the context that a new conversation is opened in.
     """
 
     question: str
@@ -58,7 +59,8 @@ class TurnRequest(Record):
     recalls: bool = True
     history: list[ChatMessage] | None = None
     blob_names: list[str] = []
-    contexts: list[dict[str, str]] = []
+    contexts: list[TurnContext] = []
+    home: str | None = None
     tools: dict[str, bool] = {}
     model: str | None = None
     flags: FeatureFlags = FeatureFlags()
@@ -94,6 +96,7 @@ class TurnRequest(Record):
             question=self.question,
             blob_names=blob_names,
             contexts=self.contexts,
+            home=self.home,
             choices=TurnChoices(tools=self.tools, model=self.model, feature_flags=flags),
             recalls=self.recalls,
             sent_history=self.history,
@@ -113,6 +116,11 @@ class TurnRequest(Record):
             del content["flags"]
         if self.replaces is None:
             del content["replaces"]
+        if self.home is None:
+            del content["home"]
+        # The same for contexts: only what is switched off is marked.
+        off = {True: {}, False: {"active": False}}
+        content["contexts"] = [{"type": c.type, "id": c.id, **off[c.active]} for c in self.contexts]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def conversation_for(self, organization_id: str, user_id: str) -> str:

@@ -2,13 +2,10 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
-from opentelemetry import metrics
-from opentelemetry.trace import Span, StatusCode
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from core.documents.scope import Scope, ScopeTokens
@@ -17,7 +14,6 @@ from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Un
 from core.grounding.checked_answer import Checker
 from core.infra.exhaustion import exhausted
 from core.infra.resilience import held
-from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
 from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget
 from core.llm.factory import ChatModels
@@ -25,97 +21,35 @@ from core.llm.model_catalog import REPLY, ModelCatalogue
 from core.llm.tokens import TokenCounter
 from core.models import Document
 from core.names import Owner
+from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome
-from orc.events import Done, Event, Failed, Stopped, TurnMetadata, TurnResult
+from orc.conversations.session_contexts import Range
+from orc.events import Done, Event, Failed, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
+from orc.graphs.origins import Origins
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
 from orc.limits.models import RateLimit
-from orc.memory.models import ConversationMemory, Memory
+from orc.memory.models import ConversationMemory, Memory, Recalled
 from orc.problems import problem_of
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
+from orc.turns.contexts import over_contexts, scope_of, shown_history, taint_of, with_contexts
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.results import (
     end_of,
-    messages_of,
     outcome_of,
     result_of,
     stopped_result_of,
     telemetry_of,
 )
+from orc.turns.spans import observe
 from orc.turns.stopping import POLL_SECONDS, Stop, StoppedByUser, watched
-
-INTERRUPTED = "interrupted"
-_METER = metrics.get_meter(SCOPE)
-_DURATION = _METER.create_histogram(
-    "orc.turn.duration",
-    unit="s",
-    description="How long a turn took, from its stored question to its stored answer.",
-    explicit_bucket_boundaries_advisory=[0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160],
-)
-_ERRORS = _METER.create_counter(
-    "orc.turn.errors", unit="{turn}", description="Turns that ended without an answer, by the code of why."
-)
-
-
-async def observe(turn: Turn, answering: Awaitable[Event]) -> Event:
-    """Await the end of the turn inside its span and record it."""
-    attributes = {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.provider.name": "orc",
-        "gen_ai.agent.name": "orc",
-        "gen_ai.conversation.id": turn.conversation_id,
-        "orc.turn.id": turn.turn_id,
-    }
-    began, failure = time.perf_counter(), INTERRUPTED
-    try:
-        with span("invoke_agent orc", attributes=attributes) as begun:
-            ending = await answering
-            _record(begun, ending)
-        failure = ending.problem.code if isinstance(ending, Failed) else ""
-        return ending
-    finally:
-        outcome = {ERROR_TYPE: failure} if failure else {}
-        _DURATION.record(time.perf_counter() - began, outcome)
-        if failure:
-            _ERRORS.add(1, outcome)
-
-
-def _record(begun: Span, ending: Event) -> None:
-    match ending:
-        case Failed(problem=problem):
-            begun.set_attribute(ERROR_TYPE, problem.code)
-            begun.set_status(StatusCode.ERROR)
-        case Done(result=result) | Stopped(result=result):
-            begun.set_attributes(dict(_attributes_of(result.metadata)))
-            if isinstance(ending, Stopped):
-                begun.set_attribute("orc.turn.stopped", True)
-
-
-def _attributes_of(metadata: TurnMetadata) -> Iterator[tuple[str, str | int]]:
-    """Names from the code and the configuration, and numbers: no content."""
-    yield "gen_ai.usage.input_tokens", metadata.usage.input_tokens
-    yield "gen_ai.usage.output_tokens", metadata.usage.output_tokens
-    yield "orc.model_calls", metadata.usage.model_calls
-    yield "orc.retrieval.mode", metadata.retrieval_mode
-    for name in ("intent", "model", "retriever"):
-        if value := metadata.route.get(name):
-            yield f"orc.route.{name}", str(value)
-    for name, tokens in metadata.context_budget.items():
-        yield f"orc.context.{name}", tokens
-    for name in ("summary_points", "notes", "left_out"):
-        if isinstance(count := metadata.summary_selection.get(name), int):
-            yield f"orc.memory.{name}", count
-    if metadata.lazy.pages:
-        for name, count in metadata.lazy.model_dump().items():
-            yield f"orc.lazy.{name}", count
-
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +66,10 @@ TRACE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class TurnDependencies:
-    """The services that turns use; the same for every turn of a process."""
+    """The services that turns use; the same for every turn of a process.
+
+    `context_prompts` are those of turns over contexts.
+    """
 
     log: TurnLog
     library: DocumentService
@@ -144,7 +81,9 @@ class TurnDependencies:
     catalogue: ModelCatalogue
     counter: TokenCounter
     prompts: Prompts
+    context_prompts: Prompts
     settings: TurnSettings
+    contexts: TurnScopes | None = None
     messages: RateLimit = field(default_factory=RateLimit)
     text: TextWork = field(default_factory=InThread)
     traces: TraceSink = field(default_factory=NoTraces)
@@ -154,7 +93,10 @@ class TurnDependencies:
 
 @dataclass(frozen=True)
 class RunningTurn:
-    """One turn that has begun: its request, owner, documents, events and model usage, and its user's stop."""
+    """One turn that has begun: its request, owner, documents, events and model usage, and its user's stop.
+
+    `scope` are its contexts, if there are any, and `origins` where the material in its prompts came from.
+    """
 
     request: TurnRequest
     owner: Owner
@@ -164,10 +106,17 @@ class RunningTurn:
     budget: CallBudget
     log: EventLog
     stop: Stop
+    scope: TurnScope | None = None
+    origins: Origins = field(default_factory=Origins)
 
     @property
     def turn(self) -> Turn:
         return self.begun.turn
+
+    @property
+    def blocked(self) -> Sequence[Range]:
+        """The earlier turns that no model is shown."""
+        return self.scope.blocked if self.scope else ()
 
 
 class TurnRunner:
@@ -190,6 +139,7 @@ class TurnRunner:
         documents: list[Document],
         log: EventLog,
         stop: Stop,
+        scope: TurnScope | None = None,
     ) -> None:
         """Answer the turn until `stop` is asked. Its log always ends, so that no reader waits forever."""
         budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
@@ -200,7 +150,7 @@ class TurnRunner:
         recorder = TurnRecorder(
             log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
         )
-        running = RunningTurn(request, owner, begun, documents, recorder, budget, log, stop)
+        running = RunningTurn(request, owner, begun, documents, recorder, budget, log, stop, scope)
         interrupted = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(interrupted, request.trace_id))
         try:
@@ -208,7 +158,8 @@ class TurnRunner:
         finally:
             recorder.emit(ending)
             # Concurrently, so that neither store delays the other.
-            remembered = [self._parts.memory.update(begun.head)] if isinstance(ending, Done) else []
+            update = self._parts.memory.update
+            remembered = [update(begun.head, running.blocked)] if isinstance(ending, Done) else []
             await asyncio.gather(self._keep_trace(running), *remembered)
 
     async def _keep_trace(self, running: RunningTurn) -> None:
@@ -265,18 +216,21 @@ class TurnRunner:
             usage, timings = running.budget.total, running.recorder.timings()
             timeline, events = running.recorder.timeline(running.budget), running.log.so_far()
             result = stopped_result_of(turn, running.request, usage, timings, timeline, events)
-            return result, TurnOutcome(
+            outcome = TurnOutcome(
                 answer=result.answer,
                 result=result.model_dump(mode="json"),
                 citations=result.citations,
                 stopped=True,
             )
+            return await self._with_contexts(running, result, outcome, None)
 
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
         # Without names, the tools may read every document of the conversation.
         accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
         state = _initial_state(running, accessible, memory)
-        scope = Scope.of_session(running.owner, running.documents or None)
+        scope = scope_of(running.owner, running.documents, running.scope)
+        parts = self._parts
+        state = await over_contexts(state, running.scope, scope.accessible, parts.library, parts.counter)
         deps = self._deps(running, scope, running.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
@@ -285,7 +239,14 @@ class TurnRunner:
         events = running.log.so_far()
         result = result_of(final, running.turn, running.request, usage, timings, timeline, events)
         running.recorder.emit(telemetry_of(final, usage, timings))
-        return result, outcome_of(final, result)
+        return await self._with_contexts(running, result, outcome_of(final, result), final.recalled)
+
+    async def _with_contexts(
+        self, running: RunningTurn, result: TurnResult, outcome: TurnOutcome, recalled: Recalled | None
+    ) -> tuple[TurnResult, TurnOutcome]:
+        earlier = taint_of(running.request, running.begun, recalled, running.blocked)
+        library, owner = self._parts.library, running.owner
+        return await with_contexts(result, outcome, running.scope, running.origins, earlier, library, owner)
 
     async def _memory(self, running: RunningTurn) -> Memory:
         if running.request.flags.memory is False:
@@ -294,7 +255,7 @@ class TurnRunner:
             return Memory(unread=UNNAMED)
         sent = running.request.history
         sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
-        return await self._parts.memory.read(running.begun.head, sent_turns)
+        return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
 
     async def _accessible(self, running: RunningTurn) -> list[Document]:
         return running.documents or await self._parts.library.list_documents(running.owner)
@@ -318,13 +279,14 @@ class TurnRunner:
     def _deps(self, running: RunningTurn, scope: Scope, emit: Callable[[Event], None]) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         pages = PageTexts(parts.library.page_of)
+        covers_contexts = running.scope is not None and running.scope.places
         return Deps(
             models=parts.models,
             tools=parts.tools,
             scope_token=parts.scope_tokens.mint(scope, seconds=int(seconds) + TOKEN_GRACE_SECONDS),
             budget=running.budget,
             counter=parts.counter,
-            prompts=parts.prompts,
+            prompts=parts.context_prompts if covers_contexts else parts.prompts,
             settings=shrink_to_window(
                 request.flags.applied(parts.settings),
                 self._window,
@@ -341,7 +303,8 @@ class TurnRunner:
             checker=Checker(parts.text, running.owner.organization_id),
             ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
-            tools_off=frozenset(name for name, on in request.tools.items() if not on),
+            tools_off=frozenset([*(name for name, on in request.tools.items() if not on), *scope.tools_off]),
+            origins=running.origins,
         )
 
     async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
@@ -368,7 +331,10 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
         # Documents may have been deleted since. A turn that names documents overwrites the references.
         present = {document.blob_name for document in accessible}
         refs = [ref for ref in refs if ref.blob_name in present]
-    stored = [message for turn in running.begun.history for message in messages_of(turn)]
+    if running.blocked:
+        # A reference may be to a file that an answer which is not shown has used.
+        refs = []
+    stored = shown_history(running.begun.history, running.blocked)
     return ConversationState(
         question=request.question,
         conversation_id=running.turn.conversation_id,

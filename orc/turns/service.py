@@ -3,10 +3,12 @@
 import asyncio
 from contextlib import ExitStack
 
-from core.errors import InvalidInput, KeyReused, NotFound, TurnInFlight
+from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from core.infra.siblings import Siblings
 from core.models import Document
 from core.names import Owner, resolve_blob_name
+from orc.contexts.ids import is_context_id
+from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
 from orc.events import Failed
 from orc.identity import Principal
@@ -81,12 +83,17 @@ class Orchestrator:
     ) -> EventLog:
         with ExitStack() as place:
             place.enter_context(self._of_users.hold(principal))
+            scope = await self._scope_asked_for(request, owner, principal)
             documents = await self._named_documents(request, owner)
             new = request.opening(turn_id, [document.blob_name for document in documents], retry)
+            if scope is not None:
+                named = {"contexts": scope.named(request.contexts), "used": scope.used}
+                new = new.model_copy(update=named)
             started, allowance = await self._begin_counted(new, owner, principal)
             turn = started.turn
             if isinstance(started, Replayed):
                 return self._log_of(turn, 0, request.trace_id, self._in_memory(owner, turn))
+            scope = scope or await self._scope_of_session(request, owner, principal, started)
             log = EventLog(
                 [begun(turn)],
                 conversation_id=turn.conversation_id,
@@ -95,7 +102,7 @@ class Orchestrator:
             )
             self._recent.add(owner, turn.turn_id, turn.attempt, log)
             # The place is taken until the turn has ended, whether or not its client stays.
-            self._run(request, owner, started, documents, log, place.pop_all())
+            self._run(request, owner, started, documents, log, place.pop_all(), scope)
         return log
 
     def _run(
@@ -106,6 +113,7 @@ class Orchestrator:
         documents: list[Document],
         log: EventLog,
         place: ExitStack,
+        scope: TurnScope | None,
     ) -> None:
         """Answer the turn in a separate task, and then leave the place."""
         stop, key = Stop(), (owner, started.turn.turn_id)
@@ -117,7 +125,7 @@ class Orchestrator:
                 del self._stops[key]
 
         self._stops[key] = stop
-        task = asyncio.create_task(self._runner.run(request, owner, started, documents, log, stop))
+        task = asyncio.create_task(self._runner.run(request, owner, started, documents, log, stop, scope))
         self._running.add(task)
         task.add_done_callback(ended)
 
@@ -218,6 +226,34 @@ class Orchestrator:
             raise InvalidInput("document_chat is needed to read the named documents.", field="tools")
         self._parts.models.named(request.model)
         return await self._parts.library.resolve(owner, request.blob_names)
+
+    async def _scope_asked_for(
+        self, request: TurnRequest, owner: Owner, principal: Principal
+    ) -> TurnScope | None:
+        """The contexts of a request that names some, with those that its conversation has used.
+
+        A focus that the caller may not read is NotFound before anything is stored.
+        """
+        scopes = self._parts.contexts
+        if scopes is None or not (request.home or any(is_context_id(each.id) for each in request.contexts)):
+            return None
+        head = await self._parts.log.head(owner) if request.conversation_id else None
+        return await scopes.of_turn(principal, request.contexts, head, request.home)
+
+    async def _scope_of_session(
+        self, request: TurnRequest, owner: Owner, principal: Principal, started: Started
+    ) -> TurnScope | None:
+        """The contexts that the conversation has used, for a request that names none of ours."""
+        scopes, head = self._parts.contexts, started.head
+        if scopes is None or not (request.contexts or head.contexts or head.home):
+            return None
+        try:
+            return await scopes.of_turn(principal, request.contexts, head)
+        except OrcError as exc:
+            turn = started.turn
+            await self._parts.log.fail(owner, turn.turn_id, turn.attempt, exc.code, exc.message)
+            await self._parts.messages.give_back(principal)
+            raise
 
     async def _begin_counted(
         self, new: NewTurn, owner: Owner, principal: Principal

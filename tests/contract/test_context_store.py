@@ -94,9 +94,27 @@ async def test_a_new_context_is_read_with_its_first_member(store: ContextStore) 
     assert rights.granted == {ACME: Role.ADMIN}
 
 
+async def test_what_is_deleted_or_restricts_tools_further_down_is_read_with_the_rights(
+    store: ContextStore,
+) -> None:
+    restricting = context(RAIL).model_copy(update={"tools_off": ("web_search",)})
+    deleting = context(TRAMS).model_copy(update={"state": State.DELETING})
+    for each in (context(ACME), restricting, context(WATER), deleting):
+        await add(store, each)
+    plain = await store.rights("tenant", [ACME], [EVERYONE])
+    assert (list(plain.contexts), plain.below) == ([ACME], ())
+    found = await store.rights("tenant", [ACME], [EVERYONE], [ACME])
+    assert list(found.contexts) == [ACME]
+    assert {each.context_id for each in found.below} == {RAIL, TRAMS}
+    assert {each.context_id for each in (await store.rights("tenant", [], [], [RAIL, WATER])).below} == {
+        TRAMS
+    }
+    assert (await store.rights("umbra", [], [], [ACME])).below == ()
+
+
 async def test_nothing_of_another_organization_is_read(store: ContextStore) -> None:
     await add(store, context(ACME), member(ACME, "user:ada"))
-    assert await store.rights("umbra", [ACME], ["user:ada"]) == ({}, {})
+    assert await store.rights("umbra", [ACME], ["user:ada"]) == ({}, {}, ())
     assert await store.members("umbra", [ACME], limit=9) == []
     assert await store.granted("umbra", ["user:ada"], words=[], limit=9, after="") == []
     assert await store.children("umbra", None, words=[], limit=9, after="") == []
@@ -150,7 +168,7 @@ async def test_only_the_version_that_was_read_is_changed(store: ContextStore) ->
         with pytest.raises(ChangedMeanwhile):
             await write
     rights = await store.rights("tenant", [ACME], ["user:eve"])
-    assert rights == ({ACME: changed}, {})
+    assert rights == ({ACME: changed}, {}, ())
 
 
 async def test_of_two_changes_at_once_one_is_made(store: ContextStore) -> None:
@@ -236,7 +254,7 @@ async def test_a_removed_context_leaves_no_member(store: ContextStore) -> None:
         version = acme.model_copy(update={"version": number})
         await store.grant(version, member(ACME, f"user:{number}"), entry(ACME))
     await store.remove(acme.model_copy(update={"version": 4}), entry(ACME, Action.REMOVED))
-    assert await store.rights("tenant", [ACME], ["user:ada"]) == ({}, {})
+    assert await store.rights("tenant", [ACME], ["user:ada"]) == ({}, {}, ())
     assert await store.members("tenant", [ACME], limit=9) == []
     assert await store.granted("tenant", ["user:ada", "user:1"], words=[], limit=9, after="") == []
 

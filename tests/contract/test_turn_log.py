@@ -26,6 +26,7 @@ from orc.conversations.models import (
     Started,
     Turn,
     TurnChoices,
+    TurnContext,
     TurnLog,
     TurnOutcome,
     TurnStatus,
@@ -109,7 +110,7 @@ async def log(open_log: OpenLog) -> TurnLog:
 
 
 def question(key: str, text: str = "What is covered?", request_hash: str = "h") -> NewTurn:
-    contexts = [{"type": "workspace", "id": "w-1"}]
+    contexts = [TurnContext(type="workspace", id="w-1")]
     return NewTurn(key=key, request_hash=request_hash, question=text, blob_names=["a.pdf"], contexts=contexts)
 
 
@@ -169,7 +170,7 @@ async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock
     assert message is not None
     assert (message.content, message.citations, message.uploaded_file_refs) == ("Teeth.", [citation], REFS)
     assert message.last_mcp_tool_used == "document_chat"
-    assert message.contexts == [{"type": "workspace", "id": "w-1"}]
+    assert message.contexts == [TurnContext(type="workspace", id="w-1")]
 
 
 @pytest.mark.parametrize("said", ["the same", "something else", "nothing"])

@@ -38,7 +38,8 @@ def test_history_is_the_messages_of_committed_turns_by_seq() -> None:
         ("user", "k3?"),
         ("assistant", "two"),
     ]
-    assert view[0] == {"role": "user", "content": "k1?", "created_at": "2025-01-01T00:00:00Z"}
+    own = {"role": "user", "content": "k1?", "created_at": "2025-01-01T00:00:00Z", "contexts": []}
+    assert view[0] == own
 
 
 def test_the_assistants_message_has_the_fields_that_the_next_turn_needs() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from devkit.fakes import FakeTools
 from devkit.graph_turns import says
 from devkit.traced_turns import Kept, api
 from orc.conversations.models import Head
+from orc.conversations.session_contexts import Range
 from orc.memory.models import ConversationMemory
 from orc.traces.models import NoTraces, TraceSink, TurnTrace
 
@@ -55,7 +57,7 @@ class SignallingMemory(ConversationMemory):
     def __init__(self) -> None:
         self.updated = asyncio.Event()
 
-    async def update(self, head: Head) -> None:
+    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
         self.updated.set()
 
 

@@ -11,7 +11,7 @@ from devkit.recorded_telemetry import Recorded
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, LazyCounts, TurnMetadata, TurnResult
 from orc.problems import problem_of
-from orc.turns.runner import INTERRUPTED, observe
+from orc.turns.spans import INTERRUPTED, observe
 
 TURN = Turn(
     turn_id="t1", conversation_id="c1", seq=1, attempt="a", request_hash="h", question="Where is the quokka?",

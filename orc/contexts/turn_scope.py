@@ -1,0 +1,205 @@
+"""What one turn may read, from the contexts that its request and its conversation name."""
+
+import logging
+from collections.abc import Sequence
+
+from core.documents.places import Place
+from core.errors import InvalidInput, NotFound, Unavailable
+from core.models import Record
+from orc.contexts.ids import is_context_id
+from orc.contexts.models import (
+    ContextStore,
+    ContextType,
+    LeftOut,
+    ReadableRef,
+    Reason,
+    Rights,
+    ToolOff,
+)
+from orc.contexts.places import Covered, Wanted, may_be_deep, places_of, tools_off, with_ancestors
+from orc.contexts.rights import principals_of, role_on
+from orc.conversations.models import Head, TurnContext
+from orc.conversations.session_contexts import Range, latest_first, turns_with
+from orc.identity import Principal
+
+logger = logging.getLogger(__name__)
+
+
+class TurnScope(Record):
+    """The contexts that a turn covers, and the places whose documents it may access besides its session's.
+
+    `blocked` are earlier turns of the conversation that no model is shown: their prompts had material of a
+    context that the caller may not read now.
+    """
+
+    focus: ReadableRef | None = None
+    active: list[ReadableRef] = []
+    historical: list[ReadableRef] = []
+    left_out: list[LeftOut] = []
+    places: tuple[Place, ...] = ()
+    tools_off: list[ToolOff] = []
+    blocked: list[Range] = []
+
+    @property
+    def refs(self) -> list[ReadableRef]:
+        """The contexts that the turn covers, the focus first."""
+        return [*([self.focus] if self.focus else []), *self.active, *self.historical]
+
+    @property
+    def has_far_places(self) -> bool:
+        """Whether documents outside of the focus are accessible."""
+        return any(not place.near for place in self.places)
+
+    def named(self, asked: Sequence[TurnContext]) -> list[TurnContext]:
+        """The contexts of a request with the names of those that the caller may read."""
+        names = {ref.id: ref.name for ref in self.refs}
+        return [each.model_copy(update={"name": names.get(each.id, "")}) for each in asked]
+
+    @property
+    def used(self) -> list[TurnContext]:
+        """The focus and the active contexts, as the conversation remembers them."""
+        chosen = [*([self.focus] if self.focus else []), *self.active]
+        return [TurnContext(type=ref.type, id=ref.id, name=ref.name) for ref in chosen]
+
+
+class TurnScopes:
+    """Evaluates the rights of a turn: one query, and none if no context is named."""
+
+    def __init__(self, store: ContextStore) -> None:
+        self._store = store
+
+    async def of_turn(
+        self, caller: Principal, asked: Sequence[TurnContext], head: Head | None, home: str | None = None
+    ) -> TurnScope | None:
+        """What the turn covers; None if neither the request nor the conversation names a context.
+
+        Raises NotFound if the caller may not read the focus, InvalidInput for a wrong type, and
+        DependencyDown if the rights of a context that the turn is about cannot be read.
+        """
+        asked, is_chosen = self._with_home(asked, head, home)
+        known = [each.context_id for each in head.contexts] if head else []
+        ours = [each.id for each in asked if is_context_id(each.id)]
+        if not asked and not known:
+            return None
+        nodes = list(dict.fromkeys([*ours, *known]))
+        if not nodes:
+            return TurnScope(left_out=[_left_out(each, "unknown") for each in asked])
+        try:
+            rights = await self._rights(caller, nodes)
+        except Unavailable:
+            if ours:
+                raise
+            logger.warning("rights cannot be read; the turn covers no context")
+            return _closed(head)
+        if is_chosen:
+            _check_focus(asked[0], rights)
+        return _scope(asked, head, rights, caller)
+
+    async def blocked(self, caller: Principal, head: Head) -> list[Range]:
+        """The turns of a conversation that drew on a context which the caller may not read now."""
+        if not any(each.shown for each in head.contexts):
+            return []
+        rights = await self._rights(caller, [each.context_id for each in head.contexts])
+        return _blocked(head, rights)
+
+    async def readable(self, caller: Principal, head: Head) -> list[ReadableRef]:
+        """The contexts of a conversation that the caller may read now, in the order of their first use."""
+        ids = [*(each.context_id for each in head.contexts if each.named), *filter(None, [head.home])]
+        if not ids:
+            return []
+        rights = await self._rights(caller, ids)
+        return [ref for ref in (_ref(each, rights) for each in dict.fromkeys(ids)) if ref is not None]
+
+    async def _rights(self, caller: Principal, nodes: Sequence[str]) -> Rights:
+        return await self._store.rights(
+            caller.organization_id, with_ancestors(nodes), principals_of(caller), may_be_deep(nodes)
+        )
+
+    @staticmethod
+    def _with_home(
+        asked: Sequence[TurnContext], head: Head | None, home: str | None
+    ) -> tuple[list[TurnContext], bool]:
+        """What is asked for; without it the context that the conversation was opened in.
+
+        And whether the request itself chose the focus.
+        """
+        if asked:
+            return list(asked), is_context_id(asked[0].id) and asked[0].active
+        at = home or (head.home if head else None)
+        return ([TurnContext(type=ContextType.WORKSPACE, id=at)] if at else []), at is not None and at == home
+
+
+def _scope(asked: Sequence[TurnContext], head: Head | None, rights: Rights, caller: Principal) -> TurnScope:
+    off = {each.id for each in asked if not each.active}
+    on = [each for each in asked if each.active and is_context_id(each.id)]
+    focus = on[0].id if on and on[0] is asked[0] else None
+    earlier = [each.context_id for each in latest_first(head.contexts)] if head else []
+    active = [each.id for each in on if each.id != focus]
+    historical = [each for each in earlier if each not in off]
+    covered = places_of(Wanted(focus, active, historical), rights)
+    refs = {each: _ref(each, rights) for each in [*covered.active, *covered.historical]}
+    return TurnScope(
+        focus=_ref(covered.focus, rights) if covered.focus else None,
+        active=[ref for each in covered.active if (ref := refs[each])],
+        historical=[ref for each in covered.historical if (ref := refs[each])],
+        left_out=_all_left_out(asked, head, covered, rights, caller),
+        places=covered.places,
+        tools_off=tools_off(covered.places, rights),
+        blocked=_blocked(head, rights) if head else [],
+    )
+
+
+def _all_left_out(
+    asked: Sequence[TurnContext], head: Head | None, covered: Covered, rights: Rights, caller: Principal
+) -> list[LeftOut]:
+    """What the turn does not cover of what is asked for and of what the conversation has used."""
+    unreadable: Reason = "not_readable" if caller.groups_complete else "groups_incomplete"
+    left_out: dict[str, LeftOut] = {}
+    for each in asked:
+        if not each.active:
+            left_out[each.id] = _left_out(each, "switched_off")
+        elif not is_context_id(each.id):
+            left_out[each.id] = _left_out(each, "unknown")
+        elif role_on(each.id, rights) is None:
+            left_out[each.id] = _left_out(each, unreadable)
+    for earlier in head.contexts if head else []:
+        named = TurnContext(type=earlier.type, id=earlier.context_id)
+        if role_on(named.id, rights) is None:
+            left_out.setdefault(named.id, _left_out(named, unreadable))
+        elif named.id in covered.too_many:
+            left_out.setdefault(named.id, _left_out(named, "too_many"))
+    return list(left_out.values())
+
+
+def _check_focus(focus: TurnContext, rights: Rights) -> None:
+    if role_on(focus.id, rights) is None:
+        raise NotFound("There is no such context.")
+    kind = rights.contexts[focus.id].type
+    if focus.type not in (kind, ContextType.WORKSPACE):
+        raise InvalidInput(f"This context is a {kind}, no {focus.type}.", field="contexts")
+
+
+def _blocked(head: Head, rights: Rights) -> list[Range]:
+    gone = {each.context_id for each in head.contexts if role_on(each.context_id, rights) is None}
+    return turns_with(gone, head)
+
+
+def _closed(head: Head | None) -> TurnScope:
+    """Without rights: no context is covered, and no answer that drew on one is shown to a model."""
+    contexts = head.contexts if head else []
+    every = {each.context_id for each in contexts}
+    return TurnScope(
+        left_out=[LeftOut(type=each.type, id=each.context_id, reason="unavailable") for each in contexts],
+        blocked=turns_with(every, head) if head else [],
+    )
+
+
+def _ref(context_id: str, rights: Rights) -> ReadableRef | None:
+    role, context = role_on(context_id, rights), rights.contexts.get(context_id)
+    if role is None or context is None:
+        return None
+    return ReadableRef(type=context.type, id=context_id, name=context.name, role=role)
+
+
+def _left_out(context: TurnContext, reason: Reason) -> LeftOut:
+    return LeftOut(type=context.type, id=context.id, reason=reason)

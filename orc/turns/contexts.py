@@ -1,0 +1,180 @@
+"""The contexts of a turn, from the rights at its start to what is stored with its answer."""
+
+from collections.abc import Sequence
+
+from core.documents.places import Accessible, PlaceType
+from core.documents.scope import Scope
+from core.documents.service import DocumentService
+from core.errors import OrcError
+from core.grounding.models import Citation
+from core.llm.tokens import TokenCounter
+from core.models import Document
+from core.names import Owner
+from orc.contexts.block import SESSION, Counts, DocumentCount, context_block
+from orc.contexts.turn_scope import TurnScope
+from orc.conversations.models import ChatMessage, Started, Turn, TurnContext, TurnOutcome
+from orc.conversations.session_contexts import Range, covers, shown_in
+from orc.events import DocumentCounts, TurnContexts, TurnResult, UsedContext
+from orc.graphs.models import ConversationState
+from orc.graphs.origins import Origins
+from orc.memory.models import Recalled
+from orc.turns.requests import TurnRequest
+from orc.turns.results import messages_of
+
+NOT_SHOWN = "[not shown: it drew on a context that is not readable now]"
+"""In place of an earlier answer that no model is shown."""
+
+
+def scope_of(owner: Owner, documents: Sequence[Document], scope: TurnScope | None) -> Scope:
+    """What the tools may access: the session and the places of the turn, or named documents of them."""
+    session = Scope.of_session(owner, documents or None)
+    if scope is None:
+        return session
+    off = tuple(sorted({each.tool for each in scope.tools_off}))
+    return session.model_copy(update={"places": (*session.places, *scope.places), "tools_off": off})
+
+
+def shown_history(turns: Sequence[Turn], blocked: Sequence[Range]) -> list[ChatMessage]:
+    """The messages of earlier turns as models see them; a blocked answer is replaced by a note."""
+    return [message for turn in turns for message in _messages(turn, blocked)]
+
+
+def _messages(turn: Turn, blocked: Sequence[Range]) -> list[ChatMessage]:
+    messages = messages_of(turn)
+    if messages and covers(blocked, turn.seq):
+        return [messages[0], ChatMessage(role="assistant", content=NOT_SHOWN)]
+    return messages
+
+
+async def count_documents(library: DocumentService, accessible: Accessible) -> Counts:
+    """The documents in each place, by one query."""
+    counted = await library.count(accessible)
+    is_session = PlaceType.SESSION
+    return {
+        SESSION if each.place.type is is_session else each.place.id: DocumentCount(each.total, each.readable)
+        for each in counted
+    }
+
+
+def near_and_far(scope: TurnScope, counts: Counts) -> DocumentCounts:
+    """How many documents are of the session and the focus, and how many of other contexts."""
+    far = sum(counts[place.id].total for place in scope.places if not place.near and place.id in counts)
+    return DocumentCounts(near=sum(count.total for count in counts.values()) - far, far=far)
+
+
+async def over_contexts(
+    state: ConversationState,
+    scope: TurnScope | None,
+    accessible: Accessible,
+    library: DocumentService,
+    counter: TokenCounter,
+) -> ConversationState:
+    """The state with the contexts of the turn and the number of their documents, if it has any."""
+    if scope is None:
+        return state
+    counts = await count_documents(library, accessible)
+    found = near_and_far(scope, counts)
+    fields = {
+        "scope": scope,
+        "counts": found,
+        "has_documents": state.has_documents or found.near + found.far > 0,
+        "context_block": context_block(scope, counts, counter.count),
+    }
+    return state.model_copy(update=fields)
+
+
+async def with_contexts(
+    result: TurnResult,
+    outcome: TurnOutcome,
+    scope: TurnScope | None,
+    origins: Origins,
+    earlier: Sequence[TurnContext],
+    library: DocumentService,
+    owner: Owner,
+) -> tuple[TurnResult, TurnOutcome]:
+    """The answer with what it used of contexts; as it is if the turn has none."""
+    if scope is None:
+        return result, outcome
+    used = contexts_of_result(scope, origins, result.citations)
+    metadata = result.metadata.model_copy(update={"contexts": used})
+    result = result.model_copy(update={"metadata": metadata})
+    shown = await shown_contexts(library, scope_of(owner, [], scope).accessible, origins, earlier, scope)
+    return result, outcome.model_copy(update={"result": result.model_dump(mode="json"), "shown": shown})
+
+
+async def shown_contexts(
+    library: DocumentService,
+    accessible: Accessible,
+    origins: Origins,
+    earlier: Sequence[TurnContext],
+    scope: TurnScope,
+) -> list[TurnContext]:
+    """The contexts with material in the prompts of the turn: of its tools' results and of earlier answers.
+
+    A document counts for the context that it is stored in. If that is not known any more, it counts for the
+    place that it was reached through, and material without a document for all places.
+    """
+    shown = {each.id: each for each in earlier}
+    places = {place.id: place for place in scope.places}
+    if origins.unnamed:
+        shown |= {each: TurnContext(type=place.type, id=each) for each, place in places.items()}
+    for context_id in await _homes(library, accessible, origins):
+        kind = places[context_id].type if context_id in places else "context"
+        shown.setdefault(context_id, TurnContext(type=kind, id=context_id))
+    return list(shown.values())
+
+
+async def _homes(library: DocumentService, accessible: Accessible, origins: Origins) -> set[str]:
+    if not origins.contexts:
+        return set()
+    reached = {each for each in origins.contexts.values() if each}
+    try:
+        found = await library.find_accessible(accessible, list(origins.contexts))
+    except OrcError:
+        # The places are not exact, but they hold whatever was read.
+        return reached | {place.id for place in accessible.places if place.type is not PlaceType.SESSION}
+    known = {document.document_id: document.owner.context_id for document in found}
+    gone = {reached for document_id, reached in origins.contexts.items() if document_id not in known}
+    return {each for each in [*known.values(), *gone] if each}
+
+
+def taint_of(
+    request: TurnRequest, begun: Started, recalled: Recalled | None, blocked: Sequence[Range]
+) -> list[TurnContext]:
+    """The contexts whose material earlier answers can have brought into the prompts of the turn.
+
+    If it is not known what was recalled, any of them can.
+    """
+    head, history = begun.head, begun.history
+    if not any(each.shown for each in head.contexts):
+        return []
+    if recalled is None or request.history is not None:
+        # What the caller sent may repeat any earlier answer, too.
+        return shown_in(head.contexts, [(1, head.turn_count)])
+    spans = [(turn.seq, turn.seq) for turn in history if not covers(blocked, turn.seq)]
+    spans += [(point.first_seq, point.last_seq) for point in recalled.summary]
+    return shown_in(head.contexts, spans)
+
+
+def contexts_of_result(scope: TurnScope, origins: Origins, citations: Sequence[Citation]) -> TurnContexts:
+    """What the result says of the contexts."""
+    cited = [origins.contexts.get(citation.document_id) for citation in citations]
+    used = [
+        UsedContext(
+            type=place.type,
+            id=place.id,
+            name=place.name,
+            focus=place.near,
+            cited=cited.count(place.id),
+            shown=origins.results[place.id],
+        )
+        for place in scope.places
+        if place.id in cited or origins.results[place.id]
+    ]
+    return TurnContexts(
+        focus=scope.focus,
+        active=scope.active,
+        historical=scope.historical,
+        used=list({each.id: each for each in used}.values()),
+        left_out=scope.left_out,
+    )

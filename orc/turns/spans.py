@@ -1,0 +1,76 @@
+"""The span of a turn, its duration and its failure, for telemetry."""
+
+import time
+from collections.abc import Awaitable, Iterator
+
+from opentelemetry import metrics
+from opentelemetry.trace import Span, StatusCode
+
+from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
+from orc.conversations.models import Turn
+from orc.events import Done, Event, Failed, Stopped, TurnMetadata
+
+INTERRUPTED = "interrupted"
+_METER = metrics.get_meter(SCOPE)
+_DURATION = _METER.create_histogram(
+    "orc.turn.duration",
+    unit="s",
+    description="How long a turn took, from its stored question to its stored answer.",
+    explicit_bucket_boundaries_advisory=[0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160],
+)
+_ERRORS = _METER.create_counter(
+    "orc.turn.errors", unit="{turn}", description="Turns that ended without an answer, by the code of why."
+)
+
+
+async def observe(turn: Turn, answering: Awaitable[Event]) -> Event:
+    """Await the end of the turn inside its span and record it."""
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": "orc",
+        "gen_ai.agent.name": "orc",
+        "gen_ai.conversation.id": turn.conversation_id,
+        "orc.turn.id": turn.turn_id,
+    }
+    began, failure = time.perf_counter(), INTERRUPTED
+    try:
+        with span("invoke_agent orc", attributes=attributes) as begun:
+            ending = await answering
+            _record(begun, ending)
+        failure = ending.problem.code if isinstance(ending, Failed) else ""
+        return ending
+    finally:
+        outcome = {ERROR_TYPE: failure} if failure else {}
+        _DURATION.record(time.perf_counter() - began, outcome)
+        if failure:
+            _ERRORS.add(1, outcome)
+
+
+def _record(begun: Span, ending: Event) -> None:
+    match ending:
+        case Failed(problem=problem):
+            begun.set_attribute(ERROR_TYPE, problem.code)
+            begun.set_status(StatusCode.ERROR)
+        case Done(result=result) | Stopped(result=result):
+            begun.set_attributes(dict(_attributes_of(result.metadata)))
+            if isinstance(ending, Stopped):
+                begun.set_attribute("orc.turn.stopped", True)
+
+
+def _attributes_of(metadata: TurnMetadata) -> Iterator[tuple[str, str | int]]:
+    """Names from the code and the configuration, and numbers: no content."""
+    yield "gen_ai.usage.input_tokens", metadata.usage.input_tokens
+    yield "gen_ai.usage.output_tokens", metadata.usage.output_tokens
+    yield "orc.model_calls", metadata.usage.model_calls
+    yield "orc.retrieval.mode", metadata.retrieval_mode
+    for name in ("intent", "model", "retriever"):
+        if value := metadata.route.get(name):
+            yield f"orc.route.{name}", str(value)
+    for name, tokens in metadata.context_budget.items():
+        yield f"orc.context.{name}", tokens
+    for name in ("summary_points", "notes", "left_out"):
+        if isinstance(count := metadata.summary_selection.get(name), int):
+            yield f"orc.memory.{name}", count
+    if metadata.lazy.pages:
+        for name, count in metadata.lazy.model_dump().items():
+            yield f"orc.lazy.{name}", count
