@@ -72,6 +72,7 @@ def _source(number: int, citation: Citation, answer: str) -> CitedSource:
         quote=citation.quote,
         verdict=verdict_of(citation, answer).value,
         address=citation.url or "",
+        page_label=citation.page_label or "",
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from orc.exports.pdf import PdfWriter
+from orc.exports.pdf import MARGIN, PdfWriter
 from orc.exports.tree import CitedSource, Entry, Heading
 from scripts import make_box_font
 
@@ -23,6 +23,8 @@ SCRIPTS = {
     "Armenian": "Հայերեն",
     "emoji": "😀👩\u200d👩\u200d👧",
 }
+RIGHT_EDGE = 595.3 - MARGIN + 3
+"""In points from the left; joined letters may be a little wider than the single ones."""
 KNOWN = {"Latin", "Greek", "Cyrillic", "Arabic", "Devanagari", "Thai"}
 """Scripts of the fonts that are installed with Orc."""
 
@@ -37,7 +39,11 @@ def written(*entries: Entry, fonts: str = "") -> tuple[str, PdfWriter]:
     for each in entries:
         writer.write(each)
     with pypdfium2.PdfDocument(writer.finish()) as document:
-        texts = [page.get_textpage().get_text_range() for page in document]
+        pages = [page.get_textpage() for page in document]
+        texts = [page.get_text_range() for page in pages]
+        for page in pages:
+            rights = [page.get_rect(number)[2] for number in range(page.count_rects())]
+            assert max(rights) <= RIGHT_EDGE
     return " ".join(" ".join(texts).split()), writer
 
 

@@ -47,6 +47,32 @@ async def test_the_end_of_a_child_is_an_error_of_ours(code: str, error: type[Exc
         await PdfRenderer("", worker=worker).render(HEADING, entries())
 
 
+READING = """
+import orc.exports.pdf_child as child
+isolate, isolated = child.isolate, []
+child.isolate = lambda *sources: isolated.append(isolate(*sources))
+def read(source, folder):
+    if isolated == [False] and {is_secret}:
+        raise PermissionError("this kernel has no Landlock")
+    return open({path!r}, "rb").read(), 0
+child._write = read
+child.main()
+"""
+
+
+async def test_the_child_reads_fonts_and_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "fonts").mkdir()
+    for name, is_secret in (("fonts/a.ttf", False), ("secret.txt", True)):
+        (tmp_path / name).write_bytes(b"%PDF-")
+        code = READING.format(path=str(tmp_path / name), is_secret=is_secret)
+        renderer = PdfRenderer(str(tmp_path / "fonts"), worker=(sys.executable, "-c", code))
+        if is_secret:
+            with pytest.raises(OrcError):
+                await renderer.render(HEADING, entries())
+        else:
+            assert await renderer.render(HEADING, entries()) == b"%PDF-"
+
+
 async def test_nothing_is_written_after_the_renderer_was_closed() -> None:
     renderer = PdfRenderer("")
     await renderer.close()

@@ -45,6 +45,15 @@ def test_citations_of_one_page_without_marks_share_their_numbers() -> None:
     assert numbered(f"One. {PAGE_5}", [citation(5), citation(5)], [1, 2]) == f"One. {PAGE_5} [1][2]"
 
 
+def test_a_source_has_the_label_of_its_page() -> None:
+    labelled = citation(5).model_copy(update={"page_label": "iv"})
+    turn = answered(1, "How long?", f"Long. {PAGE_5}")
+    assert turn.assistant
+    answer = turn.assistant.model_copy(update={"citations": [labelled]})
+    [source] = Transcript().entry_of(turn.model_copy(update={"assistant": answer})).sources
+    assert source.place == "page 5 (iv)"
+
+
 def test_citations_are_numbered_through() -> None:
     transcript = Transcript()
     turns = [answered(1, "How long?", f"Long. {PAGE_5}"), answered(2, "Really?", f"Yes. {PAGE_5}")]
