@@ -97,7 +97,7 @@ class PausingApi:
 
     async def conversation(self, conversation_id: str, **query: Any) -> Json:
         """The conversation as it is stored."""
-        response = await self.http.get(f"/conversations/{conversation_id}", params=query)
+        response = await self.http.get(f"/conversations/{conversation_id}", params={"full": "true", **query})
         assert response.status_code == 200, response.text
         body: Json = response.json()
         return body

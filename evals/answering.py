@@ -85,8 +85,8 @@ def _converse(
         for question in questions:
             turns.append(_ask(client, conversation_id, question))
             advance()
-        stored = _content(client.get(f"/conversations/{conversation_id}"))["turns"]
-    kept = {turn["turn_id"]: turn["result"]["citations"] for turn in stored}
+        stored = _content(client.get(f"/conversations/{conversation_id}", params={"limit": 200}))["turns"]
+    kept = {turn["turn_id"]: turn["citations"] for turn in stored}
     return [_answered(*pair, kept) for pair in zip(questions, turns, strict=True)]
 
 

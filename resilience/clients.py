@@ -330,7 +330,7 @@ def turns_of(http: httpx.Client, conversation_id: str) -> list[Json]:
     turns: list[Json] = []
     after: int | None = 0
     while after is not None:
-        params = {"after_seq": after, "limit": 200}
+        params: Json = {"after_seq": after, "limit": 200, "full": "true"}
         page = http.get(f"/conversations/{conversation_id}", params=params).raise_for_status().json()
         turns += page["turns"]
         after = page["next_seq"]

@@ -71,7 +71,8 @@ class Scene:
     async def stored(self, left: Left) -> Json | None:
         """The turn as the other instance has it."""
         url = f"{self.other.api}/conversations/{left.conversation_id}"
-        turns = (await self.http.get(url, params={"limit": 200})).raise_for_status().json()["turns"]
+        whole = {"limit": "200", "full": "true"}
+        turns = (await self.http.get(url, params=whole)).raise_for_status().json()["turns"]
         return next((turn for turn in turns if left.asked.token in turn["question"]), None)
 
     async def received(self) -> list[str]:

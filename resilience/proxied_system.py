@@ -93,7 +93,7 @@ class Arena:
             while after is not None:
                 page = await self.witness.reader.get(
                     f"/conversations/{conversation.conversation_id}",
-                    params={"after_seq": after, "limit": PAGE},
+                    params={"after_seq": after, "limit": PAGE, "full": "true"},
                 )
                 stored = page.raise_for_status().json()
                 conversation.turns += stored["turns"]

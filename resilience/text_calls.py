@@ -518,7 +518,8 @@ EXCUSED: Mapping[str, str] = {
             " orc.graphs.tool_context.ToolContext.__init__"
             " orc.graphs.tool_context.with_sources orc.graphs.tool_loop.ToolConversation.state_update"
             " orc.graphs.utils.cited_first orc.memory.client_history.latest_turns"
-            " orc.memory.models.memory_from orc.memory.notes.freshness orc.memory.notes.Asked.share"
+            " orc.memory.models.memory_from orc.memory.replaced.gaps orc.memory.replaced.without_replaced"
+            " orc.memory.notes.freshness orc.memory.notes.Asked.share"
             " orc.memory.summary.Summarizer.__init__ orc.graphs.plan_rules.fallback_plan"
             " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line",
         ),

@@ -18,7 +18,7 @@ from pydantic import (
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
 from core.models import Document, DocumentStatus, Usage
-from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Failure, TitleBy, TurnStatus
+from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Rating, TitleBy
 from orc.events import FieldProblem
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
@@ -295,38 +295,6 @@ class ConversationsResponse(BaseModel):
     next_cursor: str | None = Field(default=None, description="pass as `cursor` for the next page")
 
 
-class TurnView(View):
-    """One question and its result."""
-
-    turn_id: str
-    seq: int
-    status: TurnStatus
-    question: str
-    blob_names: list[str]
-    answer: str | None = None
-    result: dict[str, JsonValue] | None = Field(default=None, description="the response of /api/orc")
-    failure: Failure | None = None
-    created_at: datetime
-    finished_at: datetime | None = None
-    replaces: str | None = Field(default=None, description="the turn of which this one is a new version")
-    replaced_by: str | None = Field(default=None, description="its next version, if there is one")
-
-
-class StopView(View):
-    """A turn that was to be stopped; `pending` as long as the process that answers has not ended it."""
-
-    turn_id: str
-    status: TurnStatus = Field(examples=["pending"])
-
-
-class ConversationResponse(ConversationView):
-    """A conversation with its turns; `history` lists the messages of the answered ones."""
-
-    turns: list[TurnView]
-    history: list[dict[str, Any]]
-    next_seq: int | None = Field(default=None, description="pass as `after_seq` for more turns")
-
-
 class Health(BaseModel):
     """The process is alive."""
 
@@ -366,6 +334,7 @@ class TurnSummary(View):
     intent: str | None
     model: str | None
     retriever: Retriever | None
+    rating: Rating | None
     usage: Usage
     cost_usd: float | None = Field(description="an estimate in US dollars; null if it is not known")
 

@@ -12,10 +12,13 @@ from core.storage.cosmos.client import ETAG, Container, Item, Operation, create,
 from orc.conversations import transitions
 from orc.conversations.models import (
     HISTORY_TURNS,
+    NO_SEQ,
     Begun,
     Failure,
+    Feedback,
     Head,
     NewTurn,
+    Page,
     Replayed,
     Started,
     Turn,
@@ -56,6 +59,7 @@ def turn_of(item: Item) -> Turn:
 
 OPERATIONS_PER_BATCH = 100
 _TURNS = "SELECT TOP @limit * FROM c WHERE c.life = @life AND c.seq > @after ORDER BY c.seq"
+_NEWEST = "SELECT TOP @limit * FROM c WHERE c.life = @life AND c.seq < @before ORDER BY c.seq DESC"
 _COMMITTED_BEFORE = f"""
 SELECT TOP @limit * FROM c
 WHERE c.life = @life AND c.status = '{TurnStatus.COMMITTED}' AND c.seq < @before ORDER BY c.seq DESC
@@ -168,6 +172,9 @@ class CosmosTurnLog:
         asked = await self._change(owner, turn_id, transitions.ask_to_stop)
         return transitions.as_read(asked, self._clock())
 
+    async def rate(self, owner: Owner, turn_id: str, feedback: Feedback | None) -> Turn:
+        return await self._change(owner, turn_id, lambda turn, _now: transitions.rate_turn(turn, feedback))
+
     async def head(self, owner: Owner) -> Head | None:
         conversation = await self._find(owner)
         return conversation and conversation.head
@@ -183,6 +190,15 @@ class CosmosTurnLog:
             return []
         found = await self._query(_TURNS, owner, life=conversation.life, after=after_seq, limit=limit)
         return [transitions.as_read(turn_of(item), self._clock()) for item in found]
+
+    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> Page | None:
+        conversation = await self._find(owner)
+        if conversation is None:
+            return None
+        before = NO_SEQ if before_seq is None else before_seq
+        found = await self._query(_NEWEST, owner, life=conversation.life, before=before, limit=limit)
+        turns = [transitions.as_read(turn_of(item), self._clock()) for item in reversed(found)]
+        return Page(head=conversation.head, turns=turns)
 
     async def conversations(
         self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None

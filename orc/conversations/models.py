@@ -110,6 +110,29 @@ class Retry(Record):
     key: str | None = None
 
 
+Rating = Literal["up", "down"]
+
+
+class FeedbackReason(StrEnum):
+    """Why an answer was rated as it was; a closed list, so that telemetry may have it."""
+
+    WRONG = "wrong"
+    INCOMPLETE = "incomplete"
+    NOT_FOUND = "not_found"
+    SOURCES = "sources"
+    UNCLEAR = "unclear"
+    OTHER = "other"
+
+
+class Feedback(Record):
+    """What the user says of an answer."""
+
+    rating: Rating = Field(examples=["down"])
+    reason: FeedbackReason | None = None
+    comment: str | None = None
+    given_at: datetime
+
+
 class NewTurn(Record):
     """A question to be answered. `request_hash` distinguishes a retry from a reused key.
 
@@ -170,6 +193,7 @@ class Turn(Record):
     assistant: Message | None = None
     result: dict[str, JsonValue] | None = None
     failure: Failure | None = None
+    feedback: Feedback | None = None
     stop_asked: bool = Field(default=False, description="the process that answers is to stop")
     created_at: datetime
     finished_at: datetime | None = None
@@ -224,6 +248,13 @@ class Started(Record):
     turn: Turn
     head: Head
     history: list[Turn]
+
+
+class Page(Record):
+    """A conversation, and some of its turns by seq."""
+
+    head: Head
+    turns: list[Turn]
 
 
 class Replayed(Record):
@@ -298,6 +329,8 @@ def read_cursor(cursor: str | None) -> tuple[str, str]:
 
 
 HISTORY_TURNS = 12
+NO_SEQ = 2**31 - 1
+"""Above the `seq` of every turn."""
 
 
 class TurnLog(Protocol):
@@ -362,6 +395,15 @@ class TurnLog(Protocol):
 
         Returns the turn as it is now; one that has ended stays as it ended. Raises NotFound.
         """
+
+    async def rate(self, owner: Owner, turn_id: str, feedback: Feedback | None) -> Turn:
+        """Store what the user says of the answer; None removes it. A retry removes it too.
+
+        Raises NotFound, and Conflict (code `turn_not_answered`) for feedback on a turn without an answer.
+        """
+
+    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> Page | None:
+        """The head, and the newest turns (before that one) by seq; None if there is no such conversation."""
 
     async def head(self, owner: Owner) -> Head | None:
         """The conversation's head, or None if there is no such conversation."""

@@ -9,10 +9,13 @@ from core.names import Owner
 from orc.conversations import transitions
 from orc.conversations.models import (
     HISTORY_TURNS,
+    NO_SEQ,
     Begun,
     Failure,
+    Feedback,
     Head,
     NewTurn,
+    Page,
     Replayed,
     Started,
     Turn,
@@ -73,6 +76,7 @@ ON CONFLICT (organization_id, user_id, conversation_id, turn_id)
 DO UPDATE SET status = excluded.status, item = excluded.item
 """
 _LIST_TURNS = f"SELECT item FROM conversation_turns WHERE {_OWNED} AND seq > ? ORDER BY seq LIMIT ?"
+_LIST_NEWEST = f"SELECT item FROM conversation_turns WHERE {_OWNED} AND seq < ? ORDER BY seq DESC LIMIT ?"
 _LIST_COMMITTED_BEFORE = f"""
 SELECT item FROM conversation_turns
 WHERE {_OWNED} AND status = '{TurnStatus.COMMITTED}' AND seq < ? ORDER BY seq DESC LIMIT ?
@@ -145,6 +149,9 @@ class SqliteTurnLog:
         asked = await self._change(owner, turn_id, transitions.ask_to_stop)
         return transitions.as_read(asked, self._clock())
 
+    async def rate(self, owner: Owner, turn_id: str, feedback: Feedback | None) -> Turn:
+        return await self._change(owner, turn_id, lambda turn, _now: transitions.rate_turn(turn, feedback))
+
     async def head(self, owner: Owner) -> Head | None:
         return await self._database.read(lambda connection: _get_head(connection, owner))
 
@@ -156,6 +163,19 @@ class SqliteTurnLog:
         rows = await self._database.rows(_LIST_TURNS, (*owner.key, after_seq, limit))
         turns = [Turn.model_validate_json(row["item"]) for row in rows]
         return [transitions.as_read(turn, self._clock()) for turn in turns]
+
+    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> Page | None:
+        def work(connection: sqlite3.Connection) -> tuple[Head | None, list[Turn]]:
+            head = _get_head(connection, owner)
+            before = NO_SEQ if before_seq is None else before_seq
+            rows = [] if head is None else connection.execute(_LIST_NEWEST, (*owner.key, before, limit))
+            return head, [Turn.model_validate_json(item) for (item,) in rows]
+
+        head, turns = await self._database.read(work)
+        if head is None:
+            return None
+        now = self._clock()
+        return Page(head=head, turns=[transitions.as_read(turn, now) for turn in reversed(turns)])
 
     async def conversations(
         self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None

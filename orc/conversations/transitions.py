@@ -6,7 +6,17 @@ from datetime import datetime, timedelta
 
 from core.errors import Conflict, KeyReused, NotFound, TurnInFlight
 from core.names import Owner
-from orc.conversations.models import Failure, Head, Message, NewTurn, TitleBy, Turn, TurnOutcome, TurnStatus
+from orc.conversations.models import (
+    Failure,
+    Feedback,
+    Head,
+    Message,
+    NewTurn,
+    TitleBy,
+    Turn,
+    TurnOutcome,
+    TurnStatus,
+)
 from orc.conversations.session_contexts import with_shown, with_used
 
 TITLE_CHARACTERS = 80
@@ -108,6 +118,7 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
             "assistant": None,
             "result": None,
             "failure": None,
+            "feedback": None,
             "retry_key": new.retry.key if new.retry else turn.retry_key,
             "stop_asked": False,
             "finished_at": None,
@@ -181,6 +192,15 @@ def ask_to_stop(turn: Turn | None, now: datetime) -> Turn:
     if turn is None:
         raise missing_turn()
     return turn.model_copy(update={"stop_asked": True}) if _is_held(turn, now) else turn
+
+
+def rate_turn(turn: Turn | None, feedback: Feedback | None) -> Turn:
+    """The turn with the user's feedback on its answer, or without any."""
+    if turn is None:
+        raise missing_turn()
+    if feedback is not None and not turn.status.has_result:
+        raise Conflict("This turn has no answer yet.", code="turn_not_answered")
+    return turn if turn.feedback == feedback else turn.model_copy(update={"feedback": feedback})
 
 
 def as_read(turn: Turn, now: datetime) -> Turn:

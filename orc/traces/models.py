@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints
 
 from core.models import Record, Usage
 from core.names import Owner
-from orc.conversations.models import timestamp
+from orc.conversations.models import FeedbackReason, Rating, timestamp
 from orc.events import CriticAction, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
 
@@ -132,6 +132,8 @@ class TurnTrace(TurnIds):
     cost_usd: float | None = Field(default=None, description=USD_NOTE)
     verdicts: list[VerdictTrace] = []
     grounding: GroundingTrace | None = None
+    rating: Rating | None = Field(default=None, description="what the user said of the answer")
+    rating_reason: FeedbackReason | None = None
     timeline: list[TimelineStep] = []
     left_out: int = Field(default=0, description="tool calls and timeline steps past what a trace holds")
 
@@ -239,7 +241,7 @@ class TraceSink(Protocol):
     """Takes the traces of turns."""
 
     async def save(self, trace: TurnTrace) -> None:
-        """Keep a trace. May be called twice for the same attempt, the first time's confirmation lost."""
+        """Keep a trace, in the place of an earlier one of the same attempt."""
 
     async def delete(self, owner: Owner) -> None:
         """Remove the traces of a conversation; none is no error."""

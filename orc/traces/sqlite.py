@@ -80,7 +80,7 @@ class SqliteTraceStore:
         row = {**stored_fields(trace), **item}
         names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
         statements: list[Statement] = [
-            (f"INSERT OR IGNORE INTO turn_traces ({names}) VALUES ({values})", row)
+            (f"INSERT OR REPLACE INTO turn_traces ({names}) VALUES ({values})", row)
         ]
         if self._retention is not None:
             oldest = timestamp(self._clock() - self._retention)

@@ -20,6 +20,8 @@ from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import (
     Begun,
     ChatMessage,
+    Feedback,
+    FeedbackReason,
     NewTurn,
     Replayed,
     Retry,
@@ -647,6 +649,47 @@ async def test_turns_are_paged_by_seq(log: TurnLog) -> None:
         await ask(log, f"k{n}")
     pages = [await log.turns(OWNER, after_seq=after, limit=3) for after in (0, 3, 6, 7)]
     assert [[turn.seq for turn in page] for page in pages] == [[1, 2, 3], [4, 5, 6], [7], []]
+
+
+async def test_the_newest_turns_come_first_in_pages(log: TurnLog, clock: Clock) -> None:
+    assert await log.page(OWNER, limit=3) is None
+    await log.ensure_conversation(OWNER)
+    empty = await log.page(OWNER, limit=3)
+    assert empty is not None
+    assert empty.turns == []
+    for n in range(1, 7):
+        await ask(log, f"k{n}")
+    await start(log, "k7")
+    clock.advance(LEASE)
+    pages: list[list[tuple[int, str]]] = []
+    before: int | None = None
+    while (page := await log.page(OWNER, limit=3, before_seq=before)) and page.turns:
+        assert page.head == await log.head(OWNER)
+        pages.append([(turn.seq, turn.status.value) for turn in page.turns])
+        before = page.turns[0].seq
+    last = [(5, "committed"), (6, "committed"), (7, "failed")]
+    assert pages == [last, [(n, "committed") for n in (2, 3, 4)], [(1, "committed")]]
+    for stranger in STRANGERS:
+        assert await log.page(stranger, limit=3) is None
+
+
+async def test_feedback_is_kept_until_it_is_taken_back_or_the_turn_retried(
+    log: TurnLog, clock: Clock
+) -> None:
+    feedback = Feedback(rating="down", reason=FeedbackReason.WRONG, comment="No.", given_at=clock.now)
+    turn = await start(log, "k")
+    with pytest.raises(Conflict) as refused:
+        await log.rate(OWNER, "k", feedback)
+    assert refused.value.code == "turn_not_answered"
+    await log.commit(OWNER, "k", turn.attempt, answer().model_copy(update={"stopped": True}))
+    rated = await log.rate(OWNER, "k", feedback)
+    assert (rated.feedback, await log.turn(OWNER, "k")) == (feedback, rated)
+    assert (await log.rate(OWNER, "k", None)).feedback is None
+    await log.rate(OWNER, "k", feedback)
+    assert (await begin(log, again("k"))).turn.feedback is None
+    for owner, key in ((OWNER, "k2"), *((stranger, "k") for stranger in STRANGERS)):
+        with pytest.raises(NotFound):
+            await log.rate(owner, key, feedback)
 
 
 async def test_conversations_are_paged_from_the_latest_used(log: TurnLog, clock: Clock) -> None:

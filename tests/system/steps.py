@@ -59,7 +59,8 @@ def answered(response: httpx.Response) -> Json:
 
 def conversation(client: httpx.Client, conversation_id: str) -> Json:
     """The conversation as it is stored."""
-    return answered(client.get(f"/conversations/{conversation_id}"))
+    whole = {"full": "true", "limit": "200"}
+    return answered(client.get(f"/conversations/{conversation_id}", params=whole))
 
 
 def turns_of(client: httpx.Client, conversation_id: str) -> list[Json]:

@@ -91,7 +91,7 @@ def test_the_mode_follows_the_status_without_another_upload(idle: System) -> Non
         assert searched["retrieval_mode"] == "rag"
         assert searched["retrieval_steps"][0]["method"] == "lexical"
         stored_turns = client.get(f"/conversations/{conversation_id}").json()["turns"]
-        modes = [turn["result"]["metadata"]["retrieval_mode"] for turn in stored_turns]
+        modes = [turn["metadata"]["retrieval_mode"] for turn in stored_turns]
         assert modes == ["mixed", "rag"]
 
 

@@ -19,7 +19,8 @@ from tests.system.steps import Json, answered, ask, conversation, conversation_w
 OF_CONTEXTS = {"context_id", "kind", "principal"}
 """Names in paths that belong to no conversation."""
 OPEN_ROUTES = {"/api/health", "/api/ready"}
-HARMLESS = {"limit", "cursor", "after_seq", "format", "last-event-id", "idempotency-key", "x-client-id"}
+HARMLESS = {"limit", "cursor", "after_seq", "before_seq", "full", "format"}
+HARMLESS |= {"last-event-id", "idempotency-key", "x-client-id"}
 HARMLESS_IN_BODY = {
     "feature_flags",
     "question",
@@ -49,6 +50,7 @@ HARMLESS |= {"trace_id", "attempt", "context_id"}
 HARMLESS |= {"q", "inherited", "if-match", "name", "replace"}
 # What is below a context is listed to those who see it: see test_contexts.py.
 HARMLESS |= {"parent_id"}
+HARMLESS_IN_BODY |= {"rating", "reason", "comment"}
 HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label", "title"}
 SECRET = "The canary sings at noon."
 
@@ -142,6 +144,8 @@ def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tup
         return [(method, url, {"json": {"file_name": "own.txt", "size": 1}})]
     if not fields:
         return [(method, url, {})] if "{" in path else []
+    if "rating" in fields:
+        return [(method, url, {"json": {"rating": "up"}})]
     if "title" in fields:
         return [(method, url, {"json": {"title": "Mine"}})]
     if "parent_id" in fields:
@@ -211,9 +215,10 @@ def test_an_id_of_the_callers_other_conversation_answers_like_a_missing_one(
     for name in set(re.findall(r"{(\w+)}", path)) - {"conversation_id"} - OF_CONTEXTS:
         absent = missing_like(victim)
         places = {**victim.in_path, "conversation_id": elsewhere.conversation_id}
-        foreign = ann.request(method, path.format(**places).removeprefix("/api"))
+        content: Json = {"json": {"rating": "up"}} if "rating" in request_fields(operation) else {}
+        foreign = ann.request(method, path.format(**places).removeprefix("/api"), **content)
         places[name] = absent.in_path[name]
-        missing = ann.request(method, path.format(**places).removeprefix("/api"))
+        missing = ann.request(method, path.format(**places).removeprefix("/api"), **content)
         assert what_shows(foreign, victim) == what_shows(missing, absent)
         assert foreign.status_code == refusal_of(path)
 

@@ -126,7 +126,7 @@ def test_a_process_that_is_killed_is_started_again_and_no_turn_is_lost_or_double
             stopped.set()
         for each in asking:
             each.result()
-        stored = client.get(f"/conversations/{conversation_id}", params={"limit": 200}).json()["turns"]
+        stored = turns_of(client, conversation_id)
     assert [turn["seq"] for turn in stored] == list(range(1, len(results) + 1))
     assert {turn["turn_id"]: turn["result"] for turn in stored} == {each["turn_id"]: each for each in results}
     assert system.log.count("Orc serves") == 1

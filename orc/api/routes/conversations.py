@@ -3,24 +3,23 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic.json_schema import SkipJsonSchema
 
-from core.errors import NotFound
+from core.errors import InvalidInput, NotFound
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep
 from orc.api.downloads import content_disposition
 from orc.api.responses import responses
 from orc.api.schemas import (
     ConversationChange,
-    ConversationResponse,
     ConversationsResponse,
     ConversationView,
-    TurnView,
 )
-from orc.conversations.models import history_view
+from orc.api.turn_schemas import ConversationResponse
+from orc.conversations.models import NO_SEQ
 from orc.exports.service import MEDIA_TYPES, ExportFormat
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
-MAX_SEQ = 2**31 - 1
 EXPORTED = {
     "description": "The conversation as a file to be saved.",
     "content": {
@@ -51,25 +50,34 @@ async def list_conversations(
     )
 
 
+_Seq = Annotated[int | SkipJsonSchema[None], Query(ge=0, le=NO_SEQ), DIGITS]
+
+
 @router.get("/{conversation_id}", response_model=ConversationResponse, responses=responses(404))
 async def get_conversation(
     owner: OwnerDep,
     app: AppDep,
-    after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ), DIGITS] = 0,
-    limit: Limit = 100,
+    before_seq: _Seq = None,
+    after_seq: _Seq = None,
+    limit: Limit = 50,
+    full: Annotated[bool, Query(description="with the whole result of each turn, and the history")] = False,
 ) -> ConversationResponse:
-    """A conversation with its turns in order; failed and pending ones are shown as such."""
+    """A conversation with its newest turns (before `before_seq`), or with those after `after_seq`.
+
+    They are in order, each once; failed, pending and replaced ones are shown as such.
+    """
+    if after_seq is None:
+        page = await app.log.page(owner, limit=limit, before_seq=before_seq)
+        if page is None:
+            raise NotFound("There is no such conversation.")
+        return ConversationResponse.page(page.head, page.turns, full=full)
+    if before_seq is not None:
+        raise InvalidInput("Pass before_seq or after_seq, not both.", field="after_seq")
     head = await app.log.head(owner)
     if head is None:
         raise NotFound("There is no such conversation.")
-    more = await app.log.turns(owner, after_seq=after_seq, limit=limit + 1)
-    turns = more[:limit]
-    return ConversationResponse(
-        **ConversationView.of(head).model_dump(),
-        turns=[TurnView.of(turn, answer=turn.assistant and turn.assistant.content) for turn in turns],
-        history=history_view(turns),
-        next_seq=turns[-1].seq if len(more) > limit else None,
-    )
+    turns = await app.log.turns(owner, after_seq=after_seq, limit=limit + 1)
+    return ConversationResponse.page(head, turns[:limit], full=full, more=len(turns) > limit)
 
 
 @router.get(

@@ -18,9 +18,11 @@ from orc.api.responses import (
     reply,
     responses,
 )
-from orc.api.schemas import AskRequest, StopView
-from orc.conversations.models import KEY_CHARACTERS, TurnStatus
+from orc.api.schemas import AskRequest
+from orc.api.turn_schemas import FeedbackChange, StopView
+from orc.conversations.models import KEY_CHARACTERS, Feedback, TurnStatus, utc_now
 from orc.events import TurnResult
+from orc.turns.ratings import rate
 from orc.turns.requests import TurnRequest
 
 router = APIRouter(tags=["turns"])
@@ -46,6 +48,8 @@ _RETRIED: dict[int | str, dict[str, Any]] = {
     409: TURN_RESPONSES[409]
     | {"description": "The turn is running: follow it; or it is answered (`turn_not_failed`) or replaced."},
 }
+_RATED: dict[int | str, dict[str, Any]] = responses(400, 404, 409, 413, 415)
+_RATED[409] |= {"description": "The turn has no answer (`turn_not_answered`)."}
 TurnId = Annotated[str, Path(min_length=1, max_length=KEY_CHARACTERS, description="the turn")]
 
 
@@ -139,6 +143,29 @@ async def retry(
         owner, turn_id, caller, key=idempotency_key, stream=streaming, trace_id=trace
     )
     return await reply(log, streaming=streaming, trace_id=trace)
+
+
+@router.put(
+    "/conversations/{conversation_id}/turns/{turn_id}/feedback",
+    response_model=Feedback,
+    responses=_RATED,
+)
+async def give_feedback(body: FeedbackChange, turn_id: TurnId, owner: OwnerDep, app: AppDep) -> Feedback:
+    """Say whether an answer was good, and why not. Another feedback takes its place.
+
+    Telemetry has the rating and the reason, never the comment.
+    """
+    feedback = Feedback(**body.model_dump(), given_at=utc_now())
+    await rate(app.log, app.traces, owner, turn_id, feedback)
+    return feedback
+
+
+@router.delete(
+    "/conversations/{conversation_id}/turns/{turn_id}/feedback", status_code=204, responses=responses(404)
+)
+async def withdraw_feedback(turn_id: TurnId, owner: OwnerDep, app: AppDep) -> None:
+    """Take the feedback on an answer back; none is no error."""
+    await rate(app.log, app.traces, owner, turn_id, None)
 
 
 def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:

@@ -34,6 +34,7 @@ LAMP_REPLACED = {
     "blob_names": ["lamp-log.md"],
 }
 QUERIES = ("How often does the ferry leave in winter?", "refund fee", "lost property", "night duty allowance")
+WHOLE = {"full": "true"}
 PROTOCOL = "2026-07-28"
 DAYS = {"since": "2026-11-01", "until": "2026-12-31"}
 """Days around the one on which the data were written."""
@@ -100,7 +101,7 @@ def _conversations(api: str, caller: Caller) -> Json:
         ids = [conversation["conversation_id"] for conversation in listed]
         return {
             "list": listed,
-            "turns": {id: answered(client.get(f"/conversations/{id}")) for id in ids},
+            "turns": {id: answered(client.get(f"/conversations/{id}", params=WHOLE)) for id in ids},
             "documents": {id: answered(client.get(f"/conversations/{id}/documents")) for id in ids},
         }
 

@@ -21,13 +21,14 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     await app.state.provider.close()
 
 
+@pytest.mark.parametrize("name", ["after_seq", "before_seq"])
 @pytest.mark.parametrize("number", ["1.0", "+1", "1_000", " 1", "１", "true", "", str(2**31), "-1"])
 async def test_a_number_with_other_characters_or_too_large_is_refused(
-    client: httpx.AsyncClient, number: str
+    client: httpx.AsyncClient, number: str, name: str
 ) -> None:
-    response = await client.get(CONVERSATION, params={"after_seq": number})
+    response = await client.get(CONVERSATION, params={name: number})
     assert response.status_code == 422
-    assert response.json()["errors"][0]["field"] == "after_seq"
+    assert response.json()["errors"][0]["field"] == name
 
 
 @pytest.mark.parametrize("number", ["0", "7", "007", str(2**31 - 1)])

@@ -1,0 +1,114 @@
+"""Stored turns in responses: a page of a conversation, a stop, and what users say of an answer."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+
+from core.grounding.models import Citation
+from orc.api.schemas import Body, ConversationView, View, example, without_nul
+from orc.conversations.models import (
+    Failure,
+    Feedback,
+    FeedbackReason,
+    Head,
+    Rating,
+    Turn,
+    TurnChoices,
+    TurnStatus,
+    history_view,
+)
+from orc.events import AnswerKind
+
+COMMENT_CHARACTERS = 2000
+NOT_SHOWN = {"timeline"}
+"""Of the metadata of a result: the events of the turn have it."""
+
+
+class TurnView(View):
+    """One question, what it chose, and what became of it."""
+
+    turn_id: str
+    seq: int
+    status: TurnStatus
+    question: str
+    blob_names: list[str]
+    contexts: list[dict[str, str]] = []
+    choices: TurnChoices = TurnChoices()
+    answer: str | None = Field(default=None, description="with the status `stopped`: what there was of it")
+    answer_kind: AnswerKind | None = None
+    citations: list[Citation] = []
+    metadata: dict[str, JsonValue] = Field(default={}, description="of the result, without its timeline")
+    failure: Failure | None = None
+    created_at: datetime
+    finished_at: datetime | None = None
+    replaces: str | None = Field(default=None, description="the turn of which this one is a new version")
+    replaced_by: str | None = Field(default=None, description="its next version, if there is one")
+    feedback: Feedback | None = None
+    result: dict[str, JsonValue] | None = Field(
+        default=None, description="with `full`: the whole response of /api/orc"
+    )
+
+    @classmethod
+    def shown(cls, turn: Turn, *, full: bool) -> Self:
+        """The view of a turn. What its result repeats of it is left out, unless it is to be `full`."""
+        result = turn.result or {}
+        metadata = result.get("metadata")
+        found = metadata if isinstance(metadata, dict) else {}
+        return cls.of(
+            turn.model_copy(update={"result": None}),
+            answer=turn.assistant and turn.assistant.content,
+            answer_kind=result.get("answer_kind"),
+            citations=turn.assistant.citations if turn.assistant else [],
+            metadata={name: value for name, value in found.items() if name not in NOT_SHOWN},
+            result=turn.result if full else None,
+        )
+
+
+class ConversationResponse(ConversationView):
+    """A conversation with a page of its turns, the oldest of them first."""
+
+    turns: list[TurnView]
+    earlier_before_seq: int | None = Field(
+        default=None, description="pass as `before_seq` for the turns before these; null at the beginning"
+    )
+    next_seq: int | None = Field(
+        default=None, description="with `after_seq`: pass it as such for more; null at the end"
+    )
+    history: list[dict[str, Any]] | None = Field(
+        default=None, description="with `full`: the messages of the turns with an answer"
+    )
+
+    @classmethod
+    def page(cls, head: Head, turns: list[Turn], *, full: bool, more: bool = False) -> Self:
+        """The view of these turns. `more`: there are later ones."""
+        return cls(
+            **ConversationView.of(head).model_dump(),
+            turns=[TurnView.shown(turn, full=full) for turn in turns],
+            earlier_before_seq=turns[0].seq if turns and turns[0].seq > 1 else None,
+            next_seq=turns[-1].seq if turns and more else None,
+            history=history_view(turns) if full else None,
+        )
+
+
+class StopView(View):
+    """A turn that was to be stopped; `pending` as long as the process that answers has not ended it."""
+
+    turn_id: str
+    status: TurnStatus = Field(examples=["pending"])
+
+
+class FeedbackChange(Body):
+    """What the user says of an answer."""
+
+    model_config = example(rating="down", reason="incomplete", comment="The second fee is missing.")
+    rating: Rating
+    reason: FeedbackReason | None = None
+    comment: (
+        Annotated[
+            str,
+            StringConstraints(strip_whitespace=True, min_length=1, max_length=COMMENT_CHARACTERS),
+            AfterValidator(without_nul),
+        ]
+        | None
+    ) = None
