@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter
 
 from core.analysis.models import Ontology, PageAnalysis, Relation
+from core.documents.places import DocumentOrigin, PlaceType
 from core.grounding.models import Citation, Grounding, WrittenMark
 from core.models import FileRef, Record, RetrievalStep, Usage
 
@@ -30,6 +31,22 @@ MAX_WISH_CHARACTERS = 300
 
 WHOLE_META_KEY = "orc/whole_documents"
 """In the `_meta` of a tool call: if more documents than this are named, they are searched, not read whole."""
+
+
+LEFT_OUT_IF_NULL = frozenset(
+    {*DocumentOrigin.model_fields, "context", "total", "by_context", "next_cursor", "counts", "truncated"}
+)
+"""Fields that a result does not have if they are null: what a call has no contexts or further pages for."""
+
+
+def without_nulls(part: Any) -> Any:
+    """A result as JSON, without the nulls of LEFT_OUT_IF_NULL."""
+    if isinstance(part, list):
+        return [without_nulls(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {name: value for name, value in part.items() if value is not None or name not in LEFT_OUT_IF_NULL}
+    return {name: without_nulls(value) for name, value in kept.items()}
 
 
 class FileStatus(Record):
@@ -79,8 +96,10 @@ class ListedDocument(Record):
 
     document_id: str
     filename: str
-    context_type: Literal["session"] = "session"
+    context_type: PlaceType = PlaceType.SESSION
     context_id: str
+    context_name: str | None = None
+    focus: bool | None = None
     status: str
     reason: str | None = None
     pages: int = 0
@@ -88,10 +107,24 @@ class ListedDocument(Record):
     summary_available: bool = False
 
 
+class ContextCount(DocumentOrigin):
+    """How many documents a context has, or the session. `context` is its handle, for arguments of tools."""
+
+    context: str | None = None
+    total: int
+    ready: int
+
+
 class DocumentsListResult(BaseModel):
-    """The documents in scope."""
+    """A page of the documents in scope.
+
+    `total` and `by_context` count all that are in scope, on the first page of a scope with contexts.
+    """
 
     documents: list[ListedDocument]
+    total: int | None = None
+    by_context: list[ContextCount] | None = None
+    next_cursor: str | None = Field(default=None, description="for the next page; null on the last one")
 
 
 class ToolFailure(BaseModel):
@@ -133,7 +166,7 @@ tool_progress: TypeAdapter[Progress] = TypeAdapter[Any](ToolProgress)
 """Parses and serialises the message of a progress notification of a streaming call."""
 
 
-class QuotedPassage(Record):
+class QuotedPassage(DocumentOrigin):
     """A span of a document's text: characters `start` to `end` of its page."""
 
     document_id: str
@@ -154,7 +187,7 @@ class FoundPassage(QuotedPassage):
     heading: str = Field(default="", description="the headings above it, outermost first")
 
 
-class SearchedDocument(Record):
+class SearchedDocument(DocumentOrigin):
     """A document in scope, and whether it was searched."""
 
     document_id: str
@@ -172,7 +205,7 @@ class SemanticSearchResult(BaseModel):
     documents: list[SearchedDocument]
 
 
-class PageText(Record):
+class PageText(DocumentOrigin):
     """A span of a page's text: characters `start` to `end`."""
 
     page_id: str
@@ -241,6 +274,7 @@ class GetOntologyResult(Ontology):
 
     documents: int = Field(description="documents in scope")
     documents_analysed: int = Field(description="documents in scope that a model has analysed")
+    truncated: bool | None = Field(default=None, description="true if more documents are in scope")
 
 
 class FoundWebPage(Record):
@@ -262,7 +296,7 @@ class WebSearchResult(BaseModel):
     )
 
 
-class SummaryResult(BaseModel):
+class SummaryResult(DocumentOrigin):
     """The summary of a document in one paragraph."""
 
     document_id: str
@@ -272,7 +306,7 @@ class SummaryResult(BaseModel):
     summary: str
 
 
-class ContentResult(BaseModel):
+class ContentResult(DocumentOrigin):
     """The whole text of a short document, page by page, or the detailed summary of a long one."""
 
     document_id: str

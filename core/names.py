@@ -79,19 +79,27 @@ def resolve_blob_name(name: str, owner: Owner) -> BlobPath:
     Raises UnsafeName for an invalid name. Raises NotFound for a valid path of another owner, as if no
     such document existed.
     """
+    path = path_named(name, owner)
+    if path.owner != owner:
+        raise missing_document(name)
+    return path
+
+
+def path_named(name: str, owner: Owner) -> BlobPath:
+    """The path that a name means: that of a file of `owner`, or a full path, which may be of another owner.
+
+    Raises UnsafeName for an invalid name.
+    """
     segments = name.split("/")
     for segment in segments:
         check_segment(segment)
     if len(segments) == 1:
         return BlobPath(owner, name)
-    path = BlobPath(owner, segments[-1])
     if len(segments) != 4:
         raise UnsafeName(
             "A document name is a file name, or organization/user/conversation/file.", field="blob_names"
         )
-    if str(path) != name:
-        raise missing_document(name)
-    return path
+    return BlobPath(Owner(*segments[:3]), segments[3])
 
 
 def missing_document(name: str) -> NotFound:

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from core import __version__
-from core.errors import DependencyDown, InvalidInput, OrcError
+from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError
 from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import App
@@ -29,14 +29,17 @@ from mcp_server.settings import Settings
 from mcp_server.tools import document_chat, documents, documents_analyze, pages, relations, search, web_search
 from mcp_server.tools.registration import CallScope, failure
 
+TOOL_OFF = "tool_off"
+
 
 class ToolServer(MCPServer[None]):
     """An MCPServer that answers invalid arguments and unknown tools with `{code, message, retryable}`.
 
-    It has tools and nothing else, and offers nothing else.
+    It has tools and nothing else, and offers nothing else. A call needs a scope that allows the tool.
     """
 
-    def __init__(self, *middleware: ServerMiddleware[Any], **auth: Any) -> None:
+    def __init__(self, scope: CallScope, *middleware: ServerMiddleware[Any], **auth: Any) -> None:
+        self._scope = scope
         super().__init__(
             "orc-documents",
             instructions=INSTRUCTIONS,
@@ -56,7 +59,11 @@ class ToolServer(MCPServer[None]):
         """Calls a tool. If it cannot run, the reason is a result too."""
         with tool_work() as begun:
             try:
+                if not self._is_allowed(name):
+                    return failure(Forbidden(f"The tool {name} is switched off.", code=TOOL_OFF))
                 result = await super().call_tool(name, arguments, context)
+            except NotAuthenticated as exc:
+                return failure(exc)
             except ToolError as exc:
                 if not isinstance(exc.__cause__, ValidationError):
                     return failure(OrcError(f"The tool {name} cannot be called.", code="tool_unavailable"))
@@ -66,6 +73,11 @@ class ToolServer(MCPServer[None]):
                 result = failure(InvalidInput("; ".join(problems)))
             name_tool(begun, name)
             return result
+
+    def _is_allowed(self, name: str) -> bool:
+        tool = self._tool_manager.get_tool(name)
+        hints = tool.annotations if tool else None
+        return self._scope().allows(name, only_reads=hints is None or hints.read_only_hint is not False)
 
 
 INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
@@ -91,6 +103,7 @@ def build_http_app(
         "validate_token_resource": False,
     }
     server = ToolServer(
+        request_scope,
         calls or RunningCalls(),
         token_verifier=ScopeTokenVerifier(app.tokens),
         auth=AuthSettings.model_validate(auth),
@@ -121,7 +134,7 @@ def build_http_app(
 
 def build_stdio_server(app: App, scope: CallScope) -> MCPServer[None]:
     """The same tools for one local client, limited to `scope`."""
-    server = ToolServer()
+    server = ToolServer(scope)
     _add_tools(server, app, scope)
     return server
 

@@ -17,6 +17,7 @@ NAME_BYTES = 72
 """The longest name of a context in a scope token."""
 ALL, FOCUS, OTHERS = "all", "focus", "others"
 """Selections of places: all; the session with what belongs to the focus; the other contexts."""
+SELECTIONS = (ALL, FOCUS, OTHERS)
 
 
 _CURSOR = re.compile(r"(\d{1,4}):([\w-]{0,100})", re.ASCII)
@@ -162,6 +163,28 @@ class Accessible:
             return None
         return next(each.place for each in self.portions if each.area.holds(document.owner))
 
+    @property
+    def has_contexts(self) -> bool:
+        """Whether there are places besides the session."""
+        return any(place.type is not PlaceType.SESSION for place in self.places)
+
+    def described_origin(self, document: Document) -> "DocumentOrigin":
+        """The origin of a document; empty without contexts, or if the document is not accessible."""
+        place = self.origin(document) if self.has_contexts else None
+        if place is None:
+            return DocumentOrigin()
+        return DocumentOrigin(
+            context_type=place.type, context_id=place.id, context_name=place.name or None, focus=place.near
+        )
+
+    def in_order(self, documents: Iterable[Document]) -> list[Document]:
+        """The accessible ones of these documents in the order of listings, in each place oldest first."""
+        order = {id(each.place): number for number, each in enumerate(self.portions)}
+        origins = ((self.origin(document), document) for document in documents)
+        found = [(order[id(place)], document) for place, document in origins if place is not None]
+        found.sort(key=lambda each: (each[0], each[1].created_at, each[1].blob_name))
+        return [document for _, document in found]
+
     def narrowed(self, context: str = ALL, document_ids: Iterable[str] | None = None) -> "Accessible":
         """The part of this that a call asks for; it is never more.
 
@@ -193,8 +216,21 @@ class Accessible:
         by_id = {place.id: place for place in handles.values()}
         if (place := handles.get(context) or by_id.get(context)) is not None:
             return (place,), ()
-        known = ", ".join((ALL, FOCUS, OTHERS, *handles))
+        known = ", ".join((*SELECTIONS, *handles))
         raise InvalidInput(f"There is no such context. Known are: {known}.", field="context")
+
+
+class DocumentOrigin(Record):
+    """The place through which a document is accessible, as results of tools name it.
+
+    A scope without contexts has one place, so nothing is said of it. `focus`: the session, or a context that
+    belongs to the focus.
+    """
+
+    context_type: PlaceType | None = None
+    context_id: str | None = None
+    context_name: str | None = None
+    focus: bool | None = None
 
 
 class DocumentsPage(NamedTuple):

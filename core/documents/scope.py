@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -49,16 +50,32 @@ class Scope(Record):
     places: tuple[Place, ...] = ()
     document_ids: tuple[str, ...] | None = None
     tools_off: tuple[str, ...] = Field(default=(), description="tools that this turn may not call")
+    tools_on: tuple[str, ...] = Field(
+        default=(), description="tools that change something and that this message switched on"
+    )
 
     @property
     def owner(self) -> Owner:
         return Owner(self.organization_id, self.user_id, self.conversation_id)
 
-    @property
+    @cached_property
     def accessible(self) -> Accessible:
         """The documents that this scope gives access to."""
         ids = None if self.document_ids is None else frozenset(self.document_ids)
         return Accessible(self.owner, self.places, ids)
+
+    def allows(self, tool: str, *, only_reads: bool) -> bool:
+        """Whether this turn may call a tool.
+
+        One that changes something has to be switched on, and is for those who may change a context of the
+        focus, or the session if there is no context.
+        """
+        if tool in self.tools_off:
+            return False
+        near = [place for place in self.places if place.near]
+        shared = [place for place in near if place.type is not PlaceType.SESSION]
+        may_change = any(place.access is not Access.VIEWER for place in shared or near)
+        return only_reads or (tool in self.tools_on and may_change)
 
     @classmethod
     def of_session(cls, owner: Owner, documents: Iterable[Document] | None = None) -> "Scope":

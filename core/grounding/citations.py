@@ -337,6 +337,10 @@ def _citation(source: Source, claim: str, span: Span | None) -> Citation:
         document_version=source.document_version,
         media_type=source.media_type,
         page_label=source.page_label or None,
+        context_type=source.context_type,
+        context_id=source.context_id,
+        context_name=source.context_name,
+        focus=source.focus,
     )
 
 
@@ -344,8 +348,15 @@ def place_of(cited: Source | Citation) -> str:
     """What a marker of an answer says between its brackets: the page, or the title and host of a web page."""
     name = visible_name(cited.blob_name)
     if cited.url is None:
-        return f'Page {cited.page} of Document "{name}"'
+        return f'Page {cited.page} of Document "{name}"{_other_context(cited)}'
     return f'Web page "{name}", {visible_name(host_of(cited.url))}'
+
+
+def _other_context(cited: Source | Citation) -> str:
+    """What a marker adds for a document of a context that does not belong to the focus."""
+    if cited.focus or not cited.context_type or cited.context_name is None:
+        return ""
+    return f' in {cited.context_type} "{visible_name(cited.context_name)}"'
 
 
 def _joined(spans: list[Span | None]) -> Span | None:

@@ -68,6 +68,14 @@ class Citation(Record):
         description="where the answer cites it, in order; each marker of an answer is a mark of one citation."
         " Empty in answers that were stored before marks were",
     )
+    context_type: str | None = Field(
+        default=None,
+        description="the place of the document: `session`, or the type of a context; null if the turn has no"
+        " contexts",
+    )
+    context_id: str | None = None
+    context_name: str | None = Field(default=None, description="the context's name when it was cited")
+    focus: bool = Field(default=True, description="the session, or a context that belongs to the focus")
 
 
 class WrittenMark(Record):

@@ -32,7 +32,8 @@ def host_of(url: str) -> str:
 class Source(Record):
     """One numbered passage of a prompt; `text` begins at character `start` of the page.
 
-    A web page has a `url`, its title as name, and the search engine's excerpt as page text.
+    A web page has a `url`, its title as name, and the search engine's excerpt as page text. If the turn has
+    contexts, the document is in one of them or in the session; `focus`: that belongs to the turn's focus.
     """
 
     number: int
@@ -46,6 +47,10 @@ class Source(Record):
     document_version: str = ""
     media_type: str = ""
     page_label: str = ""
+    context_type: str | None = None
+    context_id: str | None = None
+    context_name: str | None = None
+    focus: bool = True
 
     @property
     def host(self) -> str:

@@ -12,6 +12,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
+from core.documents.places import ALL, SELECTIONS, DocumentOrigin
 from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
@@ -48,10 +49,18 @@ from core.mcp_contract import (
     DocumentChatResult,
 )
 from core.models import Document, DocumentStatus, FileRef, Record
-from core.names import missing_document, resolve_blob_name
+from core.names import missing_document, path_named
 from mcp_server.tools.attachments import created_ids, file_statuses, how_sent, message_content
-from mcp_server.tools.document_context import Plan, PromptSources, Reader, fit_to_window, plan_reading
-from mcp_server.tools.registration import CallProgress, CallScope, Question, offer, success
+from mcp_server.tools.document_context import (
+    Plan,
+    PromptSources,
+    Reader,
+    fit_to_window,
+    plan_reading,
+    with_origin,
+)
+from mcp_server.tools.registration import CallProgress, CallScope, ContextName, Question, offer, success
+from mcp_server.tools.scope_filter import origin_of
 
 MAX_DOCUMENTS = 50
 
@@ -117,6 +126,7 @@ class _ChatCall:
     trimmed: StreamStripper = field(default_factory=StreamStripper)
     is_cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
+    origins: dict[str, DocumentOrigin] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -145,6 +155,7 @@ class DocumentChat:
         stream: bool,
         options: CallOptions = DEFAULT_OPTIONS,
         revision: Revision | None = None,
+        context: str = ALL,
     ) -> DocumentChatResult:
         """An answer over the named documents, which must all be in `scope`.
 
@@ -153,7 +164,7 @@ class DocumentChat:
         configured. With `revision` the answer corrects an earlier one.
         """
         model = self.named(options.model)
-        documents = await self._in_scope(scope, document_names)
+        documents = await self._in_scope(scope, context, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
         if not readable:
@@ -167,6 +178,7 @@ class DocumentChat:
         work = _ChatCall(
             question, plan, attached, reporter, stream, model, options, revision, budget, checker
         )
+        work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         work.created |= created_ids([*attached, *searched])
         reading, writer = await self._answer(work)
         sent = {each.document.document_id: each for each in [*work.attached, *searched]}
@@ -197,12 +209,24 @@ class DocumentChat:
             failure = {"status": DocumentStatus.FAILED, "reason_code": exc.code, "reason": exc.message}
             return document.model_copy(update=failure)
 
-    async def _in_scope(self, scope: Scope, names: Sequence[str]) -> list[Document]:
-        for name in names:
-            path = resolve_blob_name(name, scope.owner)
-            if not scope.accessible.holds_in(path.document_id, path.owner):
+    async def _in_scope(self, scope: Scope, context: str, names: Sequence[str]) -> list[Document]:
+        """The documents with these names, in order, each once.
+
+        A name is that of a file of the session (or of the one context that is selected), a full path, or the
+        id of a document.
+        """
+        accessible = scope.accessible.narrowed(context)
+        owner = accessible.areas[0].owner if context not in SELECTIONS else scope.owner
+        wanted = {name: path_named(name, owner).document_id for name in names}
+        found = await self.library.find_accessible(accessible, [*wanted.values(), *names])
+        known = {document.document_id: document for document in found}
+        documents = []
+        for name, document_id in wanted.items():
+            document = known.get(document_id) or known.get(name)
+            if document is None:
                 raise missing_document(name)
-        return await self.library.resolve(scope.owner, names)
+            documents.append(document)
+        return list({document.document_id: document for document in documents}.values())
 
     async def _answer(self, work: _ChatCall) -> tuple[PromptSources, CheckedAnswer]:
         """Asks the model, and a second time if it refuses the files before it has sent any text."""
@@ -230,6 +254,8 @@ class DocumentChat:
         before = [SystemMessage("\n".join(rules)), *shown]
         besides = "\n".join([question, *(str(message.text) for message in shown)])
         found = await self.reader.read(query.strip(), work.plan, files, more=more)
+        placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
+        found = found.model_copy(update={"sources": placed})
         reading = fit_to_window(found, besides, self.window, self.counter, work.options.max_tokens)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
         content = message_content(question, reading, files)
@@ -302,6 +328,7 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
             Revision | None,
             Field(description="an earlier answer to the question that this one is to correct"),
         ] = None,
+        context: ContextName = ALL,
     ) -> Annotated[CallToolResult, DocumentChatResult]:
         """Answer a question from the named documents, with citations that are checked against the page."""
         async with CallProgress(ctx) as progress:
@@ -313,6 +340,7 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
                 stream=progress.streaming,
                 options=_options_of(ctx),
                 revision=revision,
+                context=context,
             )
         return success(result, result.answer)
 

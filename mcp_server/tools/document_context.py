@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from core.documents.places import DocumentOrigin
 from core.documents.ports import Retriever
 from core.documents.service import DocumentService
 from core.grounding.sources import AttachedFile, Source
@@ -189,6 +190,12 @@ def passage_source(number: int, document: Document, passage: Passage, page: Page
         media_type=document.media_type,
         page_label=page.label,
     )
+
+
+def with_origin(source: Source, origin: DocumentOrigin) -> Source:
+    """The source with the context of its document, if the scope has contexts."""
+    known = origin.model_dump(mode="json", exclude_none=True)
+    return source.model_copy(update=known) if known else source
 
 
 def _whole_page(document: Document, page: Page, number: int) -> Source:

@@ -9,15 +9,33 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis
+from core.documents.places import ALL, Accessible, PlaceType
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, ToolFailed, Unavailable
-from core.mcp_contract import ContentResult, DocumentsListResult, ListedDocument, SummaryResult
+from core.grounding.brackets import visible_name
+from core.mcp_contract import (
+    ContentResult,
+    ContextCount,
+    DocumentsListResult,
+    ListedDocument,
+    SummaryResult,
+)
 from core.models import Document, DocumentStatus, Progress
 from mcp_server.tools import scope_filter
-from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, document_line, offer, success
+from mcp_server.tools.registration import (
+    CallProgress,
+    CallScope,
+    ContextName,
+    DocumentId,
+    document_line,
+    offer,
+    success,
+)
 
 MAX_CONTENT_CHARACTERS = 100_000
+LISTED_AT_ONCE = 50
+"""Documents in a page of a listing, if the scope has contexts and the call names no limit."""
 
 NOT_READY = "not_ready"
 SUMMARY_FAILED = "summary_failed"
@@ -34,17 +52,57 @@ class DocumentContents:
     analyses: AnalysisStore
     characters: int = MAX_CONTENT_CHARS
 
-    async def documents(self, scope: Scope) -> DocumentsListResult:
-        """The documents in `scope`, oldest first. Others of the same owner are not mentioned."""
-        documents = await scope_filter.documents_in_scope(self.library, scope)
+    async def documents(
+        self,
+        scope: Scope,
+        context: str = ALL,
+        *,
+        status: DocumentStatus | None = None,
+        name: str = "",
+        limit: int | None = None,
+        cursor: str = "",
+    ) -> DocumentsListResult:
+        """A page of the documents in `scope`, place by place. Others of the same owner are not mentioned.
+
+        The first page of a scope with contexts counts the documents of each.
+        """
+        accessible = scope.accessible.narrowed(context)
+        most = limit or (LISTED_AT_ONCE if scope.accessible.has_contexts else scope_filter.MOST_LISTED)
+        page = await self.library.page(accessible, after=cursor, limit=most, name=name, status=status)
+        documents = accessible.in_order(page.documents)
         analysed = await scope_filter.current_analyses(self.analyses, documents)
-        return DocumentsListResult(documents=[_listed(d, analysed.get(d.document_id)) for d in documents])
+        counts = [] if cursor else await self._counts(scope, accessible)
+        return DocumentsListResult(
+            documents=[_listed(scope, each, analysed.get(each.document_id)) for each in documents],
+            total=sum(each.total for each in counts) if counts else None,
+            by_context=counts or None,
+            next_cursor=page.after,
+        )
+
+    async def _counts(self, scope: Scope, accessible: Accessible) -> list[ContextCount]:
+        """The number of documents of each place; none without contexts."""
+        if not scope.accessible.has_contexts:
+            return []
+        handles = {id(place): handle for handle, place in scope.accessible.handles.items()}
+        return [
+            ContextCount(
+                context=handles.get(id(place)),
+                context_type=place.type,
+                context_id=place.id,
+                context_name=place.name or None,
+                focus=place.near,
+                total=total,
+                ready=readable,
+            )
+            for place, total, readable in await self.library.count(accessible)
+        ]
 
     async def summary(self, scope: Scope, document_id: str) -> SummaryResult:
         """The document's summary. Raises `not_ready` until it is completed and its summary is made."""
         document = await scope_filter.document_in_scope(self.library, scope, document_id)
         analysis = await self._finished_analysis(document)
         return SummaryResult(
+            **scope_filter.origin_of(scope, document).model_dump(),
             document_id=document.document_id,
             filename=document.blob_name,
             pages=document.pages,
@@ -62,12 +120,13 @@ class DocumentContents:
         length = sum(len(page.text) for page in pages)
         shared: dict[str, Any] = {"document_id": document.document_id, "filename": document.blob_name}
         shared |= {"status": document.status, "characters": length}
+        shared |= scope_filter.origin_of(scope, document).model_dump()
         if length <= most:
             return ContentResult(
                 **shared,
                 kind="text",
                 reason=f"The whole text has {length} characters, within the limit of {most}.",
-                pages=[scope_filter.page_text(document, page) for page in pages],
+                pages=[scope_filter.page_text(scope, document, page) for page in pages],
             )
         analysis = await self._finished_analysis(document)
         return ContentResult(
@@ -96,17 +155,27 @@ class DocumentContents:
         raise Unavailable(f"{message} Try again in a moment.", code=NOT_READY)
 
 
-def _listed(document: Document, analysis: DocumentAnalysis | None) -> ListedDocument:
+def _listed(scope: Scope, document: Document, analysis: DocumentAnalysis | None) -> ListedDocument:
+    origin = scope_filter.origin_of(scope, document)
     return ListedDocument(
         document_id=document.document_id,
         filename=document.blob_name,
-        context_id=document.conversation_id,
+        context_type=origin.context_type or PlaceType.SESSION,
+        context_id=origin.context_id or document.conversation_id,
+        context_name=origin.context_name,
+        focus=origin.focus,
         status=document.status,
         reason=document.reason,
         pages=document.pages,
         pages_without_text=document.pages_without_text,
         summary_available=analysis is not None and analysis.is_done,
     )
+
+
+def _in_context(document: ListedDocument) -> str:
+    if document.context_name is None:
+        return ""
+    return f', in {document.context_type} "{visible_name(document.context_name)}"'
 
 
 def content_as_text(content: ContentResult) -> str:
@@ -121,11 +190,21 @@ def register(server: MCPServer[None], contents: DocumentContents, scope: CallSco
     """Registers the tools."""
 
     @offer(server, "List documents")
-    async def documents_list() -> Annotated[CallToolResult, DocumentsListResult]:
+    async def documents_list(
+        context: ContextName = ALL,
+        status: DocumentStatus | None = None,
+        name: Annotated[str, Field(max_length=255, description="part of the file name")] = "",
+        limit: Annotated[
+            int | None, Field(ge=1, le=scope_filter.MOST_LISTED, description="documents in a page")
+        ] = None,
+        cursor: Annotated[str, Field(max_length=200, description="`next_cursor` of the page before")] = "",
+    ) -> Annotated[CallToolResult, DocumentsListResult]:
         """List the documents in scope with their status, pages, pages without text, and summaries."""
-        result = await contents.documents(scope())
+        result = await contents.documents(
+            scope(), context, status=status, name=name, limit=limit, cursor=cursor
+        )
         lines = [
-            f"{document_line(d.filename, d.document_id)}: {d.status}, {d.pages} pages"
+            f"{document_line(d.filename, d.document_id)}: {d.status}, {d.pages} pages{_in_context(d)}"
             for d in result.documents
         ]
         return success(result, "\n".join(lines) or "There are no documents.")

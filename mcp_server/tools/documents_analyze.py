@@ -11,6 +11,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 
+from core.documents.places import DocumentOrigin
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
@@ -28,9 +29,10 @@ from core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, 
 from core.models import Document, Page, Progress, Record
 from core.names import page_id
 from mcp_server.tools import parts
+from mcp_server.tools.document_context import with_origin
 from mcp_server.tools.parts import PageBlock, Part, Plan, Sized, total
 from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, Question, offer, success
-from mcp_server.tools.scope_filter import read_document, unreadable
+from mcp_server.tools.scope_filter import origin_of, read_document, unreadable
 
 AT_ONCE = 3
 MATCHING_PASSAGES = 50
@@ -101,7 +103,8 @@ class DocumentsAnalyze:
         run = _Run(question, CallBudget(self.limits.model_calls), progress)
         plan = await self._plan(document, pages, run)
         relevant = await self._condense(plan.parts, run)
-        sources = [sized.source for block in relevant for sized in block.sources]
+        origin = origin_of(scope, document)
+        sources = [with_origin(sized.source, origin) for block in relevant for sized in block.sources]
         writer = CheckedAnswer(sources, question, Checker(self.text, scope.organization_id))
         said = await self._ask(sources, run) if sources else NOT_FOUND_ANSWER
         text = await writer.feed(said) + await writer.finish()
@@ -110,7 +113,7 @@ class DocumentsAnalyze:
         return DocumentsAnalyzeResult(
             answer=text.strip() + writer.label,
             citations=await with_rectangles(writer.citations, sources, self.read_boxes),
-            passages=_cited_passages(sources, writer.citations),
+            passages=_cited_passages(sources, writer.citations, origin),
             metadata=DocumentsAnalyzeMetadata(
                 status=document.status,
                 reason=_reason(len(chosen), len(pages), len(failed), plan, run),
@@ -187,7 +190,9 @@ class DocumentsAnalyze:
         )
 
 
-def _cited_passages(sources: Sequence[Source], citations: Sequence[Citation]) -> list[QuotedPassage]:
+def _cited_passages(
+    sources: Sequence[Source], citations: Sequence[Citation], origin: DocumentOrigin
+) -> list[QuotedPassage]:
     """The passages with the quotes of the answer; an unverified claim has no quote."""
     passages = [
         QuotedPassage(
@@ -200,6 +205,7 @@ def _cited_passages(sources: Sequence[Source], citations: Sequence[Citation]) ->
             end=source.start + len(source.text),
             document_version=source.document_version,
             media_type=source.media_type,
+            **origin.model_dump(),
         )
         for source in sources
     ]

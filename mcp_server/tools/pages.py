@@ -54,7 +54,7 @@ class Pages:
         analysed = await current_analyses(self.analyses, [document])
         analyses = await self.analyses.pages(document.document_id, [number]) if analysed else []
         read = ReadPage(
-            **page_text(document, page, end=self.characters).model_dump(),
+            **page_text(scope, document, page, end=self.characters).model_dump(),
             label=page.label,
             characters=len(page.text),
             truncated=len(page.text) > self.characters,

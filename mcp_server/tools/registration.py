@@ -1,4 +1,4 @@
-"""How functions become read-only MCP tools: shared arguments, results and errors.
+"""How functions become MCP tools: shared arguments, results and errors.
 
 A failure is `{code, message, retryable, dependency}`, without a stack or a cause.
 """
@@ -8,7 +8,7 @@ import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, ParamSpec
+from typing import Annotated, Literal, ParamSpec
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -31,6 +31,7 @@ from core.mcp_contract import (
     TextDelta,
     ToolFailure,
     tool_progress,
+    without_nulls,
 )
 
 logger = logging.getLogger(__name__)
@@ -135,18 +136,34 @@ Tool = Callable[Arguments, Awaitable[CallToolResult]]
 
 
 def offer(
-    server: MCPServer[None], title: str, *errors: str, open_world: bool = False
+    server: MCPServer[None],
+    title: str,
+    *errors: str,
+    open_world: bool = False,
+    access: Literal["read", "update"] = "read",
 ) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
     """Register a function as a tool under its own name; its docstring is the description.
 
-    `open_world`: it sends its arguments to an external service.
+    `open_world`: it sends its arguments to an external service. A tool with the `access` `update` changes
+    something: it has to be switched on for a message, see Scope.allows, and a broken call is not repeated.
     """
 
-    annotations = READ_ONLY.model_copy(update={"open_world_hint": open_world})
+    only_reads = access == "read"
+    hints = {"open_world_hint": open_world, "read_only_hint": only_reads, "idempotent_hint": only_reads}
+    annotations = READ_ONLY.model_copy(update=hints)
     register = server.tool(title=title, annotations=annotations, meta={ERRORS_META_KEY: sorted(errors)})
     return lambda tool: register(reports_failures(tool))
 
 
+ContextName = Annotated[
+    str,
+    Field(
+        max_length=64,
+        description="which contexts: `all`; `focus` (the session and what belongs to the focus); `others`;"
+        " or the handle of one, such as `c1`",
+    ),
+]
+"""What a call selects of the contexts in its scope. It adds none: see Accessible.narrowed."""
 MAX_ID_CHARACTERS = 300
 """Enough for the longest file name with a page number."""
 
@@ -215,4 +232,5 @@ def page_line(filename: str, number: int, page_id: str) -> str:
 def success(result: BaseModel, text: str) -> CallToolResult:
     """A typed result, with `text` for clients that give a model only the text: it names documents and pages
     by their ids, so that the model can use them in further calls."""
-    return CallToolResult(content=[TextContent(text=text)], structured_content=result.model_dump(mode="json"))
+    content = without_nulls(result.model_dump(mode="json"))
+    return CallToolResult(content=[TextContent(text=text)], structured_content=content)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from core.analysis.models import AnalysisStore, Connection, PageAnalysis, TypeUse
 from core.analysis.relations import Direction, build_ontology, follow
+from core.documents.places import ALL
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.grounding.evidence import page_sentences
@@ -17,8 +18,8 @@ from core.grounding.quotes import locate
 from core.llm.errors import ModelMisconfigured
 from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult
 from core.models import Document, Page
-from mcp_server.tools.registration import CallScope, offer, page_line, success
-from mcp_server.tools.scope_filter import current_analyses, documents_in_scope, page_text
+from mcp_server.tools.registration import CallScope, ContextName, offer, page_line, success
+from mcp_server.tools.scope_filter import Listed, current_analyses, documents_in_scope, page_text
 
 MAX_NAME_CHARACTERS = 500
 
@@ -42,48 +43,57 @@ class Relations:
     has_model: bool
 
     async def follow(
-        self, scope: Scope, entity: str, relation_type: str | None, direction: Direction
+        self,
+        scope: Scope,
+        entity: str,
+        relation_type: str | None,
+        direction: Direction,
+        context: str = ALL,
     ) -> FollowRelationResult:
         """The pages that state a relation of `entity`, then those that only name it."""
-        documents, analysed = await self._page_analyses(scope)
+        (documents, has_more), analysed = await self._page_analyses(scope, context)
         limit = MAX_CONNECTIONS + 1
         found = await asyncio.to_thread(follow, analysed, entity, relation_type, direction, limit)
         by_id = {document.document_id: document for document in documents}
         shown = ((by_id[each.document_id], each) for each in found[:MAX_CONNECTIONS])
-        pages = [page for place in shown for page in await self._show(*place, analysed)]
+        pages = [page for place in shown for page in await self._show(scope, *place, analysed)]
         return FollowRelationResult(
             pages=pages,
-            truncated=len(found) > MAX_CONNECTIONS,
+            truncated=has_more or len(found) > MAX_CONNECTIONS,
             documents=len(documents),
             documents_analysed=len(analysed),
         )
 
-    async def ontology(self, scope: Scope) -> GetOntologyResult:
+    async def ontology(self, scope: Scope, context: str = ALL) -> GetOntologyResult:
         """The types of entities and relations in the documents in scope, and names for the same thing."""
-        documents, analysed = await self._page_analyses(scope)
+        (documents, has_more), analysed = await self._page_analyses(scope, context)
         ontology = await asyncio.to_thread(build_ontology, analysed)
         return GetOntologyResult(
-            **ontology.model_dump(), documents=len(documents), documents_analysed=len(analysed)
+            **ontology.model_dump(),
+            documents=len(documents),
+            documents_analysed=len(analysed),
+            truncated=True if has_more else None,
         )
 
-    async def _page_analyses(self, scope: Scope) -> tuple[list[Document], Analysed]:
+    async def _page_analyses(self, scope: Scope, context: str) -> tuple[Listed, Analysed]:
         """The documents in scope, and the page analyses that a model made of their present bytes, by id."""
-        documents = await documents_in_scope(self.library, scope)
+        listed = await documents_in_scope(self.library, scope.accessible.narrowed(context))
+        documents = listed.documents
         found = await current_analyses(self.analyses, documents)
         present = [document_id for document_id, analysis in found.items() if analysis.is_by_model]
         if documents and not present and not self.has_model:
             raise ModelMisconfigured(NEEDS_MODEL)
         pages = {document_id: await self.analyses.pages(document_id) for document_id in present}
-        return documents, {document_id: analysed for document_id, analysed in pages.items() if analysed}
+        return listed, {document_id: analysed for document_id, analysed in pages.items() if analysed}
 
     async def _show(
-        self, document: Document, connection: Connection, analysed: Analysed
+        self, scope: Scope, document: Document, connection: Connection, analysed: Analysed
     ) -> list[ConnectedPage]:
         """The page with the words that connect it; none if it was deleted meanwhile."""
         summaries = {page.page: page.summary for page in analysed[document.document_id]}
         return [
             ConnectedPage(
-                **page_text(document, page, *_words_of(connection, page)).model_dump(),
+                **page_text(scope, document, page, *_words_of(connection, page)).model_dump(),
                 summary=summaries.get(connection.page, ""),
                 named=connection.named,
                 relation=connection.relation,
@@ -120,12 +130,13 @@ def register(server: MCPServer[None], relations: Relations, scope: CallScope) ->
         direction: Annotated[
             Direction, Field(description="whether the entity is the relation's source or its target")
         ] = "both",
+        context: ContextName = ALL,
     ) -> Annotated[CallToolResult, FollowRelationResult]:
         """Find the pages that state a relation of an entity, with the sentence that states it.
 
         Pages that only name the entity follow. Needs documents that a model has analysed.
         """
-        result = await relations.follow(scope(), entity_value, relation_type, direction)
+        result = await relations.follow(scope(), entity_value, relation_type, direction, context)
         lines = []
         for page in result.pages:
             found = page.relation
@@ -134,12 +145,12 @@ def register(server: MCPServer[None], relations: Relations, scope: CallScope) ->
         return success(result, "\n".join(lines) or "No page was found.")
 
     @offer(server, "Show the vocabulary")
-    async def get_ontology() -> Annotated[CallToolResult, GetOntologyResult]:
+    async def get_ontology(context: ContextName = ALL) -> Annotated[CallToolResult, GetOntologyResult]:
         """List the types of entities and relations in the documents, and the aliases of entities.
 
         Needs documents that a model has analysed.
         """
-        result = await relations.ontology(scope())
+        result = await relations.ontology(scope(), context)
         lines = [
             f"{result.documents_analysed} of {result.documents} documents have been analysed by a model.",
             f"Entities: {_counted(result.entity_types)}.",

@@ -1,37 +1,72 @@
-"""The documents that a call may use: those of its scope token in its own conversation, and no others."""
+"""The documents that a call may use: those that its scope token makes accessible, and no others.
+
+The catalog decides; that a blob was lost is noticed when it is read.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 from core.analysis.models import AnalysisStore, DocumentAnalysis
+from core.documents.places import Accessible, DocumentOrigin
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.errors import NoReadableDocument, NotFound, Unavailable
+from core.errors import NoReadableDocument, NotFound, Unavailable, UnsafeName
 from core.mcp_contract import PageText, SearchedDocument
 from core.models import Document, Page, Progress
-from core.names import page_id
+from core.names import BlobPath, Owner, page_id
 
 NOT_READABLE = "Its text is not ready."
+MOST_LISTED = 200
+"""Documents that one call compares; of more it uses those that a search finds."""
 
 
-async def documents_in_scope(library: DocumentService, scope: Scope) -> list[Document]:
-    """The documents of `scope`, oldest first. All others are left out, those of the same owner too."""
-    return [each for each in await library.list_documents(scope.owner) if scope.accessible.holds(each)]
+class Listed(NamedTuple):
+    """Accessible documents in the order of listings; `has_more`: there are others."""
+
+    documents: list[Document]
+    has_more: bool
+
+
+async def documents_in_scope(library: DocumentService, accessible: Accessible) -> Listed:
+    """The first of the accessible documents, at most MOST_LISTED."""
+    page = await library.page(accessible, limit=MOST_LISTED)
+    return Listed(accessible.in_order(page.documents), has_more=page.after is not None)
+
+
+async def all_documents_in_scope(library: DocumentService, accessible: Accessible) -> list[Document]:
+    """All accessible documents, in the order of listings."""
+    page = await library.page(accessible, limit=MOST_LISTED)
+    documents = page.documents
+    while page.after is not None:
+        page = await library.page(accessible, after=page.after, limit=MOST_LISTED)
+        documents += page.documents
+    return accessible.in_order(documents)
 
 
 async def document_in_scope(library: DocumentService, scope: Scope, document_id: str) -> Document:
-    """The document with this id, or else with this file name. NotFound if there is none in `scope`."""
-    documents = await documents_in_scope(library, scope)
-    for known in ({d.document_id: d for d in documents}, {d.blob_name: d for d in documents}):
-        if (document := known.get(document_id)) is not None:
-            return document
+    """The document with this id, or else that of the session with this file name.
+
+    NotFound if there is none in `scope`.
+    """
+    ids = [document_id, *named_ids(scope.owner, document_id)]
+    if found := await library.find_accessible(scope.accessible, ids):
+        return found[0]
     raise NotFound("There is no such document in this conversation.")
 
 
-async def read_documents_in_scope(
-    library: DocumentService, scope: Scope, progress: Progress
+def named_ids(owner: Owner, name: str) -> list[str]:
+    """The id of the owner's document with this file name; none for what cannot be a name."""
+    with suppress(UnsafeName):
+        return [BlobPath(owner, name).document_id]
+    return []
+
+
+async def readable_documents(
+    library: DocumentService, documents: Iterable[Document], progress: Progress
 ) -> list[Document]:
-    """The documents of `scope`, each made readable or with the reason why it is not."""
+    """These documents, each made readable or with the reason why it is not."""
 
     async def read(document: Document) -> Document:
         try:
@@ -39,7 +74,7 @@ async def read_documents_in_scope(
         except (NotFound, Unavailable) as exc:
             return document.model_copy(update={"reason_code": exc.code, "reason": exc.message})
 
-    return list(await asyncio.gather(*map(read, await documents_in_scope(library, scope))))
+    return list(await asyncio.gather(*map(read, documents)))
 
 
 async def read_document(
@@ -61,9 +96,15 @@ def unreadable(document: Document) -> NoReadableDocument:
     return NoReadableDocument(f'"{document.blob_name}" cannot be read: {document.reason or NOT_READABLE}')
 
 
-def searched_document(document: Document) -> SearchedDocument:
+def origin_of(scope: Scope, document: Document) -> DocumentOrigin:
+    """Where a document is from; empty if the scope has no contexts."""
+    return scope.accessible.described_origin(document)
+
+
+def searched_document(scope: Scope, document: Document) -> SearchedDocument:
     """The document as the result of a search lists it."""
     return SearchedDocument(
+        **origin_of(scope, document).model_dump(),
         document_id=document.document_id,
         filename=document.blob_name,
         status=document.status,
@@ -72,10 +113,13 @@ def searched_document(document: Document) -> SearchedDocument:
     )
 
 
-def page_text(document: Document, page: Page, start: int = 0, end: int | None = None) -> PageText:
+def page_text(
+    scope: Scope, document: Document, page: Page, start: int = 0, end: int | None = None
+) -> PageText:
     """The characters `start` to `end` (None: all that follow) of a page."""
     text = page.text[start:end]
     return PageText(
+        **origin_of(scope, document).model_dump(),
         page_id=page_id(document.document_id, page.number),
         document_id=document.document_id,
         page_number=page.number,

@@ -13,6 +13,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from core.analysis.models import AnalysisStore, PageAnalysis
+from core.documents.places import ALL
 from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
@@ -27,8 +28,22 @@ from core.mcp_contract import (
 from core.models import Document, Hit, Progress, Retrieval
 from core.names import page_id
 from core.search.bm25 import Candidate, TextRanking
-from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, page_line, success
-from mcp_server.tools.scope_filter import current_analyses, read_documents_in_scope, searched_document
+from mcp_server.tools.registration import (
+    CallProgress,
+    CallScope,
+    ContextName,
+    Query,
+    offer,
+    page_line,
+    success,
+)
+from mcp_server.tools.scope_filter import (
+    all_documents_in_scope,
+    current_analyses,
+    origin_of,
+    readable_documents,
+    searched_document,
+)
 
 MAX_PASSAGES = 50
 MAX_PAGES = 20
@@ -52,37 +67,44 @@ class DocumentSearch:
     analyses: AnalysisStore
 
     async def passages(
-        self, scope: Scope, query: str, top_k: int, progress: Progress
+        self, scope: Scope, query: str, top_k: int, progress: Progress, context: str = ALL
     ) -> SemanticSearchResult:
         """The best `top_k` passages."""
-        documents, found = await self._search(scope, query, top_k, progress)
+        documents, found = await self._search(scope, context, query, top_k, progress)
         return SemanticSearchResult(
-            passages=[_passage(hit, documents[hit.passage.document_id]) for hit in found.hits],
+            passages=[_passage(scope, hit, documents[hit.passage.document_id]) for hit in found.hits],
             steps=found.steps,
-            documents=list(map(searched_document, documents.values())),
+            documents=[searched_document(scope, document) for document in documents.values()],
         )
 
-    async def pages(self, scope: Scope, query: str, limit: int, progress: Progress) -> SearchPagesResult:
+    async def pages(
+        self, scope: Scope, query: str, limit: int, progress: Progress, context: str = ALL
+    ) -> SearchPagesResult:
         """The best `limit` pages, in the order of their best passages."""
-        documents, found = await self._search(scope, query, limit * HITS_PER_PAGE, progress)
+        documents, found = await self._search(scope, context, query, limit * HITS_PER_PAGE, progress)
         hits_on: dict[PageKey, list[Hit]] = defaultdict(list)
         for hit in found.hits:
             hits_on[hit.passage.document_id, hit.passage.page].append(hit)
         best = dict(islice(hits_on.items(), limit))
         analyses = await self._page_analyses(list(documents.values()), list(best))
-        pages = [
-            await asyncio.to_thread(_page, documents[key[0]], hits, analyses.get(key), query)
-            for key, hits in best.items()
-        ]
+        pages = []
+        for key, hits in best.items():
+            document = documents[key[0]]
+            page = await asyncio.to_thread(_page, document, hits, analyses.get(key), query)
+            pages.append(page.model_copy(update=origin_of(scope, document).model_dump()))
         return SearchPagesResult(
-            pages=pages, steps=found.steps, documents=list(map(searched_document, documents.values()))
+            pages=pages,
+            steps=found.steps,
+            documents=[searched_document(scope, document) for document in documents.values()],
         )
 
     async def _search(
-        self, scope: Scope, query: str, top_k: int, progress: Progress
+        self, scope: Scope, context: str, query: str, top_k: int, progress: Progress
     ) -> tuple[dict[str, Document], Retrieval]:
         """The documents in scope by id, and the passages found in those that can be read."""
-        documents = await read_documents_in_scope(self.library, scope, progress)
+        accessible = scope.accessible.narrowed(context)
+        listed = await all_documents_in_scope(self.library, accessible)
+        documents = await readable_documents(self.library, listed, progress)
         searched = [document.document_id for document in documents if document.readable]
         found = await self.retriever.search(query, searched, top_k)
         return {document.document_id: document for document in documents}, found
@@ -99,9 +121,10 @@ class DocumentSearch:
         return found
 
 
-def _passage(hit: Hit, document: Document) -> FoundPassage:
+def _passage(scope: Scope, hit: Hit, document: Document) -> FoundPassage:
     passage = hit.passage
     return FoundPassage(
+        **origin_of(scope, document).model_dump(),
         blob_name=document.blob_name,
         page_id=page_id(passage.document_id, passage.page),
         score=hit.score,
@@ -144,13 +167,14 @@ def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) 
         query: Query,
         ctx: Context[None],
         top_k: Annotated[int, Field(ge=1, le=MAX_PASSAGES, description="passages to return")] = 5,
+        context: ContextName = ALL,
     ) -> Annotated[CallToolResult, SemanticSearchResult]:
         """Find the passages of the conversation's documents that bear on a question, best first.
 
         If they do not hold what you look for, search again in other words.
         """
         async with CallProgress(ctx) as progress:
-            result = await search.passages(scope(), query, top_k, progress.working)
+            result = await search.passages(scope(), query, top_k, progress.working, context)
         found = [f"{page_line(p.blob_name, p.page, p.page_id)}: {p.text}" for p in result.passages]
         return success(result, _as_text(found, result.documents))
 
@@ -159,10 +183,11 @@ def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) 
         query: Query,
         ctx: Context[None],
         limit: Annotated[int, Field(ge=1, le=MAX_PAGES, description="pages to return")] = 10,
+        context: ContextName = ALL,
     ) -> Annotated[CallToolResult, SearchPagesResult]:
         """Find the pages that bear on a question, with their summaries, topics and best sentences."""
         async with CallProgress(ctx) as progress:
-            result = await search.pages(scope(), query, limit, progress.working)
+            result = await search.pages(scope(), query, limit, progress.working, context)
         found = [
             f"{page_line(p.blob_name, p.page_number, p.page_id)}: {' … '.join(p.matches)}"
             for p in result.pages

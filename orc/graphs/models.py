@@ -190,3 +190,4 @@ class Deps:
     tools_off: frozenset[str] = frozenset()
     page_label: PageLabel = unlabelled
     origins: Origins = field(default_factory=Origins)
+    update_tools: frozenset[str] = frozenset()

@@ -132,6 +132,10 @@ def _passage(item: dict[str, Any], page_text: str, label: str) -> Source:
         document_version=str(item.get("document_version", "")),
         media_type=str(item.get("media_type", "")),
         page_label=label,
+        context_type=item.get("context_type"),
+        context_id=item.get("context_id"),
+        context_name=item.get("context_name"),
+        focus=item.get("focus", True),
     )
 
 

@@ -44,5 +44,12 @@ def contexts_event(scope: TurnScope, counts: DocumentCounts) -> Contexts:
 
 
 async def available_tools(deps: Deps) -> list[ToolSchema]:
-    """The tools of the server that the request did not switch off; DependencyDown if it does not answer."""
-    return [tool for tool in await deps.tools.list_tools(deps.scope_token) if tool.name not in deps.tools_off]
+    """The tools of the server that this turn may call; DependencyDown if it does not answer.
+
+    Tools that change something are left out unless `deps.update_tools` has them.
+    """
+    return [
+        tool
+        for tool in await deps.tools.list_tools(deps.scope_token)
+        if tool.name not in deps.tools_off and (tool.only_reads or tool.name in deps.update_tools)
+    ]

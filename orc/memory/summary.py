@@ -49,8 +49,13 @@ NEVER_MERGED = 20
 JOINT = " · "
 """Separates the statements of several turns."""
 
-VISIBLE_CITATION = re.compile(r'\[(?:Page \d+ of Document|Web page) "[^\[\]"]*"[^\[\]"]*\]')
-"""A citation as answers show it: `[Page 5 of Document "a.pdf"]`, `[Web page "Title", host]`."""
+VISIBLE_CITATION = re.compile(
+    r'\[(?:Page \d+ of Document|Web page) "[^\[\]"]*"(?: in [a-z]+ "[^\[\]"]*")?[^\[\]"]*\]'
+)
+"""A citation as answers show it: `[Page 5 of Document "a.pdf"]`, `[Web page "Title", host]`.
+
+That of a document outside of the focus names its context: `[Page 5 of Document "a.pdf" in folder "Rail"]`.
+"""
 _ASKED = re.compile(r"“[^”]*”\s*")
 _NOT_VERIFIED = ("not verified]", "not checked]")
 

@@ -159,7 +159,8 @@ class McpToolGateway:
             await self._until_back()
 
         call = AsyncRetrying(
-            stop=stop_after_attempt(2),
+            # What changes something may have done so before the call broke off.
+            stop=stop_after_attempt(2 if self._only_reads(name) else 1),
             wait=wait_random(0, 0.1),
             retry=retry_if_exception(self._may_be_restarting),
             before_sleep=restart,
@@ -174,6 +175,9 @@ class McpToolGateway:
                 self._call_once, CallToolRequest(params=params), token, on_progress
             )
             return _structured(name, result)
+
+    def _only_reads(self, name: str) -> bool:
+        return all(schema.only_reads for schema in self._schemas if schema.name == name)
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the server answers."""

@@ -27,7 +27,7 @@ class ToolSchema(Record):
 
 
 class ToolGateway(Protocol):
-    """Calls tools with a scope token. Every tool is read-only, so a call may be repeated."""
+    """Calls tools with a scope token. A call of a tool that only reads may be repeated."""
 
     async def list_tools(self, token: str) -> list[ToolSchema]:
         """All tools of the server; DependencyDown if it does not answer."""
@@ -44,7 +44,8 @@ class ToolGateway(Protocol):
     ) -> dict[str, Any]:
         """The tool's structured result.
 
-        `on_progress` requests streaming. A broken call is repeated once: `on_restart` receives the reason,
-        and text that was streamed before is void. `meta` goes into the call's `_meta`, see
-        core/mcp_contract.py. A failure that the tool reports is raised as the error that it names.
+        `on_progress` requests streaming. A broken call of a tool that only reads is repeated once:
+        `on_restart` receives the reason, and text that was streamed before is void. `meta` goes into the
+        call's `_meta`, see core/mcp_contract.py. A failure that the tool reports is raised as the error that
+        it names.
         """

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.errors import NotFound
-from orc.tools.ports import DOCUMENT_CHAT, ToolSchema
+from orc.tools.ports import DOCUMENT_CHAT, LISTING, ToolSchema
 
 SUPPLIED_BY_SCOPE = frozenset(
     {
@@ -14,20 +14,27 @@ SUPPLIED_BY_SCOPE = frozenset(
     }
 )  # fmt: skip
 HANDLED = frozenset({"document_id", "page_id"})
+CONTEXT = "context"
+"""The argument that selects contexts."""
 USELESS_TO_A_MODEL = frozenset(
     {"score", "start", "end", "steps", "marks", "document_version", "media_type", "page_label"}
 )
 
 
-def function_definitions(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
-    """The tools that a model may call, in the OpenAI function format; never document_chat."""
+def function_definitions(tools: Sequence[ToolSchema], *, with_contexts: bool = False) -> list[dict[str, Any]]:
+    """The tools that a model may call, in the OpenAI function format; never document_chat.
+
+    Without contexts, the arguments that select contexts, and pages of long listings, are left out.
+    """
     return [
         {
             "type": "function",
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": _without_identifiers(tool.input_schema),
+                "parameters": _without_identifiers(
+                    tool.input_schema if with_contexts else _without_contexts(tool)
+                ),
             },
         }
         for tool in tools
@@ -89,6 +96,14 @@ class Handles:
             handle = f"d{len(self._by_id) + 1}"
             self._by_id[document_id], self._by_handle[handle] = handle, document_id
         return self._by_id[document_id] + (f".p{page}" if page else "")
+
+
+def _without_contexts(tool: ToolSchema) -> dict[str, Any]:
+    """The schema of a tool's arguments for a turn without contexts."""
+    arguments = tool.input_schema.get("properties", {})
+    kept = {} if tool.name == LISTING else {key: arguments[key] for key in arguments if key != CONTEXT}
+    rest = {key: value for key, value in tool.input_schema.items() if kept or key != "$defs"}
+    return {**rest, "properties": kept}
 
 
 def _without_identifiers(schema: Any, within: str = "") -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
 from core.documents.passages import split_pages
+from core.documents.places import Accessible, DocumentsPage, PlaceCount, Portion, read_page
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
@@ -55,8 +56,39 @@ class FakeLibrary(DocumentService):
         ]
         return document
 
-    async def list_documents(self, owner: Owner) -> list[Document]:
-        return [document for document in self.documents.values() if document.owner == owner]
+    async def page(
+        self,
+        accessible: Accessible,
+        *,
+        after: str = "",
+        limit: int,
+        name: str = "",
+        status: DocumentStatus | None = None,
+    ) -> DocumentsPage:
+        async def read(portion: Portion, behind: str, most: int) -> list[Document]:
+            here = [
+                each
+                for each in self.documents.values()
+                if accessible.origin(each) is portion.place and each.document_id > behind
+            ]
+            chosen = [each for each in here if name in each.blob_name and status in (None, each.status)]
+            return sorted(chosen, key=lambda each: each.document_id)[:most]
+
+        return await read_page(accessible, after, limit, read)
+
+    async def find_accessible(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
+        known = [self.documents[key] for key in document_ids if key in self.documents]
+        return [each for each in known if accessible.holds(each)]
+
+    async def count(self, accessible: Accessible) -> list[PlaceCount]:
+        found = [
+            (
+                portion.place,
+                [each for each in self.documents.values() if accessible.origin(each) is portion.place],
+            )
+            for portion in accessible.portions
+        ]
+        return [PlaceCount(place, len(each), sum(d.readable for d in each)) for place, each in found]
 
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
         if document.status is DocumentStatus.FAILED:

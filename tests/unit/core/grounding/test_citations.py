@@ -38,6 +38,35 @@ def test_a_marker_becomes_a_citation_with_its_quote_and_offsets() -> None:
     assert writer.grounding.coverage == 1.0
 
 
+def test_a_marker_names_the_context_of_a_page_that_is_not_of_the_focus() -> None:
+    folder = {"context_type": "folder", "context_id": "o1-f2", "context_name": 'Rail "2024"] x'}
+    other = {**folder, "focus": False}
+    for origin, shown in (
+        (other, 'Page 5 of Document "a.pdf" in folder "Rail \'2024\') x"'),
+        ({**other, "focus": True}, 'Page 5 of Document "a.pdf"'),
+        ({**other, "context_name": None}, 'Page 5 of Document "a.pdf"'),
+    ):
+        writer = CitationWriter([source().model_copy(update=origin)])
+        said = f"Leave is 25 days a year. {marker(1)} Leave is 30 days. {marker(1)}"
+        text = writer.feed(said) + writer.finish()
+        assert text == f"Leave is 25 days a year. [{shown}] Leave is 30 days. [{shown}, not verified]"
+        assert [each.model_dump(include=set(origin)) for each in writer.citations] == [origin, origin]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '[Page 5 of Document "a.pdf" in folder "Rail 2024"]',
+        '[Page 5 of Document "a.pdf" in f\u043elder "Rail 2024", not verified]',
+        '[Page 5 of D\u043ecument "a.pdf" in usecase "x"]',
+    ],
+)
+def test_a_model_cannot_write_the_marker_of_another_context(written: str) -> None:
+    text, writer = write(f"Leave is 25 days a year. {written}")
+    assert "[" not in text
+    assert writer.citations == []
+
+
 def test_an_unsupported_claim_is_shown_as_not_verified() -> None:
     text, writer = write(f"Leave is 30 days a year. {marker(1)}")
     assert text == 'Leave is 30 days a year. [Page 5 of Document "a.pdf", not verified]'

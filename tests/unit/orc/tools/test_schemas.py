@@ -1,5 +1,6 @@
 """Tools as a model sees them: nothing in a schema or a result names a file, user or conversation."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,29 @@ def test_a_schema_is_stripped_of_identifiers_at_any_depth() -> None:
     assert names_in(parameters) == {"query", "page", "filter", "filters", "document", "year"}
     assert not names_in(parameters) & (SUPPLIED_BY_SCOPE | HANDLED)
     assert parameters["required"] == ["query", "page"]
+
+
+def test_arguments_that_select_contexts_are_for_turns_with_contexts() -> None:
+    fields = {"context": {"type": "string"}, "query": {"type": "string"}, "limit": {"type": "integer"}}
+    schema = {"type": "object", "properties": fields, "title": "Arguments", "$defs": {"Status": {}}}
+    for name, kept in (("semantic_search", {"query", "limit"}), ("documents_list", set())):
+        tool = ToolSchema(name=name, description="", input_schema=schema)
+        [plain], [full] = function_definitions([tool]), function_definitions([tool], with_contexts=True)
+        assert plain["function"]["parameters"]["properties"].keys() == kept
+        assert full["function"]["parameters"]["properties"].keys() == fields.keys()
+    assert plain["function"]["parameters"] == {"type": "object", "properties": {}, "title": "Arguments"}
+
+
+async def test_tools_that_change_something_are_offered_only_if_they_are_switched_on() -> None:
+    tools = [
+        ToolSchema(name=name, description="", input_schema=SCHEMA, only_reads=name == "search")
+        for name in ("search", "attach")
+    ]
+    assert [each.name for each in await available_tools(Turn(FakeTools(tools)).deps)] == ["search"]
+    on = replace(Turn(FakeTools(tools)).deps, update_tools=frozenset({"attach"}))
+    assert [each.name for each in await available_tools(on)] == ["search", "attach"]
+    off = replace(on, tools_off=frozenset({"attach"}))
+    assert [each.name for each in await available_tools(off)] == ["search"]
 
 
 async def test_disabled_tools_and_document_chat_are_not_offered() -> None:
