@@ -81,11 +81,12 @@ def scripted(script: Script) -> tuple[ChatModel, ScriptedModel]:
 
 
 def models_of(model: ChatModel, **others: ChatModel) -> ChatModels:
-    """One model in every role, but for those that are given by name."""
+    """One model in every role, but for those that are given by name; without a `titler`, titles are words."""
     planner, writer, critic, summariser = (
         others.pop(role, model) for role in ("planner", "writer", "critic", "summariser")
     )
-    return ChatModels(planner, writer, critic, summariser, others)
+    titler = others.pop("titler", None)
+    return ChatModels(planner, writer, critic, summariser, others, titler)
 
 
 class FakeTools:

@@ -190,6 +190,18 @@ class LazyCounts(BaseModel):
     pages_read: int = 0
 
 
+class TitleUpdated(Event):
+    """The conversation has a title: from the words of its first question, from a model, or from the user.
+
+    A model's title comes at any moment of a turn, as soon as it is there.
+    """
+
+    kind = "chat_session_title_updated"
+    conversation_id: str
+    title: str
+    by: Literal["words", "model", "user"]
+
+
 class Telemetry(Event):
     """What the turn cost and how it was answered, without content.
 

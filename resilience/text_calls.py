@@ -74,6 +74,7 @@ from mcp_server.tools import search as search_tools
 from mcp_server.web.ports import plain_text, public_address
 from orc.api.completions import CompletionRequest, numbered, without_sources
 from orc.conversations.models import ChatMessage, Message, Turn, TurnStatus
+from orc.conversations.search import searchable, wanted
 from orc.events import TurnMetadata, TurnResult
 from orc.exports.markdown import write_entry
 from orc.exports.pdf import PdfWriter
@@ -93,6 +94,7 @@ from orc.memory.recall import line_of, remembered
 from orc.memory.service import add_turns
 from orc.memory.summary import point_of, statements_of
 from orc.settings import TurnSettings
+from orc.turns.titles import accepted
 
 Call = Callable[[str], object]
 
@@ -459,6 +461,9 @@ OFFLINE: Mapping[str, Call] = {
 }
 CONVERSATIONS: Mapping[str, Call] = {
     "cleaned": cleaned,
+    "searchable": searchable,
+    "wanted": wanted,
+    "accepted": accepted,
     "only_lists": lambda text: only_lists(text, ["quay.txt", text[:100]]),
     "question_and_history": lambda text: question_and_history([ChatMessage(role="user", content=text)] * 3),
     "question_and_history, pieces": lambda text: question_and_history(

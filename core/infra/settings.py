@@ -65,6 +65,7 @@ class ModelFacts(Record):
 
 DEFAULT_CHAT_MODEL = "gpt-5.1"
 DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
+DEFAULT_TITLE_MODEL = "gpt-4.1-nano"
 """What is used with a key of OpenAI and no other setting. Facts about models are in core/llm/models.toml."""
 OPENAI_HOST = "api.openai.com"
 OFF = "off"
@@ -209,6 +210,11 @@ class ModelSettings(WindowSettings):
     summary_model: str | None = Field(
         None, description="model that summarizes older turns; default: the chat model"
     )
+    title_model: str | None = Field(
+        None,
+        description="model that names conversations after their first question; off: its first words stay;"
+        f" default: {DEFAULT_TITLE_MODEL} if the provider is OpenAI itself, else off",
+    )
     analysis_model: str | None = Field(None, description="model that analyses pages; default: the chat model")
     embedding_model: str | None = Field(
         None,
@@ -248,6 +254,13 @@ class ModelSettings(WindowSettings):
         if self.embedding_model:
             return None if self.embedding_model == OFF else self.embedding_model
         return DEFAULT_EMBEDDING_MODEL if self.is_openai and self.embedding_model is None else None
+
+    @property
+    def titler_name(self) -> str | None:
+        """The model that names conversations; None if their first words stay."""
+        if self.title_model is not None:
+            return None if self.title_model in ("", OFF) else self.title_model
+        return DEFAULT_TITLE_MODEL if self.is_openai else None
 
     @property
     def has_model(self) -> bool:

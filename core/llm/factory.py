@@ -14,20 +14,24 @@ from core.llm.model_catalog import ModelCatalogue
 from core.llm.provider import Provider, endpoint_of
 from core.llm.tokens import TokenCounter
 
-Role = Literal["planner", "writer", "critic", "summariser", "analyst"]
+Role = Literal["planner", "writer", "critic", "summariser", "analyst", "titler"]
 BuildOffline = Callable[[TokenCounter], BaseChatModel]
 """Builds the model that answers if no provider is configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatModels:
-    """The models of one process. `others` are writers that a request or an intent can name."""
+    """The models of one process. `others` are writers that a request or an intent can name.
+
+    `titler` names conversations; None: their first words stay.
+    """
 
     planner: ChatModel
     writer: ChatModel
     critic: ChatModel
     summariser: ChatModel
     others: dict[str, ChatModel] = field(default_factory=dict)
+    titler: ChatModel | None = None
 
     @property
     def names(self) -> list[str]:
@@ -61,6 +65,7 @@ def build_chat_models(
         critic=build("critic"),
         summariser=build("summariser"),
         others={name: build("writer", name) for name in settings.models} if provider else {},
+        titler=build("titler") if provider and settings.titler_name else None,
     )
 
 
@@ -121,5 +126,6 @@ def _model_name(settings: CoreSettings, role: Role) -> str:
         "critic": settings.critic_model,
         "summariser": settings.summary_model,
         "analyst": settings.analysis_model,
+        "titler": settings.titler_name,
     }
     return named.get(role) or settings.chat_model

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from orc.conversations.models import (
     Page,
     Replayed,
     Started,
+    TitleBy,
     Turn,
     TurnOutcome,
     TurnStatus,
@@ -30,6 +31,7 @@ from orc.conversations.models import (
     sortable,
     utc_now,
 )
+from orc.conversations.search import Wanted
 
 HEAD = "head"
 SAID_TWICE = {"answer": "content", "citations": "citations"}
@@ -70,9 +72,12 @@ SELECT TOP {OPERATIONS_PER_BATCH} c.id, c.life, c._etag FROM c WHERE c.seq > 0 A
 # The key's beginning is repeated: a query over several partitions is not bound to it by that alone.
 _HEADS = """
 SELECT TOP @limit * FROM c
-WHERE c.organization_id = @organization_id AND c.user_id = @user_id AND c.place < @place
+WHERE c.organization_id = @organization_id AND c.user_id = @user_id AND c.place < @place{found}
 ORDER BY c.place DESC
 """
+
+_HAS_WORD = " AND ({fragments} OR (NOT IS_STRING(c.item.words) AND CONTAINS(LOWER(c.item.title), {plain})))"
+_HAS_FRAGMENT = "CONTAINS(c.item.words, {name}) OR CONTAINS(c.item.title_words, {name})"
 
 
 class _Conversation(NamedTuple):
@@ -201,21 +206,29 @@ class CosmosTurnLog:
         return Page(head=conversation.head, turns=turns)
 
     async def conversations(
-        self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
+        self,
+        organization_id: str,
+        user_id: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        words: Sequence[Wanted] = (),
     ) -> tuple[list[Head], str | None]:
         known = {"organization_id": organization_id, "user_id": user_id}
-        parameters = {**known, "place": sortable(read_cursor(cursor)), "limit": limit + 1}
-        found = await self._container.query(_HEADS, parameters, list(known.values()))
+        condition, texts = _condition(words)
+        parameters = {**known, **texts, "place": sortable(read_cursor(cursor)), "limit": limit + 1}
+        found = await self._container.query(_HEADS.format(found=condition), parameters, list(known.values()))
         # If the service keeps a user's conversations in several partitions, each is sorted separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         return first_page(heads, limit, place_of)
 
-    async def retitle(self, owner: Owner, title: str) -> Head:
+    async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         async def work() -> Head:
             conversation = await self._found(owner)
-            head = transitions.retitle_head(conversation.head, title)
-            assert conversation.etag is not None
-            await self._container.replace(self._head_item(head, conversation.life), conversation.etag)
+            head = transitions.retitle_head(conversation.head, title, by)
+            if head is not conversation.head:
+                assert conversation.etag is not None
+                await self._container.replace(self._head_item(head, conversation.life), conversation.etag)
             return head
 
         return await unraced(work)
@@ -349,3 +362,14 @@ def _new_life(head: Head) -> _Conversation:
 
 def _over(etag: str | None, item: Item) -> Operation:
     return create(item) if etag is None else replace(item, etag)
+
+
+def _condition(words: Sequence[Wanted]) -> tuple[str, dict[str, str]]:
+    """The part of a query that finds heads with all of the words, and its parameters."""
+    condition, texts = "", dict[str, str]()
+    for number, word in enumerate(words):
+        names = {f"word{number}_{place}": fragment for place, fragment in enumerate(word.fragments)}
+        fragments = " OR ".join(_HAS_FRAGMENT.format(name=f"@{name}") for name in names)
+        condition += _HAS_WORD.format(fragments=fragments, plain=f"@plain{number}")
+        texts |= {**names, f"plain{number}": word.plain}
+    return condition, texts

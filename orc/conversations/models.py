@@ -1,7 +1,7 @@
 """The models of a conversation (head, turn, message) and the port of the turn log."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal, Protocol, TypeVar
@@ -12,6 +12,7 @@ from core.errors import InvalidInput
 from core.grounding.models import Citation
 from core.models import FileRef, Record
 from core.names import Owner
+from orc.conversations.search import Wanted
 
 Each = TypeVar("Each")
 
@@ -213,9 +214,10 @@ class Turn(Record):
 
 
 class TitleBy(StrEnum):
-    """Where a title comes from: the words of the first question, or the user."""
+    """Where a title comes from: the words of the first question, a model, or the user."""
 
     WORDS = "words"
+    MODEL = "model"
     USER = "user"
 
 
@@ -228,6 +230,10 @@ class Head(Record):
     version: int = Field(default=1, ge=1, description="goes up with every write; the ETag")
     title: str | None = None
     title_by: TitleBy | None = Field(default=None, description="None: of an earlier version, from its words")
+    words: str | None = Field(
+        default=None, description="what a search finds of the questions; None: of an earlier version"
+    )
+    title_words: str = Field(default="", description="what a search finds of a title that is not from them")
     turn_count: int = Field(default=0, ge=0, description="turns begun, failed ones included: the highest seq")
     replaced: list[int] = Field(default=[], description="the turns with a newer version, by seq, in order")
     uploaded_file_refs: list[FileRef] = []
@@ -415,15 +421,25 @@ class TurnLog(Protocol):
         """Turns of every status by seq, from the first after `after_seq`; no conversation, no turns."""
 
     async def conversations(
-        self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
+        self,
+        organization_id: str,
+        user_id: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        words: Sequence[Wanted] = (),
     ) -> tuple[list[Head], str | None]:
         """One page of a user's conversations, latest used first, and the cursor of the next, if any.
 
-        A conversation that is used meanwhile moves to the first page. Raises InvalidInput for a wrong cursor.
+        `words`: only those that have all of them. A conversation that is used meanwhile moves to the first
+        page. Raises InvalidInput for a wrong cursor.
         """
 
-    async def retitle(self, owner: Owner, title: str) -> Head:
-        """Give the conversation the user's title; NotFound if there is none. Its place in lists stays."""
+    async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
+        """Give the conversation a title; NotFound if there is no such one. Its place in lists stays.
+
+        A model's title only takes the place of the words of a question: the head is then as it was.
+        """
 
     async def ensure_conversation(self, owner: Owner) -> Head:
         """The conversation's head, made if absent: an upload may come before any question."""

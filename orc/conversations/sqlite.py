@@ -1,7 +1,7 @@
 """The turn log in SQLite: one row per turn, one per head, each holding its item as JSON."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from core.infra.sqlite import Database
@@ -18,6 +18,7 @@ from orc.conversations.models import (
     Page,
     Replayed,
     Started,
+    TitleBy,
     Turn,
     TurnOutcome,
     TurnStatus,
@@ -26,6 +27,7 @@ from orc.conversations.models import (
     read_cursor,
     utc_now,
 )
+from orc.conversations.search import Wanted
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation_heads (
@@ -65,9 +67,13 @@ DO UPDATE SET updated_at = excluded.updated_at, item = excluded.item
 _DELETE_HEAD = f"DELETE FROM conversation_heads WHERE {_OWNED}"
 _LIST_HEADS = """
 SELECT item FROM conversation_heads
-WHERE organization_id = ? AND user_id = ? AND (updated_at, conversation_id) < (?, ?)
+WHERE organization_id = ? AND user_id = ? AND (updated_at, conversation_id) < (?, ?){found}
 ORDER BY updated_at DESC, conversation_id DESC LIMIT ?
 """
+_HAS_WORD = """
+ AND ({fragments} OR json_extract(item, '$.words') IS NULL AND instr(lower(json_extract(item, '$.title')), ?))
+"""
+_HAS_FRAGMENT = "instr(json_extract(item, '$.words'), ?) OR instr(json_extract(item, '$.title_words'), ?)"
 _GET_TURN = f"SELECT item FROM conversation_turns WHERE {_OWNED} AND turn_id = ?"
 _PUT_TURN = """
 INSERT INTO conversation_turns (organization_id, user_id, conversation_id, turn_id, seq, status, item)
@@ -178,16 +184,23 @@ class SqliteTurnLog:
         return Page(head=head, turns=[transitions.as_read(turn, now) for turn in reversed(turns)])
 
     async def conversations(
-        self, organization_id: str, user_id: str, *, limit: int, cursor: str | None = None
+        self,
+        organization_id: str,
+        user_id: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        words: Sequence[Wanted] = (),
     ) -> tuple[list[Head], str | None]:
-        wanted = (organization_id, user_id, *read_cursor(cursor), limit + 1)
-        rows = await self._database.rows(_LIST_HEADS, wanted)
+        found, texts = _condition(words)
+        place = (organization_id, user_id, *read_cursor(cursor))
+        rows = await self._database.rows(_LIST_HEADS.format(found=found), (*place, *texts, limit + 1))
         heads = [Head.model_validate_json(row["item"]) for row in rows]
         return first_page(heads, limit, place_of)
 
-    async def retitle(self, owner: Owner, title: str) -> Head:
+    async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         def work(connection: sqlite3.Connection) -> Head:
-            return _put_head(connection, transitions.retitle_head(_get_head(connection, owner), title))
+            return _put_head(connection, transitions.retitle_head(_get_head(connection, owner), title, by))
 
         return await self._database.write(work)
 
@@ -213,6 +226,15 @@ class SqliteTurnLog:
             return turn if turn is stored else _put_turn(connection, owner, turn)
 
         return await self._database.write(work)
+
+
+def _condition(words: Sequence[Wanted]) -> tuple[str, list[str]]:
+    """The part of a statement that finds heads with all of the words, and its parameters."""
+    condition, texts = "", list[str]()
+    for word in words:
+        condition += _HAS_WORD.format(fragments=" OR ".join([_HAS_FRAGMENT] * len(word.fragments)))
+        texts += [text for fragment in word.fragments for text in (fragment, fragment)] + [word.plain]
+    return condition, texts
 
 
 def _get_head(connection: sqlite3.Connection, owner: Owner) -> Head | None:

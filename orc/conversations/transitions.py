@@ -17,6 +17,7 @@ from orc.conversations.models import (
     TurnOutcome,
     TurnStatus,
 )
+from orc.conversations.search import searchable
 from orc.conversations.session_contexts import with_shown, with_used
 
 TITLE_CHARACTERS = 80
@@ -81,8 +82,9 @@ def open_turn(
         created_at=now,
         lease_until=now + timedelta(seconds=lease_seconds),
     )
+    found = {"words": searchable(new.question, head.words)}
     counted = {"turn_count": seq, "replaced": [*head.replaced, *([replaced.seq] if replaced else [])]}
-    changes = {**counted, **_title_from(new.question, head), **_contexts_from(new, head, seq)}
+    changes = {**counted, **found, **_title_from(new.question, head), **_contexts_from(new, head, seq)}
     return _next_version(head, now, **changes), turn
 
 
@@ -91,11 +93,13 @@ def replaced_turn(replaced: Turn, turn: Turn) -> Turn:
     return replaced.model_copy(update={"replaced_by": turn.turn_id})
 
 
-def retitle_head(head: Head | None, title: str) -> Head:
-    """The head with the user's title; it was not used by that."""
+def retitle_head(head: Head | None, title: str, by: TitleBy) -> Head:
+    """The head with the title; it was not used by that. The same head if a model's title comes too late."""
     if head is None:
         raise missing_conversation()
-    return _next_version(head, head.updated_at, title=title, title_by=TitleBy.USER)
+    if by is TitleBy.MODEL and head.title_by not in (None, TitleBy.WORDS):
+        return head
+    return _next_version(head, head.updated_at, title=title, title_by=by, title_words=searchable(title))
 
 
 def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, now: datetime) -> Turn:

@@ -24,7 +24,7 @@ from core.names import Owner
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome
 from orc.conversations.session_contexts import Range
-from orc.events import Done, Event, Failed, TurnResult
+from orc.events import Done, Event, Failed, Stopped, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.origins import Origins
@@ -50,6 +50,7 @@ from orc.turns.results import (
 )
 from orc.turns.spans import observe
 from orc.turns.stopping import POLL_SECONDS, Stop, StoppedByUser, watched
+from orc.turns.titles import WAIT_SECONDS, Titles
 
 logger = logging.getLogger(__name__)
 
@@ -123,8 +124,13 @@ class TurnRunner:
     """Runs turns. JSON and streaming responses consume the same events; the only difference here is whether
     the model streams."""
 
-    def __init__(self, parts: TurnDependencies) -> None:
+    def __init__(
+        self, parts: TurnDependencies, titles: Titles, changed: Callable[[Owner], None] = lambda _owner: None
+    ) -> None:
+        """`changed` is called when a turn has begun, and when it has ended."""
         self._parts = parts
+        self._titles = titles
+        self._changed = changed
         # The smallest window and the longest answer of any model that a turn may use.
         names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
         self._window = parts.settings.context_window or parts.catalogue.window(names)
@@ -153,10 +159,14 @@ class TurnRunner:
         running = RunningTurn(request, owner, begun, documents, recorder, budget, log, stop, scope)
         interrupted = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(interrupted, request.trace_id))
+        title = self._titles.begin(owner, begun, log.publish)
+        self._changed(owner)
         try:
             ending = await observe(begun.turn, self._ending(running))
+            await title.settle(WAIT_SECONDS if request.stream and not isinstance(ending, Stopped) else 0)
         finally:
             recorder.emit(ending)
+            self._changed(owner)
             # Concurrently, so that neither store delays the other.
             update = self._parts.memory.update
             remembered = [update(begun.head, running.blocked)] if isinstance(ending, Done) else []

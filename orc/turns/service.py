@@ -14,12 +14,14 @@ from orc.events import Failed
 from orc.identity import Principal
 from orc.limits.window import Taken
 from orc.tools.ports import DOCUMENT_CHAT
+from orc.turns.changes import Changes
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, begun, in_flight, replay
 from orc.turns.runner import TurnDependencies, TurnRunner
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
+from orc.turns.titles import Titles
 from orc.user_limits import UserLimit
 
 
@@ -28,7 +30,9 @@ class Orchestrator:
 
     def __init__(self, parts: TurnDependencies) -> None:
         self._parts = parts
-        self._runner = TurnRunner(parts)
+        self.changes = Changes()
+        self._titles = Titles(parts.log, parts.models, parts.counter, self.changed)
+        self._runner = TurnRunner(parts, self._titles, self.changed)
         self._recent = RecentTurns()
         self._running: set[asyncio.Task[None]] = set()
         self._stops: dict[tuple[Owner, str], Stop] = {}
@@ -37,8 +41,14 @@ class Orchestrator:
 
     def share(self, siblings: Siblings) -> SharedTurns:
         """Follow the turns of siblings too. What is returned answers their questions."""
-        self._shared = SharedTurns(self._recent, siblings, self._stop_here)
+        self._shared = SharedTurns(self._recent, siblings, self._stop_here, self.changes)
         return self._shared
+
+    def changed(self, owner: Owner) -> None:
+        """Wake those who follow this conversation, in this process and its siblings."""
+        self.changes.happened(owner)
+        if self._shared:
+            self._shared.changed(owner)
 
     async def start(self, request: TurnRequest, principal: Principal) -> EventLog:
         """Store the question and start to answer it; returns the events of the turn, from the first.
@@ -211,6 +221,7 @@ class Orchestrator:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        await self._titles.close()
 
     async def _answered_before(self, request: TurnRequest, owner: Owner) -> Turn | None:
         """The turn of the same request that has a result, which counts even if its documents were deleted."""

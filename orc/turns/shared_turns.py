@@ -11,6 +11,7 @@ from core.names import Owner
 from orc.conversations.models import Turn
 from orc.events import Event, Failed
 from orc.problems import problem_of
+from orc.turns.changes import Changes
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.results import in_flight
 
@@ -39,14 +40,28 @@ class StopTurn:
     turn_id: str
 
 
+@dataclass(frozen=True)
+class Changed:
+    """Says that something of a conversation has changed."""
+
+    owner: Owner
+
+
 class SharedTurns:
     """The events of turns that siblings of this process answer, and theirs of those that it answers."""
 
-    def __init__(self, recent: RecentTurns, siblings: Siblings, stop: Callable[[Owner, str], object]) -> None:
-        """`stop` stops a turn that this process answers."""
+    def __init__(
+        self,
+        recent: RecentTurns,
+        siblings: Siblings,
+        stop: Callable[[Owner, str], object],
+        changes: Changes,
+    ) -> None:
+        """`stop` stops a turn that this process answers; `changes` wakes the followers in this process."""
         self._recent = recent
         self._siblings = siblings
         self._stop = stop
+        self._changes = changes
         self._reading: set[asyncio.Task[None]] = set()
 
     async def answer(self, question: Any) -> AsyncGenerator[list[Event] | Event, None]:
@@ -54,6 +69,8 @@ class SharedTurns:
         match question:
             case Forget(owner):
                 self._recent.forget(owner)
+            case Changed(owner):
+                self._changes.happened(owner)
             case StopTurn(owner, turn_id):
                 self._stop(owner, turn_id)
             case Follow(owner, turn_id, attempt):
@@ -86,6 +103,12 @@ class SharedTurns:
     async def stop(self, owner: Owner, turn_id: str) -> None:
         """Have the sibling that answers a turn stop it."""
         await self._siblings.tell(StopTurn(owner, turn_id))
+
+    def changed(self, owner: Owner) -> None:
+        """Wake the followers of a conversation in the siblings, without waiting for them."""
+        task = asyncio.create_task(self._siblings.tell(Changed(owner)))
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
 
     def close(self) -> None:
         """Read no more events; readers of unfinished logs are asked to come back."""

@@ -26,6 +26,7 @@ from orc.conversations.models import (
     Replayed,
     Retry,
     Started,
+    TitleBy,
     Turn,
     TurnChoices,
     TurnContext,
@@ -33,6 +34,7 @@ from orc.conversations.models import (
     TurnOutcome,
     TurnStatus,
 )
+from orc.conversations.search import wanted
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
 
 pytestmark = pytest.mark.contract("turn log")
@@ -444,6 +446,61 @@ async def test_the_title_of_a_user_stays(log: TurnLog) -> None:
     with pytest.raises(NotFound):
         await log.retitle(Owner("acme", "bob", "c-1"), "Mine")
     assert await log.head(Owner("acme", "bob", "c-1")) is None
+
+
+async def test_the_title_of_a_model_replaces_words_only(log: TurnLog) -> None:
+    await ask(log, "k1")
+    made = await log.retitle(OWNER, "Cover of teeth", TitleBy.MODEL)
+    assert (made.title, made.title_by) == ("Cover of teeth", "model")
+    assert (await log.retitle(OWNER, "Another", TitleBy.MODEL)).title == "Cover of teeth"
+    await log.retitle(OWNER, "Mine")
+    late = await log.retitle(OWNER, "Too late", TitleBy.MODEL)
+    assert (late, late.title) == (await log.head(OWNER), "Mine")
+
+
+async def test_the_title_of_a_user_wins_against_that_of_a_model_at_the_same_time(log: TurnLog) -> None:
+    await ask(log, "k1")
+    for number in range(5):
+        made = [log.retitle(OWNER, f"Model's {number}", TitleBy.MODEL) for _ in range(2)]
+        await asyncio.gather(*made[:1], log.retitle(OWNER, f"User's {number}"), *made[1:])
+        head = await log.head(OWNER)
+        assert head is not None
+        assert (head.title, head.title_by) == (f"User's {number}", "user")
+
+
+async def test_conversations_are_found_by_title_and_questions(log: TurnLog) -> None:
+    def of(name: str, user: str = "ada") -> Owner:
+        return Owner("acme", user, name)
+
+    await begin(log, question("k1", "How many days of leave does a new employee get?"), of("leave"))
+    await begin(log, question("k2", "And who approves travel expenses?"), of("leave"))
+    await begin(log, question("k1", "Wie viele Urlaubstage gibt es?"), of("german"))
+    await begin(log, question("k1", "100% of _this_ is 'quoted'"), of("signs"))
+    await begin(log, question("k1", "Days of leave"), of("other", "bob"))
+    await log.ensure_conversation(of("empty"))
+    await log.retitle(of("signs"), "Budget 2024")
+
+    async def found(query: str) -> set[str]:
+        heads, _ = await log.conversations("acme", "ada", limit=10, words=wanted(query))
+        return {head.conversation_id for head in heads}
+
+    assert await found("employees leave") == {"leave"}
+    assert await found("approv") == await found("EXPENSE day") == {"leave"}
+    assert await found("Urlaubstag") == await found("urlaubs") == {"german"}
+    assert await found("budget") == await found("100") == {"signs"}
+    assert await found("day budget") == await found("lea day") == await found("c-1") == set()
+    assert await found("  ") == {"leave", "german", "signs", "empty"}
+
+
+async def test_found_conversations_come_in_pages(log: TurnLog, clock: Clock) -> None:
+    for number in range(5):
+        clock.advance(1)
+        text = "What is covered?" if number % 2 == 0 else "What else?"
+        await begin(log, question("k", text), Owner("acme", "ada", f"c-{number}"))
+    shown, cursor = await log.conversations("acme", "ada", limit=2, words=wanted("cover"))
+    rest, end = await log.conversations("acme", "ada", limit=2, cursor=cursor, words=wanted("cover"))
+    assert [head.conversation_id for head in (*shown, *rest)] == ["c-4", "c-2", "c-0"]
+    assert end is None
 
 
 async def test_a_title_and_a_turn_at_the_same_time_lose_nothing(log: TurnLog) -> None:

@@ -16,6 +16,7 @@ from orc.api.schemas import (
 )
 from orc.api.turn_schemas import ConversationResponse
 from orc.conversations.models import NO_SEQ
+from orc.conversations.search import wanted
 from orc.exports.service import MEDIA_TYPES, ExportFormat
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
@@ -34,16 +35,22 @@ EXPORTED = {
     },
 }
 FormatParameter = Annotated[ExportFormat, Query(alias="format", description="of the file")]
+MAX_QUERY_CHARACTERS = 200
+_SEARCHED = "words of titles and questions; all have to fit, the beginning of the last one is enough"
 Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
 
 
 @router.get("", response_model=ConversationsResponse, responses=responses())
 async def list_conversations(
-    caller: PrincipalDep, app: AppDep, limit: Limit = 50, cursor: str | None = None
+    caller: PrincipalDep,
+    app: AppDep,
+    q: Annotated[str, Query(max_length=MAX_QUERY_CHARACTERS, description=_SEARCHED)] = "",
+    limit: Limit = 50,
+    cursor: str | None = None,
 ) -> ConversationsResponse:
     """The caller's conversations, latest used first."""
     heads, next_cursor = await app.log.conversations(
-        caller.organization_id, caller.user_id, limit=limit, cursor=cursor
+        caller.organization_id, caller.user_id, limit=limit, cursor=cursor, words=wanted(q)
     )
     return ConversationsResponse(
         conversations=[ConversationView.of(head) for head in heads], next_cursor=next_cursor

@@ -12,6 +12,7 @@ from core.infra.siblings import Siblings
 from core.names import Owner
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, Token, TurnMetadata, TurnResult
+from orc.turns.changes import Changes
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.shared_turns import SharedTurns
 
@@ -38,8 +39,9 @@ class Process:
     def __init__(self, siblings: Siblings) -> None:
         self.recent = RecentTurns()
         self.stopped: list[tuple[Owner, str]] = []
+        self.changes = Changes()
         self.shared = SharedTurns(
-            self.recent, siblings, lambda owner, turn_id: self.stopped.append((owner, turn_id))
+            self.recent, siblings, lambda owner, turn_id: self.stopped.append((owner, turn_id)), self.changes
         )
         self._siblings = siblings
         self._running = AsyncExitStack()
@@ -128,3 +130,11 @@ async def test_if_reading_ends_early_the_reader_is_asked_to_come_back(two: list[
 async def test_a_stop_reaches_every_sibling(two: list[Process]) -> None:
     await two[0].shared.stop(OWNER, "turn-1")
     assert [process.stopped for process in two] == [[], [(OWNER, "turn-1")]]
+
+
+async def test_a_change_wakes_the_followers_in_every_sibling(two: list[Process]) -> None:
+    stranger = Owner(OWNER.organization_id, "bob", OWNER.conversation_id)
+    with two[1].changes.followed(OWNER) as woken, two[1].changes.followed(stranger) as other:
+        two[0].shared.changed(OWNER)
+        await asyncio.wait_for(woken.wait(), 60)
+        assert not other.is_set()

@@ -1,0 +1,31 @@
+"""Wakes those who follow a conversation in this process as soon as something of it has changed."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from core.names import Owner
+
+
+class Changes:
+    """What has changed is read from the stores; other servers are noticed by looking there now and then."""
+
+    def __init__(self) -> None:
+        self._followers: dict[Owner, set[asyncio.Event]] = {}
+
+    def happened(self, owner: Owner) -> None:
+        """Wake the followers of this conversation."""
+        for follower in self._followers.get(owner, ()):
+            follower.set()
+
+    @contextmanager
+    def followed(self, owner: Owner) -> Iterator[asyncio.Event]:
+        """An event that is set at each change; the follower clears it before it reads the stores."""
+        follower = asyncio.Event()
+        self._followers.setdefault(owner, set()).add(follower)
+        try:
+            yield follower
+        finally:
+            self._followers[owner].discard(follower)
+            if not self._followers[owner]:
+                del self._followers[owner]

@@ -1,0 +1,149 @@
+"""Titles of conversations, which a model writes in the background from the first question alone."""
+
+import asyncio
+import logging
+import re
+import unicodedata
+from collections.abc import Callable, Coroutine
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from core.errors import OrcError
+from core.llm.chat_model import CallBudget, ChatModel
+from core.llm.factory import ChatModels
+from core.llm.tokens import TokenCounter, truncate
+from core.names import Owner
+from orc.conversations.models import Head, Started, TitleBy, Turn, TurnLog
+from orc.events import Event, TitleUpdated
+
+PROMPT = Path(__file__).parents[1] / "prompts" / "chat_session_title.md"
+QUESTION_TOKENS = 500
+REPLY_TOKENS = 200
+TITLE_SECONDS = 20.0
+"""Later than this after the question a title is not wanted any more."""
+WAIT_SECONDS = 1.0
+"""How long the end of a turn waits for its title. A later one is stored and shown in the next listing."""
+TITLED_TURNS = 3
+"""If the title of the first turn fails, the next ones try again."""
+MOST_CHARACTERS = 80
+MOST_WORDS = 12
+_QUOTES = "\"'`“”„‟«»‘’‚"
+_PREFACE = re.compile(
+    r"title\s*:|(?:sure|certainly|of course|here(?: is|'s|’s)|i'm|i am|i can|as an)\b", re.IGNORECASE
+)
+_MARKED = re.compile(r"[\[\]<>{}#*_`|]|https?:")
+
+logger = logging.getLogger(__name__)
+
+
+def accepted(text: str) -> str | None:
+    """The title in a model's reply: one line of visible text; None if the reply is something else."""
+    title = " ".join(text.strip().strip(_QUOTES).split(" ")).strip().removesuffix(".")
+    if not 1 <= len(title) <= MOST_CHARACTERS or len(title.split()) > MOST_WORDS:
+        return None
+    if any(unicodedata.category(character)[0] == "C" or character in "\u2028\u2029" for character in title):
+        return None
+    return None if _PREFACE.match(title) or _MARKED.search(title) or title.endswith(":") else title
+
+
+class PendingTitle:
+    """The title of one turn's conversation, which is made while the turn is answered; it delays no text."""
+
+    def __init__(self) -> None:
+        self._is_due = asyncio.Event()
+        self._writing: asyncio.Task[None] | None = None
+
+    def start(self, write: Coroutine[Any, Any, None], *, at_once: bool) -> asyncio.Task[None]:
+        """Have the title written, at once or when the answer is there."""
+        if at_once:
+            self._is_due.set()
+        self._writing = asyncio.create_task(self._write(write))
+        return self._writing
+
+    async def settle(self, seconds: float = WAIT_SECONDS) -> None:
+        """The answer is there: wait for the title for so long. It goes on without a reader after that."""
+        self._is_due.set()
+        if self._writing is not None:
+            await asyncio.wait([self._writing], timeout=seconds)
+
+    async def _write(self, write: Coroutine[Any, Any, None]) -> None:
+        with closing(write):
+            await self._is_due.wait()
+            await write
+
+
+class Titles:
+    """Titles the conversations of a process. Without a model, the words of the first question stay.
+
+    A model that writes the answers too begins with the title after the answer: a server of one's own
+    answers one request at a time. `changed` is called after a title was stored.
+    """
+
+    def __init__(
+        self, log: TurnLog, models: ChatModels, counter: TokenCounter, changed: Callable[[Owner], None]
+    ) -> None:
+        self._log = log
+        self._model = models.titler
+        self._writes_answers = models.titler is not None and models.titler.name == models.writer.name
+        self._prompt = PROMPT.read_text()
+        self._counter = counter
+        self._changed = changed
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def begin(self, owner: Owner, begun: Started, emit: Callable[[Event], None]) -> PendingTitle:
+        """Emit the title that the question has given, and have a better one made."""
+        head, turn, pending = begun.head, begun.turn, PendingTitle()
+        if turn.seq == 1 and head.title_by is TitleBy.WORDS:
+            emit(title_event(head))
+        is_open = head.title_by in (None, TitleBy.WORDS) and turn.seq <= TITLED_TURNS
+        if self._model is not None and is_open:
+            write = self._title(owner, begun.turn, self._model, emit)
+            task = pending.start(write, at_once=not self._writes_answers)
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+        return pending
+
+    async def close(self) -> None:
+        """Give up the titles that are not there yet."""
+        for task in self._writing:
+            task.cancel()
+        await asyncio.gather(*self._writing, return_exceptions=True)
+
+    async def _title(self, owner: Owner, turn: Turn, model: ChatModel, emit: Callable[[Event], None]) -> None:
+        try:
+            async with asyncio.timeout(TITLE_SECONDS):
+                title = accepted(await self._reply(await self._first_question(owner, turn), model))
+                if title is None:
+                    logger.info("a title of turn %s was not accepted", turn.turn_id)
+                    return
+                head = await self._log.retitle(owner, title, TitleBy.MODEL)
+            if (head.title, head.title_by) == (title, TitleBy.MODEL):
+                emit(title_event(head))
+                self._changed(owner)
+        except (OrcError, TimeoutError) as exc:
+            logger.info("turn %s has no title: %s", turn.turn_id, type(exc).__name__)
+        except Exception:
+            # The outermost edge of a background task.
+            logger.exception("the title of turn %s failed", turn.turn_id)
+
+    async def _first_question(self, owner: Owner, turn: Turn) -> str:
+        first = [turn] if turn.seq == 1 else await self._log.turns(owner, limit=1)
+        return (first or [turn])[0].question
+
+    async def _reply(self, question: str, model: ChatModel) -> str:
+        quoted = escape(truncate(question, QUESTION_TOKENS, self._counter))
+        messages = [
+            SystemMessage(content=self._prompt),
+            HumanMessage(content=f"<message>\n{quoted}\n</message>"),
+        ]
+        return await model.complete(messages, budget=CallBudget(max_calls=1), max_tokens=REPLY_TOKENS)
+
+
+def title_event(head: Head) -> TitleUpdated:
+    """The event of a conversation's present title."""
+    by = head.title_by or TitleBy.WORDS
+    return TitleUpdated(conversation_id=head.conversation_id, title=head.title or "", by=by)

@@ -1,0 +1,57 @@
+"""A user renames a conversation while a model names it: the user's title stays.
+
+A campaign has 1,000 races; the suite has 20.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.infra.sqlite import Database
+from core.names import Owner
+from devkit.fakes import WordCounter
+from orc.conversations import sqlite
+from orc.conversations.models import NewTurn, Started, TitleBy
+from orc.conversations.sqlite import SqliteTurnLog
+from orc.events import Event
+from orc.turns.titles import Titles
+from tests.unit.orc.turns.test_titles import QUESTION, Titler, models_with
+
+SMALL, FULL = 20, 1000
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncIterator[SqliteTurnLog]:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(sqlite.SCHEMA)
+    yield SqliteTurnLog(database)
+    await database.close()
+
+
+async def test_a_rename_wins_against_a_title_at_the_same_time(log: SqliteTurnLog, full_size: bool) -> None:
+    chance = random.Random(7)
+    for number in range(FULL if full_size else SMALL):
+        owner = Owner("contoso", "ada", f"c-{number}")
+        new = NewTurn(key="k", request_hash="h", question=QUESTION)
+        begun = await log.begin(owner, new, lease_seconds=60)
+        assert isinstance(begun, Started)
+        titler, emitted = Titler(), list[Event]()
+        titles = Titles(log, models_with(titler), WordCounter(), lambda _owner: None)
+        pending = titles.begin(owner, begun, emitted.append)
+
+        async def answer_late(titler: Titler = titler, wait: float = chance.random() / 200) -> None:
+            await asyncio.sleep(wait)
+            titler.may_answer.set()
+
+        async def rename(owner: Owner = owner, wait: float = chance.random() / 200) -> None:
+            await asyncio.sleep(wait)
+            await log.retitle(owner, "Mine")
+
+        await asyncio.gather(answer_late(), rename())
+        await pending.settle(60)
+        head = await log.head(owner)
+        assert head is not None
+        assert (head.title, head.title_by) == ("Mine", TitleBy.USER), number
