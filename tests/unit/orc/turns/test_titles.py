@@ -15,7 +15,6 @@ from core.infra.sqlite import Database
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import ModelCatalogue
-from core.names import Owner
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
 from orc.conversations import sqlite
@@ -32,6 +31,7 @@ from orc.turns.requests import TurnRequest
 from orc.turns.runner import TurnDependencies
 from orc.turns.service import Orchestrator
 from orc.turns.titles import accepted
+from tests.unit.orc.turns.test_service import FakeLibrary
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
@@ -73,20 +73,6 @@ class Graph:
         return {**dict(state), "answer": "25 days."}
 
 
-class Library:
-    async def list_documents(self, owner: Owner) -> list[Any]:
-        return []
-
-    async def resolve(self, owner: Owner, names: list[str]) -> list[Any]:
-        return []
-
-    async def page_text(self, document_id: str, number: int) -> str:
-        return ""
-
-    async def page_boxes(self, document_id: str, number: int) -> bytes:
-        return b""
-
-
 @pytest.fixture
 async def log(tmp_path: Path) -> AsyncIterator[SqliteTurnLog]:
     database = Database(tmp_path / "orc.db")
@@ -105,7 +91,7 @@ def orchestrator(log: SqliteTurnLog, titler: Titler | None, graph: Graph | None 
     graph.titler = titler
     parts = TurnDependencies(
         log=log,
-        library=Library(),  # type: ignore[arg-type]
+        library=FakeLibrary(),  # type: ignore[arg-type]
         tools=FakeTools(),
         scope_tokens=ScopeTokens("k" * 32),
         graph=cast("TurnGraph", graph),
