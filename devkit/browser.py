@@ -192,7 +192,8 @@ class Page:
         elif method == "Runtime.exceptionThrown":
             self.problems.append(json.dumps(reply["exceptionDetails"]))
         elif method == "Log.entryAdded":
-            self.problems.append(f"{reply['entry']['source']}: {reply['entry']['text']}")
+            entry = reply["entry"]
+            self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".rstrip())
         elif method == "Runtime.consoleAPICalled":
             self.problems.append(json.dumps(reply["args"]))
 

@@ -11,8 +11,8 @@ const bundles = {
     export { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
     export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect }
       from "@preact/signals";
+    export { Lexer } from "marked";
   `,
-  "marked.js": `export { Lexer } from "marked";`,
 };
 
 for (const [name, contents] of Object.entries(bundles)) {

@@ -1,10 +1,11 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
-import { ask, answering, isRunning, rate, replacing, retry, setDraft, toolTitle } from "./chat.js";
+import { ask, answering, isRunning, rate, replacing, retry, setDraft } from "./chat.js";
 import { duration, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, Icon, IconButton, pageOf, peek, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
 import { me, notify, report, wordsOf } from "./store.js";
+import { toolTitle } from "./stream.js";
 import { h, useMemo, useState } from "./vendor/ui.js";
 
 /** @import { Child, Signal } from "./vendor/ui.js" */
@@ -25,7 +26,8 @@ export function placesOf({ text, marks, citations, state }) {
 function Marker({ turn, citation, index, provisional }) {
   const shape = provisional ? "is-open" : citation.closest ? "is-close" : citation.verified ? "is-found" : "is-missing";
   const verdict = provisional ? t("verdict.open") : verdictOf(citation);
-  const label = t("marker", { n: String(index + 1), page: pageOf(citation), verdict });
+  const shownText = shape === "is-missing" ? `${index + 1} ${t("verdict.missing.short")}` : String(index + 1);
+  const label = t("marker", { shown: shownText, page: pageOf(citation), verdict });
   return h("button", {
     type: "button", class: `marker ${shape}`, "aria-label": label,
     onClick: () => { unpeek(); openSource(turn, index); },
@@ -33,7 +35,7 @@ function Marker({ turn, citation, index, provisional }) {
     onMouseLeave: unpeek, onBlur: unpeek,
     onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, index + 1, event.currentTarget); },
   }, String(index + 1), shape === "is-found" ? h(Icon, { name: "check" }) : null,
-  shape === "is-missing" ? h("span", { class: "word" }, t("verdict.missing.short")) : null);
+  shape === "is-missing" ? h("span", { class: "word" }, ` ${t("verdict.missing.short")}`) : null);
 }
 
 /** The text of an answer in blocks. @param {{turn: TurnView}} properties */
@@ -168,25 +170,29 @@ export function sentencesOf(metadata, turn) {
     said.push(file.status === "failed" ? t("why.file.failed", { name: file.blob_name, reason: file.reason ?? "" })
       : t("why.file", { name: file.blob_name, n: file.pages }));
   }
-  if (metadata.retrieval_reason) said.push(metadata.retrieval_reason);
+  if (metadata.retrieval_reason) said.push(named(metadata.retrieval_reason));
   if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
   if (turn.citations.length) said.push(t("why.checked", { n: turn.citations.length, found: checks.verified ?? turn.citations.filter((each) => each.verified).length }));
   if (checks.issues?.length) said.push(t("why.issues", { issues: checks.issues.join(" ") }));
   return said;
 }
 
+/** A sentence with the titles of tools in place of their names. @param {string} sentence */
+const named = (sentence) => (me.value?.tools ?? []).reduce((text, { name, title }) => text.replaceAll(name, `“${title}”`), sentence);
+
 /** @param {{turn: TurnView}} properties */
 function Why({ turn }) {
   const metadata = turn.metadata;
   if (!metadata) return null;
-  const tools = (metadata.timeline ?? []).filter((each) => each.kind === "tool");
+  const tools = metadata.tools ?? [];
   const usage = /** @type {Record<string, any>} */ (metadata.usage ?? {});
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   const total = Object.values(metadata.timings_ms ?? {}).reduce((sum, each) => Math.max(sum, each), 0);
   return h("details", { class: "why" }, h("summary", null, t("why")),
     h("ol", null, sentencesOf(metadata, turn).map((each) => h("li", null, each))),
-    tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.failed ? "is-failed" : "" },
-      h(Icon, { name: each.failed ? "alert" : "tool" }), toolTitle(each.name), h("span", { class: "soft" }, duration(each.duration_ms))))),
+    tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.status === "failed" ? "is-failed" : "" },
+      h(Icon, { name: each.status === "failed" ? "alert" : "tool" }), each.message || toolTitle(each.name),
+      h("span", { class: "soft" }, each.duration_ms === null ? "" : duration(each.duration_ms))))),
     h(Budget, { parts: metadata.context_budget ?? {} }),
     h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens ? t("why.tokens", { n: tokens }) : t("why.no_tokens"),
       usage.cost_usd ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) }) : "",
@@ -219,9 +225,9 @@ export function Turn({ turn, live }) {
   const notice = now.state === "answered" ? caution(now) : null;
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
   return h("article", { class: `turn is-${now.state}${live ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
-    h("div", { class: "question" }, h("h3", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
+    h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
-    h("div", { class: "answer" }, h("h3", { class: "hidden" }, t("turn.answer")),
+    h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),
       h(Withdrawn, { turn: now }),
       notice && h(Note, { kind: notice[0] }, notice[1]),
       running && h(Status, { turn }),

@@ -9,7 +9,7 @@ import { speak, t } from "./i18n.js";
 import { Dialogs, Icon, IconButton, Notices, Peek } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { closeSources, shown, Sources } from "./sources.js";
-import { alarm, dialog, go, loadMe, loadPreferences, loadSessions, me, online, outdated, place, prefer, preferences,
+import { alarm, dialog, finished, go, loadMe, loadPreferences, loadSessions, me, online, outdated, place, prefer, preferences,
   readAddress, said, sessionsOpen, signedOut } from "./store.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -124,7 +124,8 @@ function App() {
       place.value.view === "session" && h(Sources, null)),
     dragging.value && h("div", { class: "dropping" }, t("empty.drop")),
     h(Notices, null), h(Peek, null), h(Dialogs, null),
-    h("div", { role: "status", class: "hidden" }, said.value), h("div", { role: "alert", class: "hidden" }, alarm.value));
+    h("div", { role: "status", class: "hidden" }, said.value), h("div", { role: "alert", class: "hidden" }, alarm.value),
+    h("div", { role: "log", class: "hidden", "aria-label": t("turn.answer") }, finished.value));
 }
 
 const REGIONS = ["sessions", "conversation", "sources"];

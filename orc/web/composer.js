@@ -104,13 +104,13 @@ function Menu() {
     },
     h("button", { type: "button", class: "toggle", id: "attach", onClick: () => choose(() => picker.current?.click()) },
       h(Icon, { name: "clip" }), h("span", null, t("composer.attach"))),
-    offered.value.length > 0 && h("h4", null, t("contexts")),
+    offered.value.length > 0 && h("p", { class: "menu-title" }, t("contexts")),
     offered.value.map((each) => h(Toggle, {
       key: each.context_id, icon: "folder", label: each.name, detail: t(`context.${each.type}`),
       pressed: contexts.value.some((chosen) => chosen.id === each.context_id),
       onClick: () => choose(() => toggleContext(each)),
     })),
-    tools.length > 0 && h("h4", null, t("tools")),
+    tools.length > 0 && h("p", { class: "menu-title" }, t("tools")),
     tools.map(toolRow)),
     h("input", {
       type: "file", multiple: true, hidden: true, ref: picker, id: "picker", tabIndex: -1, "aria-label": t("composer.attach"),

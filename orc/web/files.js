@@ -1,9 +1,10 @@
 // The documents of the open session: uploads with their progress, the widgets of files, and their status.
 import { ApiError, get, readProblem, send } from "./api.js";
-import { conversationId, known, listen } from "./chat.js";
+import { conversationId, known } from "./chat.js";
 import { has, size, t } from "./i18n.js";
 import { go, me, notify, report, signedOut, wordsOf } from "./store.js";
 import { Icon } from "./parts.js";
+import { listen } from "./stream.js";
 import { computed, h, signal } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */

@@ -1,9 +1,7 @@
 // Markdown as elements: tokens of a closed list become nodes, and everything else stays text. There is no HTML.
-import { Lexer } from "./vendor/marked.js";
-import { h } from "./vendor/ui.js";
+import { h, Lexer } from "./vendor/ui.js";
 
-/** @import { Child } from "./vendor/ui.js" */
-/** @import { Token, Tokens } from "./vendor/marked.js" */
+/** @import { Child, Token, Tokens } from "./vendor/ui.js" */
 
 const OPEN = "\uE000";
 const CLOSE = "\uE001";
@@ -113,12 +111,12 @@ function text(text, place) {
 
 /** @param {Token} token @param {Place} place @returns {Child} */
 function node(token, place) {
-  const known = /** @type {import("./vendor/marked.js").Tokens.Generic} */ (token);
+  const known = /** @type {import("./vendor/ui.js").Tokens.Generic} */ (token);
   switch (token.type) {
     case "space": case "def": return null;
     case "paragraph": return h("p", null, all(token.tokens, place));
-    // Answers are below headings of the page: theirs begin at the fourth level.
-    case "heading": return h(known.depth > 2 ? "h5" : "h4", null, all(token.tokens, place));
+    // Below the heading of the turn, whatever level the text gives them: none is left out.
+    case "heading": return h("h3", { class: known.depth > 2 ? "is-small" : undefined }, all(token.tokens, place));
     case "list": return list(/** @type {Tokens.List} */ (token), place);
     case "blockquote": return h("blockquote", null, all(token.tokens, place));
     case "code": return h("pre", { tabIndex: 0 }, h("code", null, text(known.text, place)));

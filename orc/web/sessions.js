@@ -120,7 +120,7 @@ export function Sessions() {
       },
     }),
     h("div", { class: "session-list", onKeyDown, tabIndex: -1 },
-      byDay(list).map(([name, some]) => [h("h3", { key: name }, name), h("ul", null, some.map((each) => h(Row, { session: each, key: each.conversation_id })))]),
+      byDay(list).map(([name, some]) => [h("h2", { key: name }, name), h("ul", null, some.map((each) => h(Row, { session: each, key: each.conversation_id })))]),
       sessionsLoaded.value && !list.length && h("p", { class: "soft" }, t(sessionsQuery.value ? "sessions.none_found" : "sessions.none")),
       sessionsCursor.value && h("button", { type: "button", class: "quiet", onClick: () => loadSessions(sessionsCursor.value) }, t("sessions.more"))),
     h(Foot, null));

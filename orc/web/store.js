@@ -13,6 +13,8 @@ export const outdated = signal(false);
 /** Announced to screen readers: `said` at the next pause, `alarm` at once. */
 export const said = signal("");
 export const alarm = signal("");
+/** The latest answer as a whole, which is read out once. */
+export const finished = signal("");
 
 /** @typedef {{view: "session" | "administration", id: string | null}} Place */
 /** @type {import("./vendor/ui.js").Signal<Place>} */

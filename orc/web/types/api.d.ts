@@ -78,6 +78,10 @@ export interface Schemas {
     media_type: string;
     page_label: string | null;
     marks: Array<Schemas["Mark"]>;
+    context_type: string | null;
+    context_id: string | null;
+    context_name: string | null;
+    focus: boolean;
   };
   CompletionRequest: {
     model: string;
@@ -108,6 +112,7 @@ export interface Schemas {
   ContextRef: {
     type: string;
     id: string;
+    active: boolean;
   };
   ContextType: "organization" | "folder" | "usecase" | "workspace";
   ContextUploadResponse: {
@@ -142,8 +147,9 @@ export interface Schemas {
     created_at: string;
     updated_at: string;
     turns: Array<Schemas["TurnView"]>;
-    history: Array<Record<string, unknown>>;
+    earlier_before_seq: number | null;
     next_seq: number | null;
+    history: Array<Record<string, unknown>> | null;
   };
   ConversationView: {
     conversation_id: string;
@@ -226,6 +232,18 @@ export interface Schemas {
     memory: boolean | null;
     model_searches: boolean | null;
   };
+  Feedback: {
+    rating: "up" | "down";
+    reason: Schemas["FeedbackReason"] | null;
+    comment: string | null;
+    given_at: string;
+  };
+  FeedbackChange: {
+    rating: "up" | "down";
+    reason: Schemas["FeedbackReason"] | null;
+    comment: string | null;
+  };
+  FeedbackReason: "wrong" | "incomplete" | "not_found" | "sources" | "unclear" | "other";
   FieldProblem: {
     field: string;
     reason: string;
@@ -268,6 +286,11 @@ export interface Schemas {
     summary_tokens: number;
     deferred_tokens: number;
     pages_read: number;
+  };
+  LeftOut: {
+    type: string;
+    id: string;
+    reason: "not_readable" | "unknown" | "switched_off" | "too_many" | "groups_incomplete" | "unavailable";
   };
   LimitsView: {
     messages: Schemas["WindowView"] | null;
@@ -353,6 +376,12 @@ export interface Schemas {
     turn_id: string | null;
     errors: Array<Schemas["FieldProblem"]>;
   };
+  ReadableRef: {
+    type: string;
+    id: string;
+    name: string;
+    role: string;
+  };
   Readiness: {
     status: string;
     dependencies: Array<Schemas["DependencyView"]>;
@@ -415,7 +444,7 @@ export interface Schemas {
     duration_ms: number;
     failed: boolean;
   };
-  TitleBy: "words" | "user";
+  TitleBy: "words" | "model" | "user";
   ToolStep: {
     name: string;
     status: "finished" | "failed" | "unfinished";
@@ -441,6 +470,18 @@ export interface Schemas {
     turns: Array<Schemas["TurnTrace"]>;
     next_cursor: string | null;
   };
+  TurnChoices: {
+    tools: Record<string, boolean>;
+    model: string | null;
+    feature_flags: Record<string, Schemas["JsonValue"]>;
+  };
+  TurnContexts: {
+    focus: Schemas["ReadableRef"] | null;
+    active: Array<Schemas["ReadableRef"]>;
+    historical: Array<Schemas["ReadableRef"]>;
+    used: Array<Schemas["UsedContext"]>;
+    left_out: Array<Schemas["LeftOut"]>;
+  };
   TurnMetadata: {
     trace_id: string;
     route: Record<string, Schemas["JsonValue"]>;
@@ -452,6 +493,7 @@ export interface Schemas {
     summary_selection: Record<string, Schemas["JsonValue"]>;
     critic_summary: Record<string, Schemas["JsonValue"]>;
     lazy: Schemas["LazyCounts"];
+    contexts: Schemas["TurnContexts"] | null;
     files: Array<Schemas["FileStatus"]>;
     usage: Schemas["Usage"];
     timings_ms: Record<string, number>;
@@ -486,6 +528,7 @@ export interface Schemas {
     intent: string | null;
     model: string | null;
     retriever: "document_chat" | "search" | "summaries" | "tools" | "web" | "none" | null;
+    rating: "up" | "down" | null;
     usage: Schemas["Usage"];
     cost_usd: number | null;
   };
@@ -516,6 +559,8 @@ export interface Schemas {
     cost_usd: number | null;
     verdicts: Array<Schemas["VerdictTrace"]>;
     grounding: Schemas["GroundingTrace"] | null;
+    rating: "up" | "down" | null;
+    rating_reason: Schemas["FeedbackReason"] | null;
     timeline: Array<Schemas["TimelineStep"]>;
     left_out: number;
   };
@@ -525,13 +570,19 @@ export interface Schemas {
     status: Schemas["TurnStatus"];
     question: string;
     blob_names: Array<string>;
+    contexts: Array<Record<string, string>>;
+    choices: Schemas["TurnChoices"];
     answer: string | null;
-    result: Record<string, Schemas["JsonValue"]> | null;
+    answer_kind: "answer" | "closest_passages" | "not_found" | null;
+    citations: Array<Schemas["Citation"]>;
+    metadata: Record<string, Schemas["JsonValue"]>;
     failure: Schemas["Failure"] | null;
     created_at: string;
     finished_at: string | null;
     replaces: string | null;
     replaced_by: string | null;
+    feedback: Schemas["Feedback"] | null;
+    result: Record<string, Schemas["JsonValue"]> | null;
   };
   UploadResponse: {
     conversation_id: string;
@@ -550,6 +601,14 @@ export interface Schemas {
     output_tokens: number;
     reasoning_tokens: number;
     estimated: boolean;
+  };
+  UsedContext: {
+    type: string;
+    id: string;
+    name: string;
+    focus: boolean;
+    cited: number;
+    shown: number;
   };
   VerdictTrace: {
     attempt: number;

@@ -1,49 +1,17 @@
 // The shapes that the page works with: those of the API, and what the page adds.
 import type { Schemas } from "./api.js";
 
-export interface Mark { start: number; end: number }
-export type Citation = Schemas["Citation"] & {
-  marks: Mark[];
-  document_version: string;
-  media_type: string;
-  page_label: string | null;
-  context_type: string;
-  context_id: string;
-  context_name: string;
-};
+export type Mark = Schemas["Mark"];
+export type Citation = Schemas["Citation"];
 export type Document = Schemas["DocumentView"];
 export type ConversationHead = Schemas["ConversationView"];
-export type TurnResult = Omit<Schemas["TurnResult"], "citations"> & {
-  citations: Citation[];
-  status?: string;
-};
+export type TurnResult = Omit<Schemas["TurnResult"], "citations"> & { citations: Citation[] };
 export type Metadata = Schemas["TurnMetadata"];
 export type Problem = Schemas["Problem"];
 export type Context = Schemas["ContextView"];
-export interface Feedback { rating: "up" | "down"; reason?: string | null; comment?: string | null }
-export interface StoredTurn {
-  turn_id: string;
-  seq: number;
-  status: "pending" | "committed" | "failed" | "stopped";
-  question: string;
-  blob_names: string[];
-  contexts: { type: string; id: string; name?: string }[];
-  choices: { tools?: Record<string, boolean>; model?: string | null };
-  answer: string | null;
-  answer_kind?: string;
-  citations: Citation[];
-  metadata: Partial<Metadata> | null;
-  failure: { code: string; message: string } | null;
-  created_at: string;
-  finished_at: string | null;
-  replaces: string | null;
-  replaced_by: string | null;
-  feedback: Feedback | null;
-}
-export interface Conversation extends ConversationHead {
-  turns: StoredTurn[];
-  earlier_before_seq: number | null;
-}
+export type Feedback = Pick<Schemas["Feedback"], "rating" | "comment">;
+export type StoredTurn = Schemas["TurnView"];
+export type Conversation = Schemas["ConversationResponse"];
 export type Me = Schemas["Me"];
 export type ToolInfo = Schemas["ToolView"];
 export interface PageText {

@@ -18,3 +18,5 @@ export {
   batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect,
 } from "@preact/signals";
 export type { ReadonlySignal, Signal } from "@preact/signals";
+export { Lexer } from "marked";
+export type { Token, Tokens } from "marked";
