@@ -23,7 +23,7 @@ import psutil
 
 from bench.client import ask, last_prompt, until_searchable, upload
 from bench.connection import JSON, connected
-from bench.deployment import ROOT, clean_surroundings, new_system, running_double
+from bench.deployment import HANDBOOK, ROOT, clean_surroundings, new_system, running_double
 from bench.long_document import Case, cited_answer, make_cases, result_of
 from bench.plan import CONCURRENT, FULL
 from bench.turns import per_second
@@ -58,30 +58,30 @@ class Side:
         async with connected(self.double_port) as double:
             await double.post_json("/_script", {"text": text} if text else {})
 
-    async def upload(self, case: Case, content: bytes) -> str:
+    async def upload(self, name: str, content: bytes) -> str:
         """The conversation in which the file is now searchable."""
         conversation_id = str(uuid.uuid4())
         async with connected(self.port) as connection:
-            await upload(connection, conversation_id, case.name, content)
+            await upload(connection, conversation_id, name, content)
             await until_searchable(connection, conversation_id)
         return conversation_id
 
-    async def chat(self) -> None:
-        """A turn without documents."""
+    async def upload_handbook(self) -> str:
+        """A conversation that holds the handbook."""
+        return await self.upload(HANDBOOK.name, HANDBOOK.read_bytes())
+
+    async def chat(self, conversation_id: str | None = None) -> None:
+        """A turn, about the conversation's handbook or without documents."""
         async with connected(self.port) as connection:
-            await ask(connection)
+            await ask(connection, conversation_id)
 
     async def ask_about(self, case: Case, conversation_id: str) -> None:
-        """A streamed turn. Raises ValueError if it has no verified citation.
-
-        Earlier versions end a stream with an object around the result.
-        """
+        """A streamed turn. Raises ValueError if it has no verified citation."""
         async with connected(self.port) as connection:
             stream = connection.stream("/api/orc", case.body(conversation_id))
             events = b"".join([part async for part in stream])
-        result = result_of(events)
-        citations = result.get("result", result)["citations"]
-        if not any(citation["verified"] for citation in citations):
+        result = result_of(events.replace(b"\r\n", b"\n"))  # earlier versions end lines so
+        if not any(citation["verified"] for citation in result["citations"]):
             raise ValueError(f"A turn of {self.name} has no verified citation.")
 
 
@@ -96,7 +96,7 @@ async def ingestion_ms(case: Case, side: Side) -> float:
     """Processor time from an upload until the document is searchable."""
     await asyncio.sleep(SETTLE_SECONDS)
     before = side.cpu_ms()
-    await side.upload(case, case.unique())
+    await side.upload(case.name, case.unique())
     return side.cpu_ms() - before
 
 
@@ -106,12 +106,19 @@ async def chat_ms(turns: int, side: Side) -> float:
     return await _per_turn(side, [side.chat] * turns)
 
 
+async def handbook_ms(turns: int, side: Side) -> float:
+    """Processor time of a turn about a short document, as JSON, each in a new conversation."""
+    await side.script()
+    waiting = [await side.upload_handbook() for _ in range(turns)]
+    return await _per_turn(side, [partial(side.chat, each) for each in waiting])
+
+
 async def document_ms(case: Case, turns: int, side: Side) -> float:
     """Processor time of a streamed turn about a named document, each in a new conversation."""
     await side.script()
-    waiting = [await side.upload(case, case.content) for _ in range(turns)]
+    waiting = [await side.upload(case.name, case.content) for _ in range(turns)]
     await side.script(await _answer_to(case, side, waiting[0]))
-    waiting[0] = await side.upload(case, case.content)
+    waiting[0] = await side.upload(case.name, case.content)
     return await _per_turn(side, [partial(side.ask_about, case, each) for each in waiting])
 
 
@@ -187,7 +194,7 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
     turns = options.turns
     measurements: dict[str, Measurement] = {
         "chat": partial(chat_ms, turns),
-        "handbook": partial(document_ms, handbook, turns),
+        "handbook": partial(handbook_ms, turns),
         "report": partial(document_ms, report, turns),
         "upload-handbook": partial(ingestion_ms, handbook),
         "upload-report": partial(ingestion_ms, report),

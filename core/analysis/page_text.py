@@ -42,17 +42,25 @@ _LETTERS = rf"[^\W\d_{_UNSPACED}]+"
 _ELIDED = "(?:[cdjlmnstCDJLMNST]|[Qq]u|[Dd]ell|[Nn]ell|[Aa]ll|[Ss]ull|[Uu]n)(?=['’][^\\W\\d_])"
 WORD = re.compile(rf"[{_UNSPACED}]+|{_ELIDED}|{_LETTERS}(?:['’-]{_LETTERS})*")
 _FIRST_UNSPACED = "\u0e00"
+_PLAIN_WORD = re.compile("[A-Za-z]+(?:-[A-Za-z]+)*")
+"""The matches of WORD in a text without other letters and without apostrophes."""
 
 
 def spelled(text: str) -> list[str]:
     """The words of a text without its numbers; compounds are kept whole, unspaced scripts give pairs."""
     found: list[str] = []
-    for word in WORD.findall(text):
+    for word in plain_words(text):
         if word >= _FIRST_UNSPACED and is_unspaced(word):
             found.extend(words(word))
         else:
             found.append(word)
     return found
+
+
+def plain_words(text: str) -> list[str]:
+    """The matches of WORD, most of the time by a simpler expression."""
+    is_plain = text.isascii() and "'" not in text
+    return _PLAIN_WORD.findall(text) if is_plain else WORD.findall(text)
 
 
 def is_unspaced(text: str) -> bool:

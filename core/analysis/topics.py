@@ -1,13 +1,12 @@
 """The key phrases of a page."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.page_text import WORD, Lexicon, is_unspaced
+from core.analysis.page_text import WORD, Lexicon, is_unspaced, plain_words
 
 NOUNS_ARE_CAPITALISED = frozenset({"de"})
 """Languages that write every noun with a capital."""
@@ -40,29 +39,33 @@ _NO_LAST_WORD = ("ly", "ed", "mente")
 """Endings of adverbs and participles; German ones are recognised by their lower case."""
 
 Phrase = tuple[str, ...]
+"""The terms or the words of a phrase."""
 _STOP = "\n"
 """Separates phrases in a list of words."""
 
 
-@dataclass(slots=True)
-class _Uses:
-    """The spellings in which a phrase occurs, in sentences and in headings."""
+class _Uses(dict[Phrase, list[Phrase]]):
+    """The spellings of each phrase, once for each time that it occurs; `headed` has those in headings."""
 
-    in_text: list[Phrase] = field(default_factory=list)
-    in_headings: list[Phrase] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__()
+        self.headed: dict[Phrase, list[Phrase]] = {}
 
-    @property
-    def count(self) -> int:
-        return len(self.in_text) + len(self.in_headings)
+    def weight(self, phrase: Phrase) -> float:
+        in_headings = len(self.headed.get(phrase, ()))
+        return len(self[phrase]) - in_headings + HEADING_BONUS * in_headings
 
-    @property
-    def weight(self) -> float:
-        return len(self.in_text) + HEADING_BONUS * len(self.in_headings)
+    def is_in_text(self, phrase: Phrase) -> bool:
+        return len(self[phrase]) > len(self.headed.get(phrase, ()))
 
-    @property
-    def spelling(self) -> Phrase:
+    def spelling(self, phrase: Phrase) -> Phrase:
         """The most frequent one, of those in sentences if there are any."""
-        counted = Counter(self.in_text or self.in_headings)
+        spellings = self[phrase]
+        if len(spellings) == 1:
+            return spellings[0]
+        counted = Counter(spellings)
+        if self.is_in_text(phrase):
+            counted.subtract(self.headed.get(phrase, ()))
         return max(counted, key=lambda words: (counted[words], words))
 
 
@@ -73,23 +76,28 @@ def find_topics(
 
     `pieces` are the page's sentences, items and headings, each with whether it is a heading.
     """
-    uses: dict[Phrase, _Uses] = defaultdict(_Uses)
+    uses = _Uses()
     for text, is_heading in pieces:
         for phrase, words in _phrases(text, lexicon):
-            (uses[phrase].in_headings if is_heading else uses[phrase].in_text).append(words)
-    rarity = {term: context.rarity(term) for phrase in uses if len(phrase) == 1 for term in phrase}
+            if phrase in uses:
+                uses[phrase].append(words)
+            else:
+                uses[phrase] = [words]
+            if is_heading:
+                uses.headed.setdefault(phrase, []).append(words)
+    rarity = {phrase[0]: context.rarity(phrase[0]) for phrase in uses if len(phrase) == 1}
     scores = {
-        phrase: use.weight * sum(map(rarity.__getitem__, phrase)) * _length_gain(phrase)
-        for phrase, use in uses.items()
+        phrase: uses.weight(phrase) * sum(map(rarity.__getitem__, phrase)) * _length_gain(phrase)
+        for phrase in uses
     }
     best_first = sorted(scores, key=scores.__getitem__, reverse=True)
-    ranked = (phrase for phrase in best_first if _is_fit(phrase, uses[phrase], context, language))
+    ranked = (phrase for phrase in best_first if _is_fit(phrase, uses, context, language))
     chosen = _choose(ranked, uses, _extensions(uses, context, language))
-    return [_readable(uses[phrase], context, language) for phrase in chosen]
+    return [_readable(phrase, uses, context, language) for phrase in chosen]
 
 
 def _length_gain(phrase: Phrase) -> float:
-    if len(phrase) == 1 and is_unspaced(phrase[0]):
+    if len(phrase) == 1 and not phrase[0].isascii() and is_unspaced(phrase[0]):
         return len(phrase[0]) - 1
     return LENGTH_GAIN[len(phrase) - 1]
 
@@ -97,12 +105,13 @@ def _length_gain(phrase: Phrase) -> float:
 def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
     """Every run of up to LONGEST_PHRASE words with terms: the terms, and the spelling."""
     words: list[str] = []
+    is_spaced = not is_unspaced(text)
     for part in _BREAK.split(text):
-        if is_unspaced(part):
+        if is_spaced or not is_unspaced(part):
+            words += plain_words(part)
+        else:
             yield from (((word,), (word,)) for word in _unspaced(part))
             words += [word for word in WORD.findall(part) if not is_unspaced(word)]
-        else:
-            words += WORD.findall(part)
         words.append(_STOP)
     found = [lexicon[word] for word in words]
     start = 0
@@ -111,7 +120,7 @@ def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
             start = end + 1
             continue
         for first in range(max(start, end + 1 - LONGEST_PHRASE), end + 1):
-            yield tuple(found[first : end + 1]), tuple(words[first : end + 1])
+            yield (*found[first : end + 1],), (*words[first : end + 1],)
 
 
 def _unspaced(text: str) -> Iterator[str]:
@@ -130,30 +139,28 @@ def _unspaced(text: str) -> Iterator[str]:
             )
 
 
-def _is_fit(phrase: Phrase, use: _Uses, context: DocumentContext, language: str) -> bool:
+def _is_fit(phrase: Phrase, uses: _Uses, context: DocumentContext, language: str) -> bool:
     """Whether a phrase can be a topic: it ends in a noun, and is not a single word that occurs once."""
     if len(set(phrase)) < len(phrase):
         return False
-    words = use.spelling
+    words = uses.spelling(phrase)
     last = words[-1]
     if language in NOUNS_ARE_CAPITALISED and last[0].islower():
         return False
     if len(words) == 1:
-        is_repeated_or_name = use.weight > 1 or context.is_name(last)
+        is_repeated_or_name = uses.weight(phrase) > 1 or context.is_name(last)
         return is_repeated_or_name and not last.endswith(_NO_TOPIC_ALONE)
     return not last.endswith(_NO_LAST_WORD) and not words[0].endswith("ly")
 
 
-def _choose(
-    ranked: Iterable[Phrase], uses: Mapping[Phrase, _Uses], longer: Mapping[Phrase, Phrase]
-) -> list[Phrase]:
+def _choose(ranked: Iterable[Phrase], uses: _Uses, longer: Mapping[Phrase, Phrase]) -> list[Phrase]:
     """The best phrases; none of them is part of another or has mostly the same words."""
     chosen: list[Phrase] = []
     for phrase in ranked:
         longest = phrase
         while longest in longer:
             longest = longer[longest]
-        is_late = uses[longest].count == 1 and len(chosen) >= MOST_SAID_ONCE
+        is_late = len(uses[longest]) == 1 and len(chosen) >= MOST_SAID_ONCE
         if not is_late and not any(_overlap(longest, other) for other in chosen):
             chosen.append(longest)
         if len(chosen) == MOST_TOPICS:
@@ -161,17 +168,16 @@ def _choose(
     return chosen
 
 
-def _extensions(
-    uses: Mapping[Phrase, _Uses], context: DocumentContext, language: str
-) -> dict[Phrase, Phrase]:
+def _extensions(uses: _Uses, context: DocumentContext, language: str) -> dict[Phrase, Phrase]:
     """The phrases that mostly occur as part of a phrase one word longer, with that phrase."""
     found: dict[Phrase, Phrase] = {}
-    for longer, use in uses.items():
-        if len(longer) < 2 or use.count < 2 or not _is_fit(longer, use, context, language):
+    for longer, spellings in uses.items():
+        count = len(spellings)
+        if count < 2 or len(longer) < 2 or not _is_fit(longer, uses, context, language):
             continue
         for part in (longer[:-1], longer[1:]):
-            is_usual = use.count >= EXTENDED_SHARE[len(part) - 1] * uses[part].count
-            if is_usual and (part not in found or use.count > uses[found[part]].count):
+            is_usual = count >= EXTENDED_SHARE[len(part) - 1] * len(uses[part])
+            if is_usual and (part not in found or count > len(uses[found[part]])):
                 found[part] = longer
     return found
 
@@ -183,17 +189,17 @@ def _overlap(one: Phrase, other: Phrase) -> bool:
     return shared > 0 and shared >= min(len(one), len(other)) / 2
 
 
-def _readable(use: _Uses, context: DocumentContext, language: str) -> str:
+def _readable(phrase: Phrase, uses: _Uses, context: DocumentContext, language: str) -> str:
     """The most frequent spelling; capitals that come from a heading or a sentence's start are removed."""
-    words = use.spelling
+    words = uses.spelling(phrase)
     spelling = " ".join(words)
     if spelling.isupper():
         is_acronym = len(words) == 1 and len(spelling) <= LONGEST_ACRONYM
         return spelling if is_acronym else spelling.lower()
-    is_name = bool(use.in_text) and len(words) > 1 and all(word[0].isupper() for word in words)
+    is_name = uses.is_in_text(phrase) and len(words) > 1 and all(word[0].isupper() for word in words)
     if is_name or language in NOUNS_ARE_CAPITALISED:
         return spelling
-    lowered = 1 if use.in_text else len(words)
+    lowered = 1 if uses.is_in_text(phrase) else len(words)
     return " ".join(
         word.lower() if place < lowered and not context.is_name(word) and word[1:].islower() else word
         for place, word in enumerate(words)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pypdfium2
 from pypdfium2 import raw
 
-from core.extraction.word_boxes import NOWHERE, SCALE, WORD, Box, Edges, merge, stored
+from core.extraction.word_boxes import NOWHERE, SCALE, Box, Edges, merge, split_words, stored
 
 MAX_CHARACTERS = 200_000
 """A page with more is not a text that people read."""
@@ -76,11 +76,13 @@ def match(text: str, characters: str) -> Places | None:
 
     A word can have several pieces: at a line end, where a control character replaces its hyphen.
     """
-    letters = _NO_LETTER.sub(" ", characters)
+    letters, words = _blanked(characters), split_words(text)
+    if words == letters.split():
+        return Places(list(_whole_words(words, letters)), {})
     pieces: list[Range] = []
     broken: dict[int, int] = {}
     at = 0
-    for word in WORD.findall(text):
+    for word in words:
         while letters[at : at + 1] == " ":
             at += 1
         if letters.startswith(word, at):
@@ -94,6 +96,23 @@ def match(text: str, characters: str) -> Places | None:
         else:
             return None
     return None if letters[at:].strip() else Places(pieces, broken)
+
+
+def _blanked(characters: str) -> str:
+    """The characters with a blank for each one that is no letter, figure or sign."""
+    for each in set(characters):
+        if _NO_LETTER.match(each):
+            characters = characters.replace(each, " ")
+    return characters
+
+
+def _whole_words(words: Sequence[str], letters: str) -> Iterator[Range]:
+    """The ranges of all words between blanks."""
+    end = 0
+    for word in words:
+        start = letters.index(word, end)
+        end = start + len(word)
+        yield start, end
 
 
 def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
