@@ -55,6 +55,8 @@ class DocumentService:
 
         Raises UnsafeName before any I/O, and NotFound for a name without a document.
         """
+        if not names:
+            return []
         wanted = {resolve_blob_name(name, owner): name for name in names}
         records = await self._stores.catalog.get(owner, [path.document_id for path in wanted])
         known = {document.document_id: document for document in records}

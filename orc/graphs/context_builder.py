@@ -1,8 +1,11 @@
 """recall_context and build_context: the context of the answer, from memory and from what tools found."""
 
 import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from core.llm.tokens import section_tokens
@@ -15,6 +18,9 @@ from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, cited_first
 from orc.memory.models import Recalled
 from orc.tools.ports import DOCUMENT_CHAT
+
+MOST_COUNTED_IN_PLACE = 4000
+"""Characters of a prompt whose tokens are counted in less time than a thread takes to begin."""
 
 
 async def recall_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -35,7 +41,7 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
         update = await _from_lookups(state, deps)
         built = state.model_copy(update=update)
         prompt = answer_prompt(built, deps)
-        sizes = await asyncio.to_thread(section_tokens, prompt, state.question, deps.counter, built.tools)
+        sizes = await _sizes(prompt, built, deps)
         update["context_budget"] = built.context_budget | sizes
     # document_chat reads no history, because the question that it gets is understandable alone.
     history = [] if state.blob_names else history_in_prompt(state, deps)
@@ -47,6 +53,13 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
         )
     )
     return changes(**update)
+
+
+async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, deps: Deps) -> dict[str, int]:
+    """The tokens of each part of the prompt, counted in a thread if that takes longer than going there."""
+    count = partial(section_tokens, prompt, state.question, deps.counter, state.tools)
+    is_short = not state.tools and sum(len(message.text) for message in prompt) <= MOST_COUNTED_IN_PLACE
+    return count() if is_short else await asyncio.to_thread(count)
 
 
 def _from_document_chat(reply: DocumentChatResult) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The graph of a turn: nodes, edges and the routers between them."""
 
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -17,6 +19,7 @@ from orc.graphs.revision import end_revision
 RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""
 
+Next = TypeVar("Next")
 TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
 
 
@@ -37,13 +40,25 @@ def compile_graph() -> TurnGraph:
 
     graph.add_edge(START, "recall_context")
     graph.add_edge("recall_context", "plan_query")
-    graph.add_conditional_edges("plan_query", after_plan, ["call_tools", "build_context"])
+    graph.add_conditional_edges("plan_query", _in_place(after_plan), ["call_tools", "build_context"])
     graph.add_edge("call_tools", "build_context")
     graph.add_edge("build_context", "write_answer")
     graph.add_edge("write_answer", "critique")
-    graph.add_conditional_edges("critique", after_critique, ["return_state", "build_context", "call_tools"])
+    graph.add_conditional_edges(
+        "critique", _in_place(after_critique), ["return_state", "build_context", "call_tools"]
+    )
     graph.add_edge("return_state", END)
     return graph.compile()
+
+
+def _in_place(router: Callable[[ConversationState], Next]) -> Callable[[ConversationState], Awaitable[Next]]:
+    """The router as a coroutine: the graph runs plain functions in threads, which takes longer than these."""
+
+    @wraps(router)
+    async def route(state: ConversationState) -> Next:
+        return router(state)
+
+    return route
 
 
 def after_plan(state: ConversationState) -> Literal["call_tools", "build_context"]:

@@ -99,7 +99,7 @@ class ConversationState(BaseModel):
     blob_names: list[str] = []
     has_documents: bool = False
     history: list[ChatMessage] = []
-    memory: Memory = Memory()
+    memory: Memory = Field(default_factory=Memory)
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
     scope: TurnScope | None = Field(default=None, description="None if no context is named")
@@ -107,7 +107,7 @@ class ConversationState(BaseModel):
     context_block: str = Field(default="", description="what models are shown of the contexts")
 
     # recall_context, plan_query
-    recalled: Recalled = Recalled()
+    recalled: Recalled = Field(default_factory=Recalled)
     route: Route | None = None
     plan: Plan | None = None
 
@@ -128,7 +128,7 @@ class ConversationState(BaseModel):
     retrieval_steps: list[RetrievalStep] = []
 
     # write_answer, critique
-    attempt: Attempt = Attempt()
+    attempt: Attempt = Field(default_factory=Attempt)
     earlier: list[Attempt] = Field(default=[], description="the attempts that were withdrawn, in order")
 
     @property
