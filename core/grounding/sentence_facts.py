@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -256,20 +257,66 @@ def same_order(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     Their order may change together with the voice (`by`), or if both keep their prepositions. Between two of
     them the page may have no other number of the same unit: `Oslo 5, Bergen 6` does not relate Oslo and 6.
     """
-    by_stem: dict[str, list[int]] = defaultdict(list)
-    for place, token in enumerate(page):
-        by_stem[token.stem].append(place)
-    places = [
-        next((i for i in by_stem.get(token.stem, ()) if matches(token, page[i])), None) for token in claim
-    ]
+    places = _first_places(claim, page)
+    numbers = _Numbers(page)
     for (one, at), (other, there) in pairwise(zip(claim, places, strict=True)):
         if at is None or there is None or one.stem == other.stem:
             continue
         if not _same_relation(one, other, page[at], page[there], reversed_=there < at):
             return False
-        if any(_competes(token, one) or _competes(token, other) for token in page[at + 1 : max(at, there)]):
+        if numbers.compete(one, at, there) or numbers.compete(other, at, there):
             return False
     return True
+
+
+def _first_places(claim: Sequence[Token], page: Sequence[Token]) -> list[int | None]:
+    """Where the page has each token of the claim first; None if it does not have it."""
+    by_stem: dict[str, list[int]] = defaultdict(list)
+    for place, token in enumerate(page):
+        by_stem[token.stem].append(place)
+    first: dict[tuple[str, bool, tuple[str, ...]], int | None] = {}
+    places = []
+    for token in claim:
+        # What `matches` looks at: a claim may repeat one token thousands of times.
+        key = token.stem, token.kind == "number", token.near
+        if key not in first:
+            first[key] = next((at for at in by_stem.get(token.stem, ()) if matches(token, page[at])), None)
+        places.append(first[key])
+    return places
+
+
+class _Numbers:
+    """The numbers of a page by their units: a long page is not read again for each pair of a claim."""
+
+    def __init__(self, page: Sequence[Token]) -> None:
+        self._places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for place, token in enumerate(page):
+            if token.kind == "number":
+                self._places[token.near[:1]].append(place)
+        self._page = page
+        self._ends: dict[tuple[str, ...], list[int]] = {}
+
+    def compete(self, wanted: Token, at: int, there: int) -> bool:
+        """Whether another number of the same unit as this one is between these places."""
+        unit = wanted.near[:1]
+        if wanted.kind != "number" or unit not in self._places:
+            return False
+        places = self._places[unit]
+        index = bisect_right(places, at)
+        if index < len(places) and self._page[places[index]].stem == wanted.stem:
+            index = self._ends_of_runs(unit)[index]
+        return index < len(places) and places[index] < there
+
+    def _ends_of_runs(self, unit: tuple[str, ...]) -> list[int]:
+        """For each number of a unit, the index of the next one that is not the same number."""
+        if unit not in self._ends:
+            stems = [self._page[place].stem for place in self._places[unit]]
+            ends = list(range(1, len(stems) + 1))
+            for index in range(len(stems) - 2, -1, -1):
+                if stems[index] == stems[index + 1]:
+                    ends[index] = ends[index + 1]
+            self._ends[unit] = ends
+        return self._ends[unit]
 
 
 def _same_relation(one: Token, other: Token, at: Token, there: Token, *, reversed_: bool) -> bool:
@@ -279,11 +326,6 @@ def _same_relation(one: Token, other: Token, at: Token, there: Token, *, reverse
         return True
     same = one.after == at.after and other.after == there.after
     return not voice and same and bool(one.after or other.after)
-
-
-def _competes(token: Token, wanted: Token) -> bool:
-    are_numbers = token.kind == wanted.kind == "number"
-    return are_numbers and token.stem != wanted.stem and token.near[:1] == wanted.near[:1]
 
 
 def matches(wanted: Token, found: Token) -> bool:
