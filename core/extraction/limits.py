@@ -8,12 +8,11 @@ import math
 import os
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-NICENESS = 5
-"""Answers have priority, but people wait for uploads too."""
+from core.infra.priority import give_way
+
 NOT_STARTED = 127
 """The exit code if the program cannot be started, as in shells."""
 
@@ -27,9 +26,7 @@ def confine(memory_bytes: int, seconds: float) -> None:
         return
     import resource
 
-    os.nice(NICENESS)
-    with suppress(OSError):  # Linux may schedule by session first, and this process leads its own
-        Path("/proc/self/autogroup").write_text(str(NICENESS))
+    give_way()
     processor = math.ceil(seconds) + 1
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (processor, processor + 1))

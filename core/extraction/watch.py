@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.extraction.forked import Child
+from core.infra.priority import LONG_SECONDS, give_more_way
 
 POLL_SECONDS = 0.5
 LEAST_WORK = 0.02
@@ -60,10 +61,14 @@ class Watch:
         """Watch until the child has ended."""
         limits, seen, idle = self._limits, self.pages, 0.0
         start = since = used = await self._used()
+        gave_way = False
         poll = min(POLL_SECONDS, limits.page / 2, limits.idle / 2)
         while self._process.returncode is None:
             await asyncio.sleep(poll)
             before, used = used, await self._used()
+            if not gave_way and used - start > LONG_SECONDS:
+                gave_way = True
+                give_more_way(self._process.pid)
             self.wall += poll  # polls are counted, not seconds: a machine may have slept in between
             idle = 0.0 if used - before >= LEAST_WORK or self.pages != seen else idle + poll
             if self.pages != seen:

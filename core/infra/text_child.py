@@ -12,16 +12,15 @@ import pickle
 import signal
 import struct
 import sys
-from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import BinaryIO
+
+from core.infra.priority import give_way
 
 LENGTH = struct.Struct("!Q")
 
 
 _PR_SET_PDEATHSIG = 1
-NICENESS = 5
 AT_DEADLINE = -getattr(signal, "SIGPROF", 0)
 """The exit code of a child whose function has used up its processor time."""
 
@@ -30,7 +29,7 @@ def main() -> None:
     """Serve requests until standard input ends."""
     source = sys.stdin.buffer
     _end_with_parent()
-    _give_way()
+    give_way()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print must not mix with outcomes
     for module in sys.argv[1:]:
@@ -43,14 +42,6 @@ def _end_with_parent() -> None:
     """Have the kernel end this process with its parent, even during a function; elsewhere its limits do."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _give_way() -> None:
-    """Leave the processor to the servers: work on a long text must not delay the questions of others."""
-    if sys.platform != "win32":
-        os.nice(NICENESS)
-        with suppress(OSError):  # Linux may schedule by session first, and this process leads its own
-            Path("/proc/self/autogroup").write_text(str(NICENESS))
 
 
 def _answer(request: bytes) -> bytes:

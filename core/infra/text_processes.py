@@ -11,12 +11,13 @@ import pickle
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar, TypeVarTuple, cast
 
 from core.errors import OrcError, Overdue, Unavailable
+from core.infra.priority import LONG_SECONDS, give_more_way
 from core.infra.text_child import AT_DEADLINE, LENGTH
 
 Result = TypeVar("Result")
@@ -148,11 +149,15 @@ class TextProcesses:
         async with self._slots.slot(whose):
             process = await self._take()
             try:
-                result, error = await self._ask(process, request, wall)
+                with _giving_way(process) as gave_way:
+                    result, error = await self._ask(process, request, wall)
             except BaseException:
                 await self._end(process)
                 raise
-            self._idle.append(process)
+            if gave_way:
+                await self._end(process)  # a priority cannot be raised again
+            else:
+                self._idle.append(process)
         if error is not None:
             raise error
         return cast("Result", result)
@@ -220,6 +225,22 @@ class TextProcesses:
             pass
         await process.wait()
         self._all.discard(process)
+
+
+@contextmanager
+def _giving_way(process: Process) -> Iterator[list[int]]:
+    """Lowers the priority of a process that works for long; the list then has its number."""
+    gave_way: list[int] = []
+
+    def lower() -> None:
+        gave_way.append(process.pid)
+        give_more_way(process.pid)
+
+    timer = asyncio.get_running_loop().call_later(LONG_SECONDS, lower)
+    try:
+        yield gave_way
+    finally:
+        timer.cancel()
 
 
 def _kill(process: Process) -> None:

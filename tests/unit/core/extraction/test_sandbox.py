@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DocumentRejected, Unavailable, UnreadableDocument
+from core.extraction import watch
 from core.extraction.forked import ForkServer
 from core.extraction.sandbox import EXTRACTION_TIMES, Extractor
 from core.extraction.watch import TimeLimits
@@ -136,6 +137,20 @@ async def test_a_child_that_waits_for_the_processor_is_not_late(source: Path) ->
     code = f"import time; time.sleep(0.4); print('{PAGE}'); print('{DONE}')"
     extraction = await extractor_with(code, TimeLimits(page=0.2)).extract(source, "contract.pdf")
     assert [page.text for page in extraction.pages] == ["a page"]
+
+
+async def test_a_file_that_takes_long_gives_way_to_others(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LONG_SECONDS", 0.02)
+    monkeypatch.setattr(watch, "POLL_SECONDS", 0.05)
+    code = (
+        "import json, os; before = os.getpriority(os.PRIO_PROCESS, 0)\n"
+        "while os.getpriority(os.PRIO_PROCESS, 0) == before: pass\n"
+        f"print(json.dumps({{'text': 'lower'}})); print('{DONE}')"
+    )
+    extraction = await extractor_with(code).extract(source, "contract.txt")
+    assert extraction.pages[0].text == "lower"
 
 
 async def test_many_pages_may_take_longer_than_one(source: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.errors import Overdue, Unavailable
+from core.infra import text_processes
 from core.infra.text_processes import FairSlots, TextProcesses
 
 pytestmark = pytest.mark.slow
@@ -89,3 +90,21 @@ async def test_one_organization_gets_half_of_the_slots() -> None:
     for holder in holders:
         holder.cancel()
     await asyncio.gather(*holders, return_exceptions=True)
+
+
+def wait_until_lower(niceness: int) -> int:
+    """The niceness of this process as soon as it is above this one."""
+    while os.getpriority(os.PRIO_PROCESS, 0) <= niceness:
+        time.sleep(0.01)
+    return os.getpriority(os.PRIO_PROCESS, 0)
+
+
+async def test_what_takes_long_gives_way_and_what_follows_does_not(
+    processes: TextProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ordinary = await processes.run(os.getpriority, os.PRIO_PROCESS, 0, seconds=5)
+    assert ordinary > os.getpriority(os.PRIO_PROCESS, 0)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(text_processes, "LONG_SECONDS", 0.05)
+        assert await processes.run(wait_until_lower, ordinary, seconds=15) > ordinary
+    assert await processes.run(os.getpriority, os.PRIO_PROCESS, 0, seconds=5) == ordinary
