@@ -9,12 +9,14 @@ from core.analysis.allowance import DailyTokens
 from core.analysis.models import AnalysisStore
 from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
+from core.documents.pictures import PagePictures, PictureFolder
 from core.documents.ports import ProviderFiles, Retriever
 from core.documents.scope import ScopeTokens, load_or_create_key
 from core.documents.service import DocumentService
 from core.documents.stores import Stores
 from core.documents.text_extraction import TextExtraction
 from core.documents.worker import LOCAL, REMOTE, Worker
+from core.extraction.pictures import PageDrawer
 from core.extraction.sandbox import Extractor
 from core.infra.data_directory import in_use
 from core.infra.settings import CoreSettings
@@ -61,6 +63,7 @@ class Documents:
     counter: TokenCounter
     clients: StorageClients
     text: TextProcesses
+    pictures: PagePictures
 
 
 @asynccontextmanager
@@ -92,10 +95,7 @@ def _build(
 ) -> Documents:
     text = TextProcesses(settings.worker_concurrency + MORE_PROCESSES, preload=PRELOAD)
     stack.push_async_callback(text.close)
-    extractor = Extractor()
-    stack.push_async_callback(extractor.close)
-    if (ocr := build_ocr(settings, clients.credentials)) is not None:
-        stack.push_async_callback(ocr.close)
+    extractor, ocr = _build_readers(settings, clients, stack)
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
     embedder = build_embedder(settings, counter, provider)
@@ -112,6 +112,7 @@ def _build(
         queue=queue,
         vectors=vectors,
         files=files,
+        pictures=PictureFolder(settings.data_dir / "pictures"),
     )
     extraction = TextExtraction(stores, extractor, counter, ocr)
     ingestion = Ingestion(
@@ -138,7 +139,25 @@ def _build(
         counter=counter,
         clients=clients,
         text=text,
+        pictures=_build_pictures(stores, stack),
     )
+
+
+def _build_readers(
+    settings: CoreSettings, clients: StorageClients, stack: AsyncExitStack
+) -> tuple[Extractor, Ocr | None]:
+    extractor = Extractor()
+    stack.push_async_callback(extractor.close)
+    if (ocr := build_ocr(settings, clients.credentials)) is not None:
+        stack.push_async_callback(ocr.close)
+    return extractor, ocr
+
+
+def _build_pictures(stores: Stores, stack: AsyncExitStack) -> PagePictures:
+    assert stores.pictures is not None
+    drawer = PageDrawer()
+    stack.push_async_callback(drawer.close)
+    return PagePictures(stores.blobs, drawer, stores.pictures)
 
 
 def _build_worker(

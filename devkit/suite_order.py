@@ -22,6 +22,7 @@ SHARING = {
     "test_isolation",
     "test_mcp_server",
     "test_names_over_http",
+    "test_pages_over_http",
     "test_openapi",
     "test_problems_over_http",
     "test_reuse_over_http",

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
+from core.analysis.models import AnalysisStore
 from core.bootstrap import Documents, open_documents
+from core.documents.pictures import PagePictures
 from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
@@ -84,6 +86,8 @@ class App:
     messages: RateLimit
     task_model: ChatModel | None
     """For short tasks of clients, such as titles; None without a provider."""
+    pictures: PagePictures
+    analyses: AnalysisStore
 
 
 class AppProvider:
@@ -166,6 +170,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             ToolCatalogue(parts.tools, documents.tokens),
             parts.messages,
             None if documents.provider is None else parts.models.summariser,
+            documents.pictures,
+            documents.analyses,
         )
 
 

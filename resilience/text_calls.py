@@ -26,7 +26,7 @@ from core.grounding import safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.checked_answer import MOST_IN_PLACE
 from core.grounding.checks import check_marker, check_marker_in_brief
-from core.grounding.citations import CitationWriter, StreamStripper, rectangles
+from core.grounding.citations import CitationWriter, rectangles
 from core.grounding.claims import Claims, only_introduces
 from core.grounding.effort import LONGEST_CHECKED
 from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence, page_sentences
@@ -67,6 +67,7 @@ from core.text import question_type
 from core.text.headings import distinctive_headings, find_headings
 from core.text.numbers import find_dates
 from core.text.sentences import sentences, split_pieces
+from core.text.strip_stream import StreamStripper
 from core.text.terms import detect_language, question_words, stems, words
 from mcp_server.tools import parts
 from mcp_server.tools import relations as relation_tools

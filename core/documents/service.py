@@ -212,6 +212,7 @@ class DocumentService:
                 message = f'There is a document "{path.file}" already. Rename the file, or replace it.'
                 raise Conflict(message, code="name_taken")
             blob = await self._stores.blobs.put(path, source)
+            await self._stores.forget_pictures(path.document_id)
             try:
                 if extracted is None:
                     return await self._stores.begin(blob, DocumentStatus.PROCESSING)

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from core.documents.pictures import PictureFolder
 from core.documents.ports import (
     BlobStore,
     Catalog,
@@ -30,6 +31,7 @@ class Stores:
     queue: JobQueue
     vectors: VectorIndex | None = None
     files: ProviderFiles | None = None
+    pictures: PictureFolder | None = None
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def write_lock(self, document_id: str) -> asyncio.Lock:
@@ -52,6 +54,7 @@ class Stores:
         """Store and queue a record for a blob that has not been processed yet."""
         document = Document.first_seen(blob).model_copy(update={"status": status})
         await self.make_unsearchable(document.document_id)
+        await self.forget_pictures(document.document_id)
         await self.catalog.save(document)
         await self.queue.enqueue(document, JobKind.INGEST)
         return document
@@ -69,9 +72,15 @@ class Stores:
         if self.vectors is not None:
             await self.vectors.delete(document_id)
 
+    async def forget_pictures(self, document_id: str) -> None:
+        """Remove the pictures of a document's pages."""
+        if self.pictures is not None:
+            await self.pictures.delete(document_id)
+
     async def forget(self, path: BlobPath) -> None:
         """Remove all data of a document. The record goes last: after a crash the rest can be found."""
         await self.make_unsearchable(path.document_id)
+        await self.forget_pictures(path.document_id)
         await self.pages.delete(path.document_id)
         await self.analyses.delete(path.document_id)
         await self.queue.delete(path.document_id)

@@ -7,6 +7,10 @@ from pathlib import Path
 from core.extraction.pages import Unit, UnitStream
 
 MAX_FRAMES = 10_000
+MAX_IMAGE_PIXELS = 100_000_000
+"""A larger image is a decompression bomb, or a map."""
+IMAGE_FORMATS = {f"image/{name.lower()}": name for name in "PNG JPEG TIFF GIF BMP WEBP".split()}
+"""By media type: the name of Pillow's reader."""
 
 
 def read(_: Path) -> UnitStream:

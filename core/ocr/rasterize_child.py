@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from core.extraction import limits
+from core.extraction.images import IMAGE_FORMATS, MAX_IMAGE_PIXELS
 from core.extraction.pages import unreadable
 from core.extraction.protocol import error_line
 
@@ -26,14 +27,11 @@ if TYPE_CHECKING:
 DPI = 300
 MAX_PDF_PIXELS = 20_000_000
 """A page of A4 has 8.7 million at 300 dpi; a poster is drawn at a lower resolution."""
-MAX_IMAGE_PIXELS = 100_000_000
-"""A larger image is a decompression bomb, or a map."""
 LARGEST = 20_000_000
 SMALLEST = 1_000_000
 """Images with fewer pixels are screenshots and clippings, whose letters are too small for OCR engines."""
 
 _POINTS_PER_INCH = 72
-_IMAGE_FORMATS = {f"image/{name.lower()}": name for name in "PNG JPEG TIFF GIF BMP WEBP".split()}
 _OUTPUT_FORMATS = {"pgm": "PPM", "png": "PNG"}
 
 
@@ -62,7 +60,7 @@ def _draw(output: BinaryIO, request: dict[str, Any]) -> None:
     if media_type == "application/pdf":
         pictures = draw_pdf(source, pages)
     else:
-        pictures = draw_image(source, _IMAGE_FORMATS[media_type], pages, _OUTPUT_FORMATS[request["form"]])
+        pictures = draw_image(source, IMAGE_FORMATS[media_type], pages, _OUTPUT_FORMATS[request["form"]])
     limits.forbid_files()
     for picture in pictures:
         header = {"page": picture.page, "bytes": len(picture.content)}

@@ -21,7 +21,6 @@ from core.grounding.checked_answer import CheckedAnswer, Checker
 from core.grounding.citations import (
     CUT_NOTE,
     ReadBoxes,
-    StreamStripper,
     mark_truncated,
     with_rectangles,
 )
@@ -50,6 +49,7 @@ from core.mcp_contract import (
 )
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, path_named
+from core.text.strip_stream import StreamStripper
 from mcp_server.tools.attachments import created_ids, file_statuses, how_sent, message_content
 from mcp_server.tools.document_context import (
     Plan,

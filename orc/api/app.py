@@ -27,6 +27,7 @@ from orc.api.routes import (
     health,
     me,
     openai,
+    pages,
     turns,
 )
 from orc.api.tracing import TraceIds
@@ -100,6 +101,8 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     add_error_handlers(app)
     for each in (turns, chat, documents, conversations, contexts, context_documents, me, admin, health):
         app.include_router(each.router, prefix=PREFIX, dependencies=[Depends(given_once)])
+    for router in (pages.of_conversations, pages.of_contexts):
+        app.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])
     app.include_router(web.router)
     for prefix in OPENAI_PREFIXES:
         app.include_router(openai.router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])

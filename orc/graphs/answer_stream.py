@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from core.grounding.checked_answer import CheckedAnswer, Checker
-from core.grounding.citations import CUT_NOTE, StreamStripper, mark_truncated
+from core.grounding.citations import CUT_NOTE, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
 from core.llm.errors import ReplyCut
 from core.text.question_type import asks_for_listing, is_statement
+from core.text.strip_stream import StreamStripper
 from orc.events import CitationMarked, Event, Token
 from orc.graphs.models import ConversationState, ToolResult
 from orc.tools.ports import LISTING

@@ -52,6 +52,8 @@ HARMLESS |= {"q", "inherited", "if-match", "name", "replace"}
 HARMLESS |= {"parent_id"}
 HARMLESS_IN_BODY |= {"rating", "reason", "comment"}
 HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label", "title"}
+# Which page of a document that the caller may read, and how.
+HARMLESS |= {"number", "numbers", "width", "v", "boxes", "download", "if-none-match"}
 SECRET = "The canary sings at noon."
 
 OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)).openapi()

@@ -20,7 +20,7 @@ from orc.api.dependencies import (
 )
 from orc.api.responses import responses
 from orc.api.routes import documents
-from orc.api.routes.documents import ANY_FILE, FOLLOWED, Files
+from orc.api.routes.documents import ANY_FILE, FOLLOWED, Download, Files
 from orc.api.schemas import DocumentView
 from orc.bootstrap import App
 from orc.contexts.models import from_cursor, to_cursor
@@ -93,9 +93,11 @@ async def context_document_events(
     response_class=Response,
     responses={**responses(404), 200: {"description": "The bytes of the file.", "content": ANY_FILE}},
 )
-async def context_document_content(document_id: str, owner: ReaderOwnerDep, app: AppDep) -> Response:
+async def context_document_content(
+    document_id: str, owner: ReaderOwnerDep, app: AppDep, download: Download = False
+) -> Response:
     """The file as it was uploaded."""
-    return await documents.document_content(document_id, owner, app)
+    return await documents.document_content(document_id, owner, app, download)
 
 
 @router.delete("/{document_id}", status_code=204, responses=responses(404))

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Response, UploadFile
+from fastapi import APIRouter, File, Query, Response, UploadFile
 from fastapi.responses import FileResponse
 from pydantic import WithJsonSchema
 from starlette.background import BackgroundTask
@@ -126,6 +126,9 @@ Files = Annotated[
     list[Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})]],
     File(min_length=1, description="one or more files", examples=[["the bytes of handbook.pdf"]]),
 ]
+
+
+Download = Annotated[bool, Query(description="a browser saves the file, whatever its format")]
 
 
 @router.post(
@@ -246,7 +249,9 @@ async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace:
     response_class=Response,
     responses={**responses(404), 200: {"description": "The bytes of the file.", "content": ANY_FILE}},
 )
-async def document_content(document_id: str, owner: OwnerDep, app: AppDep) -> Response:
+async def document_content(
+    document_id: str, owner: OwnerDep, app: AppDep, download: Download = False
+) -> Response:
     """The file as it was uploaded. A browser shows a PDF or an image; it saves any other file."""
     document = await app.library.find(owner, document_id)
     stack = AsyncExitStack()
@@ -256,7 +261,7 @@ async def document_content(document_id: str, owner: OwnerDep, app: AppDep) -> Re
         path,
         media_type=document.media_type if is_shown else "application/octet-stream",
         filename=document.blob_name,
-        content_disposition_type="inline" if is_shown else "attachment",
+        content_disposition_type="inline" if is_shown and not download else "attachment",
         headers=_FILE_HEADERS,
         background=BackgroundTask(stack.aclose),
     )

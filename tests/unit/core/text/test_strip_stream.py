@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.citations import StreamStripper
+from core.text.strip_stream import StreamStripper
 
 
 @given(st.lists(st.text(alphabet="ab \n\t", max_size=4)))

@@ -1,0 +1,203 @@
+"""The pages of a document: their pictures, texts and cards; the same for conversations and contexts."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+
+from core.documents.pictures import PictureKey, has_pictures, other_version
+from core.errors import Conflict, InvalidInput, NotFound, OrcError
+from core.extraction.word_boxes import SCALE, unpack
+from core.models import Document
+from core.names import Owner
+from orc.api.dependencies import DIGITS, AppDep, OwnerDep, ReaderOwnerDep
+from orc.api.page_schemas import PageCard, PageCardsResponse, PageView, WordBox
+from orc.api.responses import responses
+from orc.bootstrap import App
+
+_OWNER = "orc.owner"
+MOST_CARDS = 100
+SIZE_WIDTH = 1200
+"""The picture of this width tells the size of a page."""
+FOREVER = "private, max-age=31536000, immutable"
+ASK_AGAIN = "private, no-cache"
+
+_WEBP: dict[str, Any] = {
+    "description": "The page as it looks, at most `width` pixels wide.",
+    "content": {"image/webp": {"schema": {"type": "string", "format": "binary"}, "example": "RIFF..."}},
+    "headers": {"etag": {"schema": {"type": "string"}}, "cache-control": {"schema": {"type": "string"}}},
+}
+_HEADERS = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin"}
+PageNumber = Annotated[int, Path(ge=1, le=1_000_000, description="counts from 1"), DIGITS]
+Width = Annotated[Literal["160", "800", "1200", "1600"], Query(description="pixels")]
+Version = Annotated[
+    str | None,
+    Query(max_length=200, description="`document_version` of a citation: 409 if the document has another"),
+]
+Numbers = Annotated[
+    str, Query(max_length=1000, description="of pages, separated by commas", examples=["1,2,9"])
+]
+
+
+async def _in_conversation(request: Request, owner: OwnerDep) -> None:
+    request.scope[_OWNER] = owner
+
+
+async def _in_context(request: Request, owner: ReaderOwnerDep) -> None:
+    request.scope[_OWNER] = owner
+
+
+async def _reader(request: Request) -> Owner:
+    """The owner of the documents; a dependency of the router has checked that the caller may read them."""
+    checked: Owner = request.scope[_OWNER]
+    return checked
+
+
+_BELOW = "/documents/{document_id}/pages"
+of_conversations = APIRouter(
+    prefix="/conversations/{conversation_id}" + _BELOW,
+    tags=["documents"],
+    dependencies=[Depends(_in_conversation)],
+)
+of_contexts = APIRouter(
+    prefix="/contexts/{context_id}" + _BELOW, tags=["contexts"], dependencies=[Depends(_in_context)]
+)
+Reader = Annotated[Owner, Depends(_reader)]
+REFUSALS = responses(400, 404, 409)
+IMAGE: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {
+        **responses(400, 404, 409, 415, 429),
+        200: _WEBP,
+        304: {"description": "The picture is still the one with this ETag."},
+    },
+}
+
+
+@of_contexts.get("/{number}/image", operation_id="context_page_image", **IMAGE)
+@of_conversations.get("/{number}/image", **IMAGE)
+async def page_image(
+    document_id: str,
+    number: PageNumber,
+    owner: Reader,
+    app: AppDep,
+    width: Width = "1200",
+    v: Version = None,
+    if_none_match: Annotated[str | None, Header(max_length=500)] = None,
+) -> Response:
+    """A picture of the page, on which the rectangles of citations lie.
+
+    With `v` it may be kept for ever. 409 `other_version`: the document was replaced since; 415
+    `no_picture`: only pages of PDFs and images are drawn, and not all of those can be.
+    """
+    document = await _document(app, owner, document_id, v)
+    etag = f'"{PictureKey(document_id, document.version, number, int(width)).name}"'
+    headers = {**_HEADERS, "etag": etag, "cache-control": FOREVER if v else ASK_AGAIN}
+    if if_none_match is not None and etag in if_none_match:
+        return Response(status_code=304, headers=headers)
+    picture = await app.pictures.get(document, number, int(width))
+    return Response(picture, media_type="image/webp", headers=headers)
+
+
+@of_contexts.get("/{number}", operation_id="context_page", responses=REFUSALS)
+@of_conversations.get("/{number}", responses=REFUSALS)
+async def page(
+    document_id: str,
+    number: PageNumber,
+    owner: Reader,
+    app: AppDep,
+    boxes: Annotated[bool, Query(description="with the places of the words")] = False,
+    v: Version = None,
+) -> PageView:
+    """The text of the page, as citations quote it, with its label and the size of its picture."""
+    document = await _document(app, owner, document_id, v)
+    found = await app.library.text(document, [number])
+    if not found:
+        raise NotFound("There is no such page in this document.")
+    width, height = await _size(app, document, number)
+    packed = await app.library.page_boxes(document_id, number) if boxes else b""
+    return PageView(
+        page=number,
+        label=found[0].label or None,
+        text=found[0].text,
+        width=width,
+        height=height,
+        version=document.version,
+        media_type=document.media_type,
+        boxes=_boxes(packed) if boxes else None,
+    )
+
+
+@of_contexts.get(
+    "",
+    operation_id="context_page_cards",
+    response_model=PageCardsResponse,
+    responses=responses(400, 404, 409),
+)
+@of_conversations.get("", responses=REFUSALS)
+async def page_cards(
+    document_id: str, numbers: Numbers, owner: Reader, app: AppDep, v: Version = None
+) -> PageCardsResponse:
+    """What the pages are about, as far as they have been analysed; missing pages are left out."""
+    document = await _document(app, owner, document_id, v)
+    wanted = _numbers(numbers)
+    pages = await app.library.text(document, wanted)
+    analysed = (await app.analyses.get([document_id])).get(document_id)
+    known = {}
+    if analysed is not None and analysed.etag == document.etag:
+        known = {each.page: each for each in await app.analyses.pages(document_id, wanted)}
+    cards = [
+        PageCard(
+            page=each.number,
+            label=each.label or None,
+            summary=known[each.number].summary if each.number in known else "",
+            topics=known[each.number].topics if each.number in known else [],
+            has_image=has_pictures(document),
+        )
+        for each in pages
+    ]
+    return PageCardsResponse(version=document.version, pages=cards)
+
+
+async def _document(app: App, owner: Owner, document_id: str, version: str | None) -> Document:
+    """The document, if it has this version."""
+    document = await app.library.find(owner, document_id)
+    if version is not None and version != document.version:
+        raise other_version()
+    return document
+
+
+async def _size(app: App, document: Document, number: int) -> tuple[int | None, int | None]:
+    """The size of the page's picture; None without one."""
+    try:
+        picture = await app.pictures.get(document, number, SIZE_WIDTH)
+    except Conflict:
+        raise
+    except OrcError:
+        return None, None
+    return webp_size(picture)
+
+
+def webp_size(picture: bytes) -> tuple[int, int]:
+    """Width and height in the header of a lossy WebP file, as the drawing child writes it."""
+    # RIFF size WEBP, "VP8 " size, three bytes of a frame tag, a start code, then 14 bits each.
+    width, height = (int.from_bytes(picture[at : at + 2], "little") & 0x3FFF for at in (26, 28))
+    return width, height
+
+
+def _boxes(packed: bytes) -> list[WordBox]:
+    """The boxes of each word of the page's text, in order; a word that is not visible has none."""
+    return [
+        WordBox(
+            rectangles=[
+                {name: round(edge / SCALE, 4) for name, edge in box._asdict().items()} for box in word
+            ]
+        )
+        for word in unpack(packed)
+    ]
+
+
+def _numbers(text: str) -> list[int]:
+    parts = text.split(",")
+    if len(parts) > MOST_CARDS or not all(part.isascii() and part.isdecimal() for part in parts):
+        raise InvalidInput(f"At most {MOST_CARDS} numbers of pages, separated by commas.", field="numbers")
+    return sorted({min(int(part), 1_000_000) for part in parts})
