@@ -11,6 +11,7 @@ import base64
 import contextlib
 import json
 import threading
+import time
 from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -88,6 +89,7 @@ class LoggedRequest(BaseModel):
     authorization: str = ""
     emitted: int = Field(default=0, description="text deltas sent so far")
     finished: bool = False
+    at: float = Field(default_factory=time.monotonic, description="by the clock of all processes")
 
 
 Responder = Callable[[ChatRequest], Reply | Failure | Response | None]

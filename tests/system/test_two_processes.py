@@ -1,5 +1,6 @@
 """One server with two processes each of the API and of the tools server: it behaves as one with one each."""
 
+import asyncio
 import signal
 import threading
 import time
@@ -14,6 +15,11 @@ import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.system import Event, System, read_events, running
+from resilience import stops
+from resilience.checks import Tally
+from resilience.clients import open_client
+from resilience.history_check import QUAY
+from resilience.model import attributed
 from tests.system.steps import Json, ask, come_back, conversation_with, new_id, turns_of, wait_until
 
 pytestmark = pytest.mark.slow
@@ -103,6 +109,25 @@ def test_a_running_turn_is_followed_and_taken_up_through_either_process(
     for client in clients:
         response = client.get(f"{url}/events", headers={"last-event-id": str(len(whole))})
         assert response.status_code == 204
+
+
+def test_turns_that_are_stopped_through_either_process_lose_and_double_nothing(
+    system: System, clients: list[httpx.Client], double: OpenAIDouble
+) -> None:
+    """The smallest run of resilience/stops.py."""
+    double.script, double.responder = Script(tokens=stops.TOKENS, delay_ms=stops.TOKEN_MS), attributed
+    conversations = [conversation_with(clients[0], QUAY[0]) for _ in range(4)]
+    plan = stops.Plan(count=9, at_once=9)
+
+    async def stop() -> list[stops.Stopped]:
+        async with open_client() as http:
+            return await stops.stop_turns(http, [system.api], conversations, plan, lambda: None)
+
+    tally = Tally(stops.NAMES)
+    stopped = asyncio.run(stop())
+    ends = stops.examine(stopped, stops.asking_times(double.requests), tally)
+    assert [(check.name, check.findings) for check in tally.checks() if check.findings] == []
+    assert ends["stopped"]
 
 
 def test_a_process_that_is_killed_is_started_again_and_no_turn_is_lost_or_doubled(

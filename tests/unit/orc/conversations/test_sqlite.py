@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from core.errors import DependencyDown
-from core.infra.sqlite import Database
+from core.infra.sqlite import Database, Result, Work
 from core.names import Owner
 from orc.conversations import sqlite as adapter
 from orc.conversations.models import NewTurn, Started, Turn, TurnOutcome, TurnStatus
@@ -163,6 +163,7 @@ async def test_a_store_that_cannot_be_opened_is_down_not_empty(tmp_path: Path) -
         (adapter._GET_HEAD, "sqlite_autoindex_conversation_heads_1"),
         (adapter._GET_TURN, "sqlite_autoindex_conversation_turns_1"),
         (adapter._LIST_TURNS, "conversation_turns_by_seq"),
+        (adapter._LIST_NEWEST, "conversation_turns_by_seq"),
         (adapter._LIST_COMMITTED_BEFORE, "conversation_turns_committed"),
         (
             adapter._LIST_HEADS.format(found=adapter._condition(wanted("leave days"))[0]),
@@ -178,3 +179,36 @@ async def test_no_read_scans_or_sorts(database: Database, statement: str, index:
     steps = await database.read(plan)
     assert len(steps) == 1
     assert f"USING INDEX {index} " in steps[0]
+
+
+class Watched(Database):
+    """A database that notes the statements of its reads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.statements: list[str] = []
+
+    async def read(self, work: Work[Result]) -> Result:
+        def watched(connection: sqlite3.Connection) -> Result:
+            connection.set_trace_callback(self.statements.append)
+            try:
+                return work(connection)
+            finally:
+                connection.set_trace_callback(None)
+
+        return await super().read(watched)
+
+
+async def test_a_long_conversation_opens_with_one_bounded_query(tmp_path: Path) -> None:
+    database = Watched(tmp_path / "orc.db")
+    await database.migrate(SCHEMA)
+    log = SqliteTurnLog(database)
+    for number in range(120):
+        await log.begin(OWNER, NewTurn(key=str(number), request_hash="h", question="?"), lease_seconds=60)
+    database.statements.clear()
+    page = await log.page(OWNER, limit=50)
+    head, turns = database.statements
+    assert ("conversation_heads" in head, turns.endswith("ORDER BY seq DESC LIMIT 50")) == (True, True)
+    assert page is not None
+    assert [turn.seq for turn in page.turns] == list(range(71, 121))
+    await database.close()
