@@ -66,9 +66,13 @@ class NotFound(OrcError):
 
 
 class Conflict(OrcError):
-    """The state of what the request is about does not allow it; `code` says why."""
+    """The state of what the request is about does not allow it; `code` says why.
+
+    `documents`: how many there are and how many can be read, if that is the reason.
+    """
 
     code = "conflict"
+    documents: dict[str, int] | None = None
 
 
 class ChangedMeanwhile(Conflict):

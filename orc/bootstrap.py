@@ -25,6 +25,7 @@ from core.storage.factory import StorageClients
 from orc.contexts.service import ContextService
 from orc.contexts.store import open_context_store
 from orc.contexts.turn_scope import TurnScopes
+from orc.contexts.withholding import RevokedAnswers
 from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -76,6 +77,8 @@ class App:
     exports: Exporter
     memory: ConversationMemory
     contexts: ContextService
+    scopes: TurnScopes
+    revoked: RevokedAnswers
     sessions: SessionIds
     traces: TraceStore
     checks: list[Check]
@@ -148,7 +151,9 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         parts = override(parts) if override else parts
         orchestrator = Orchestrator(parts)
-        exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder))
+        scopes = TurnScopes(contexts)
+        revoked = RevokedAnswers(scopes if settings.revoked_answers == "withhold" else None)
+        exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
         for close in (gateway.close, exports.close, orchestrator.close):
             stack.push_async_callback(close)
         yield App(
@@ -161,6 +166,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             exports,
             parts.memory,
             ContextService(contexts, everyone_creates=settings.everyone_creates_contexts),
+            scopes,
+            revoked,
             SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
             traces,
             build_checks(settings, documents, gateway, log, models.writer),

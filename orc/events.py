@@ -334,6 +334,9 @@ class Problem(BaseModel):
     dependency: str | None = Field(default=None, description="what did not answer")
     conversation_id: str | None = Field(default=None, description="of a turn in flight: its conversation")
     turn_id: str | None = Field(default=None, description="of a turn in flight: the turn to follow")
+    documents: dict[str, int] | None = Field(
+        default=None, description="of a workspace without readable documents: `uploaded` and `ready` ones"
+    )
     errors: list["FieldProblem"] = []
 
 

@@ -66,6 +66,8 @@ def problem_of(error: OrcError, trace_id: str) -> Problem:
         dependency=getattr(error, "dependency", None),
         errors=[FieldProblem(field=field, reason=error.message, code=error.code)] if field else [],
     )
+    if isinstance(error, Conflict):
+        return content.model_copy(update={"documents": error.documents})
     if isinstance(error, TurnInFlight):
         ids = {"conversation_id": error.conversation_id, "turn_id": error.turn_id}
         return content.model_copy(update=ids)

@@ -162,6 +162,11 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         description="who creates organizations and workspaces; admins: callers with the admin role; auto:"
         " everyone in `local` mode, admins elsewhere",
     )
+    revoked_answers: Literal["keep", "withhold"] = Field(
+        default="keep",
+        description="stored answers that drew on a context which their reader may not read any more: shown as"
+        " they are, or withheld in views and exports",
+    )
     messages_per_hour: int | None = Field(
         default=None,
         ge=0,

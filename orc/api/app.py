@@ -29,6 +29,7 @@ from orc.api.routes import (
     openai,
     pages,
     turns,
+    workspaces,
 )
 from orc.api.tracing import TraceIds
 from orc.api.transfer import Transfer
@@ -99,7 +100,18 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     app.add_middleware(Transfer)
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
     add_error_handlers(app)
-    for each in (turns, chat, documents, conversations, contexts, context_documents, me, admin, health):
+    for each in (
+        turns,
+        chat,
+        documents,
+        conversations,
+        contexts,
+        context_documents,
+        workspaces,
+        me,
+        admin,
+        health,
+    ):
         app.include_router(each.router, prefix=PREFIX, dependencies=[Depends(given_once)])
     for router in (pages.of_conversations, pages.of_contexts):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])

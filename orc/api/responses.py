@@ -2,13 +2,13 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import Header, Response
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
@@ -16,7 +16,7 @@ from core.errors import INTERNAL
 from orc.api.dependencies import DIGITS
 from orc.api.errors import CONVERSATION_HEADER, MEDIA_TYPE, TURN_HEADER, limit_headers, render, turn_headers
 from orc.conversations.models import KEY_CHARACTERS
-from orc.events import Done, Event, Failed, Problem, Stopped
+from orc.events import Done, Event, Failed, Problem, Stopped, TurnResult
 from orc.identity import Principal
 from orc.problems import problem
 from orc.turns.event_log import EventLog
@@ -133,29 +133,46 @@ LastEventId = Annotated[
 ]
 
 
+Shown = Callable[[TurnResult], BaseModel]
+
+
+def _unchanged(result: TurnResult) -> BaseModel:
+    return result
+
+
 async def answer(
-    orchestrator: Orchestrator, turn: TurnRequest, caller: Principal, last_event_id: int | None
+    orchestrator: Orchestrator,
+    turn: TurnRequest,
+    caller: Principal,
+    last_event_id: int | None,
+    shown: Shown = _unchanged,
 ) -> Response:
-    """Start the turn, or take up the one that the same request began; the response to either."""
+    """Start the turn, or take up the one that the same request began; the response to either.
+
+    `shown` makes the JSON response from the result.
+    """
     if last_event_id is None:
         log = await orchestrator.start(turn, caller)
     else:
         log = await orchestrator.resume(turn, caller, after=last_event_id)
-    return await reply(log, streaming=turn.stream, trace_id=turn.trace_id, after=last_event_id or 0)
+    after = last_event_id or 0
+    return await reply(log, streaming=turn.stream, trace_id=turn.trace_id, after=after, shown=shown)
 
 
-async def reply(log: EventLog, *, streaming: bool, trace_id: str, after: int = 0) -> Response:
+async def reply(
+    log: EventLog, *, streaming: bool, trace_id: str, after: int = 0, shown: Shown = _unchanged
+) -> Response:
     """The turn's events after this one, or what it ended in; with the ids of the turn in the headers."""
-    response = stream(log.follow(after), trace_id) if streaming else await _ending(log)
+    response = stream(log.follow(after), trace_id) if streaming else await _ending(log, shown)
     response.headers.update(turn_headers(log.conversation_id, log.turn_id))
     response.headers.update(limit_headers(log.allowance))
     return response
 
 
-async def _ending(log: EventLog) -> Response:
+async def _ending(log: EventLog, shown: Shown) -> Response:
     match await log.last():
         case Done(result=result) | Stopped(result=result):
-            return JSONResponse(result.model_dump(mode="json"))
+            return JSONResponse(shown(result).model_dump(mode="json"))
         case Failed(problem=problem):
             return render(problem)
         case other:

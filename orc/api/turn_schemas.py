@@ -1,12 +1,14 @@
 """Stored turns in responses: a page of a conversation, a stop, and what users say of an answer."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, StringConstraints
 
 from core.grounding.models import Citation
 from orc.api.schemas import Body, ConversationView, View, example, without_nul
+from orc.contexts.models import ContextType, ReadableRef
 from orc.conversations.models import (
     Failure,
     Feedback,
@@ -15,6 +17,7 @@ from orc.conversations.models import (
     Rating,
     Turn,
     TurnChoices,
+    TurnContext,
     TurnStatus,
     history_view,
 )
@@ -33,7 +36,7 @@ class TurnView(View):
     status: TurnStatus
     question: str
     blob_names: list[str]
-    contexts: list[dict[str, str]] = []
+    contexts: list[TurnContext] = Field(default=[], description="with their names at that time")
     choices: TurnChoices = TurnChoices()
     answer: str | None = Field(default=None, description="with the status `stopped`: what there was of it")
     answer_kind: AnswerKind | None = None
@@ -65,9 +68,30 @@ class TurnView(View):
         )
 
 
+class SessionContextView(BaseModel):
+    """A context of a conversation. `gone`: the caller cannot read it now, and is not shown what it is."""
+
+    type: str
+    context_id: str | None
+    name: str | None
+    gone: bool = False
+
+    @classmethod
+    def of_context(cls, kind: str, context_id: str, readable: Mapping[str, ReadableRef]) -> Self:
+        """The view of a context, if it is readable."""
+        ref = readable.get(context_id)
+        if ref is None:
+            return cls(type=kind, context_id=None, name=None, gone=True)
+        return cls(type=ref.type, context_id=context_id, name=ref.name)
+
+
 class ConversationResponse(ConversationView):
     """A conversation with a page of its turns, the oldest of them first."""
 
+    home: SessionContextView | None = Field(default=None, description="the context that it was opened in")
+    contexts: list[SessionContextView] = Field(
+        default=[], description="those that questions have named, in the order of their first use"
+    )
     turns: list[TurnView]
     earlier_before_seq: int | None = Field(
         default=None, description="pass as `before_seq` for the turns before these; null at the beginning"
@@ -80,14 +104,25 @@ class ConversationResponse(ConversationView):
     )
 
     @classmethod
-    def page(cls, head: Head, turns: list[Turn], *, full: bool, more: bool = False) -> Self:
-        """The view of these turns. `more`: there are later ones."""
+    def page(
+        cls,
+        head: Head,
+        turns: Sequence[Turn],
+        *,
+        full: bool,
+        more: bool = False,
+        readable: Sequence[ReadableRef] = (),
+    ) -> Self:
+        """The view of these turns. `more`: there are later ones; `readable`: contexts that may be named."""
+        refs, view = {each.id: each for each in readable}, SessionContextView.of_context
         return cls(
             **ConversationView.of(head).model_dump(),
+            home=view(ContextType.WORKSPACE, head.home, refs) if head.home else None,
+            contexts=[view(each.type, each.context_id, refs) for each in head.contexts if each.named],
             turns=[TurnView.shown(turn, full=full) for turn in turns],
             earlier_before_seq=turns[0].seq if turns and turns[0].seq > 1 else None,
             next_seq=turns[-1].seq if turns and more else None,
-            history=history_view(turns) if full else None,
+            history=history_view(list(turns)) if full else None,
         )
 
 

@@ -78,6 +78,7 @@ ORDER BY c.place DESC
 
 _HAS_WORD = " AND ({fragments} OR (NOT IS_STRING(c.item.words) AND CONTAINS(LOWER(c.item.title), {plain})))"
 _HAS_FRAGMENT = "CONTAINS(c.item.words, {name}) OR CONTAINS(c.item.title_words, {name})"
+_OPENED_IN = " AND c.home = @home"
 
 
 class _Conversation(NamedTuple):
@@ -213,9 +214,12 @@ class CosmosTurnLog:
         limit: int,
         cursor: str | None = None,
         words: Sequence[Wanted] = (),
+        home: str | None = None,
     ) -> tuple[list[Head], str | None]:
         known = {"organization_id": organization_id, "user_id": user_id}
         condition, texts = _condition(words)
+        if home is not None:
+            condition, texts = condition + _OPENED_IN, {**texts, "home": home}
         parameters = {**known, **texts, "place": sortable(read_cursor(cursor)), "limit": limit + 1}
         found = await self._container.query(_HEADS.format(found=condition), parameters, list(known.values()))
         # If the service keeps a user's conversations in several partitions, each is sorted separately.
@@ -333,7 +337,7 @@ class CosmosTurnLog:
 
     def _head_item(self, head: Head, life: str) -> Item:
         place, record = sortable(place_of(head)), head.model_dump(mode="json")
-        return self._item(HEAD, head.owner, life) | {"place": place, "item": record}
+        return self._item(HEAD, head.owner, life) | {"place": place, "home": head.home, "item": record}
 
     def _turn_item(self, conversation: _Conversation, turn: Turn) -> Item:
         record, life = turn.model_dump(mode="json"), conversation.life

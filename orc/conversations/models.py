@@ -428,11 +428,12 @@ class TurnLog(Protocol):
         limit: int,
         cursor: str | None = None,
         words: Sequence[Wanted] = (),
+        home: str | None = None,
     ) -> tuple[list[Head], str | None]:
         """One page of a user's conversations, latest used first, and the cursor of the next, if any.
 
-        `words`: only those that have all of them. A conversation that is used meanwhile moves to the first
-        page. Raises InvalidInput for a wrong cursor.
+        `words`: only those that have all of them; `home`: only those that were opened in this context. A
+        conversation that is used meanwhile moves to the first page. Raises InvalidInput for a wrong cursor.
         """
 
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:

@@ -74,6 +74,7 @@ _HAS_WORD = """
  AND ({fragments} OR json_extract(item, '$.words') IS NULL AND instr(lower(json_extract(item, '$.title')), ?))
 """
 _HAS_FRAGMENT = "instr(json_extract(item, '$.words'), ?) OR instr(json_extract(item, '$.title_words'), ?)"
+_OPENED_IN = " AND json_extract(item, '$.home') = ?"
 _GET_TURN = f"SELECT item FROM conversation_turns WHERE {_OWNED} AND turn_id = ?"
 _PUT_TURN = """
 INSERT INTO conversation_turns (organization_id, user_id, conversation_id, turn_id, seq, status, item)
@@ -191,8 +192,11 @@ class SqliteTurnLog:
         limit: int,
         cursor: str | None = None,
         words: Sequence[Wanted] = (),
+        home: str | None = None,
     ) -> tuple[list[Head], str | None]:
         found, texts = _condition(words)
+        if home is not None:
+            found, texts = found + _OPENED_IN, [*texts, home]
         place = (organization_id, user_id, *read_cursor(cursor))
         rows = await self._database.rows(_LIST_HEADS.format(found=found), (*place, *texts, limit + 1))
         heads = [Head.model_validate_json(row["item"]) for row in rows]

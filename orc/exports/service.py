@@ -1,13 +1,15 @@
 """Exports a conversation: reads its turns page by page, and writes them in the format that was asked for."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
 from core.errors import Conflict, NotFound
 from core.names import Owner
+from orc.contexts.withholding import RevokedAnswers, withheld
 from orc.conversations.models import Head, TurnLog, utc_now
+from orc.conversations.session_contexts import Range, covers
 from orc.exports.markdown import write_entry, write_heading
 from orc.exports.rendering import PdfRenderer, TooMuch
 from orc.exports.transcript import Transcript, heading_of
@@ -44,9 +46,14 @@ class Exporter:
     """Exports conversations, one at a time for each user."""
 
     def __init__(
-        self, turns: TurnLog, renderer: PdfRenderer, clock: Callable[[], datetime] = utc_now
+        self,
+        turns: TurnLog,
+        renderer: PdfRenderer,
+        revoked: RevokedAnswers,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._turns = turns
+        self._revoked = revoked
         self._renderer = renderer
         self._clock = clock
         self._of_users = UserLimit(1, "export")
@@ -62,7 +69,8 @@ class Exporter:
                 raise NotFound("There is no such conversation.")
             is_pdf = wanted is ExportFormat.PDF
             _check_length(head, wanted)
-            content = await (self._pdf(head) if is_pdf else self._markdown(head))
+            blocked = await self._revoked.ranges(caller, head)
+            content = await (self._pdf(head, blocked) if is_pdf else self._markdown(head, blocked))
         name = f"{heading_of(head, self._clock()).title}{_EXTENSIONS[wanted]}"
         return ExportedFile(name, MEDIA_TYPES[wanted], content)
 
@@ -70,24 +78,25 @@ class Exporter:
         """Stop the exports under way."""
         await self._renderer.close()
 
-    async def _markdown(self, head: Head) -> bytes:
+    async def _markdown(self, head: Head, blocked: Sequence[Range]) -> bytes:
         heading = write_heading(heading_of(head, self._clock()))
-        entries = [write_entry(entry) async for entry in self._entries(head)]
+        entries = [write_entry(entry) async for entry in self._entries(head, blocked)]
         return "".join([heading, *entries]).encode("utf-8", "replace")
 
-    async def _pdf(self, head: Head) -> bytes:
+    async def _pdf(self, head: Head, blocked: Sequence[Range]) -> bytes:
+        heading = heading_of(head, self._clock())
         try:
-            return await self._renderer.render(heading_of(head, self._clock()), self._entries(head))
+            return await self._renderer.render(heading, self._entries(head, blocked))
         except TooMuch:
             raise too_long(
                 "A PDF file of this conversation would be too large. Export it as markdown."
             ) from None
 
-    async def _entries(self, head: Head) -> AsyncIterator[Entry]:
+    async def _entries(self, head: Head, blocked: Sequence[Range]) -> AsyncIterator[Entry]:
         transcript, after = Transcript(), 0
         while page := await self._turns.turns(head.owner, after_seq=after, limit=PAGE):
             for turn in page:
-                yield transcript.entry_of(turn)
+                yield transcript.entry_of(withheld(turn) if covers(blocked, turn.seq) else turn)
             after = page[-1].seq
 
 

@@ -1,5 +1,6 @@
 """Conversations: list, read, delete."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -15,9 +16,11 @@ from orc.api.schemas import (
     ConversationView,
 )
 from orc.api.turn_schemas import ConversationResponse
-from orc.conversations.models import NO_SEQ
+from orc.bootstrap import App
+from orc.conversations.models import NO_SEQ, Head, Turn
 from orc.conversations.search import wanted
 from orc.exports.service import MEDIA_TYPES, ExportFormat
+from orc.identity import Principal
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
@@ -57,17 +60,19 @@ async def list_conversations(
     )
 
 
-_Seq = Annotated[int | SkipJsonSchema[None], Query(ge=0, le=NO_SEQ), DIGITS]
+FullParameter = Annotated[bool, Query(description="with the whole result of each turn, and the history")]
+SeqParameter = Annotated[int | SkipJsonSchema[None], Query(ge=0, le=NO_SEQ), DIGITS]
 
 
 @router.get("/{conversation_id}", response_model=ConversationResponse, responses=responses(404))
 async def get_conversation(
     owner: OwnerDep,
+    caller: PrincipalDep,
     app: AppDep,
-    before_seq: _Seq = None,
-    after_seq: _Seq = None,
+    before_seq: SeqParameter = None,
+    after_seq: SeqParameter = None,
     limit: Limit = 50,
-    full: Annotated[bool, Query(description="with the whole result of each turn, and the history")] = False,
+    full: FullParameter = False,
 ) -> ConversationResponse:
     """A conversation with its newest turns (before `before_seq`), or with those after `after_seq`.
 
@@ -77,14 +82,14 @@ async def get_conversation(
         page = await app.log.page(owner, limit=limit, before_seq=before_seq)
         if page is None:
             raise NotFound("There is no such conversation.")
-        return ConversationResponse.page(page.head, page.turns, full=full)
+        return await _shown(app, caller, page.head, page.turns, full=full)
     if before_seq is not None:
         raise InvalidInput("Pass before_seq or after_seq, not both.", field="after_seq")
     head = await app.log.head(owner)
     if head is None:
         raise NotFound("There is no such conversation.")
     turns = await app.log.turns(owner, after_seq=after_seq, limit=limit + 1)
-    return ConversationResponse.page(head, turns[:limit], full=full, more=len(turns) > limit)
+    return await _shown(app, caller, head, turns[:limit], full=full, more=len(turns) > limit)
 
 
 @router.get(
@@ -125,3 +130,12 @@ async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     await app.orchestrator.forget(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")
+
+
+async def _shown(
+    app: App, caller: Principal, head: Head, turns: Sequence[Turn], *, full: bool, more: bool = False
+) -> ConversationResponse:
+    """The view of these turns, with the names of contexts that the caller may read now."""
+    shown = await app.revoked.shown(caller, head, turns)
+    readable = await app.scopes.readable(caller, head)
+    return ConversationResponse.page(head, shown, full=full, more=more, readable=readable)

@@ -10,6 +10,7 @@ import pytest
 from core.errors import Conflict, NotFound, TooMany
 from core.infra.sqlite import Database
 from devkit.remembered_turns import CITED, OWNER, ask, begin
+from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
 from orc.exports.rendering import PdfRenderer, TooMuch
 from orc.exports.service import MOST_PDF_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat
@@ -56,7 +57,7 @@ def renderer() -> Renderer:
 
 @pytest.fixture
 def exporter(log: SqliteTurnLog, renderer: Renderer) -> Exporter:
-    return Exporter(log, renderer, lambda: datetime(2026, 11, 23, tzinfo=UTC))
+    return Exporter(log, renderer, RevokedAnswers(), lambda: datetime(2026, 11, 23, tzinfo=UTC))
 
 
 async def test_an_export_has_all_turns_in_order(

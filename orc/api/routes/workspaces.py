@@ -1,0 +1,178 @@
+"""Chats in a workspace, or in any other context: the same conversations and turns as elsewhere."""
+
+import uuid
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+
+from core.errors import NotFound
+from core.names import Owner
+from orc.api.dependencies import AppDep, CallerDep, ContextId, TraceIdDep
+from orc.api.downloads import content_disposition
+from orc.api.responses import (
+    STREAM_RESPONSES,
+    TURN_RESPONSES,
+    IdempotencyKey,
+    LastEventId,
+    answer,
+    prefers_stream,
+    responses,
+)
+from orc.api.routes.conversations import (
+    EXPORTED,
+    FormatParameter,
+    FullParameter,
+    Limit,
+    SeqParameter,
+    delete_conversation,
+    get_conversation,
+)
+from orc.api.schemas import ConversationsResponse, ConversationView
+from orc.api.turn_schemas import ConversationResponse
+from orc.api.workspace_schemas import WorkspaceAnswer, WorkspaceQuestion
+from orc.bootstrap import App
+from orc.contexts.readiness import check_ready
+from orc.contexts.rights import Right
+from orc.contexts.service import Caller
+from orc.conversations.models import Head, TurnContext
+from orc.events import TurnResult
+from orc.exports.service import ExportFormat
+from orc.turns.requests import TurnRequest
+
+router = APIRouter(prefix="/workspaces/{context_id}", tags=["workspaces"])
+
+SessionPath = Annotated[uuid.UUID, Path(description="a conversation that was opened here")]
+
+
+async def session(session_id: SessionPath, context_id: ContextId, caller: CallerDep, app: AppDep) -> Owner:
+    """The owner of a session of this workspace; NotFound for any other, and for a workspace out of sight."""
+    return (await _session(str(session_id), context_id, caller, app)).owner
+
+
+SessionDep = Annotated[Owner, Depends(session)]
+
+
+async def chat_turn(
+    body: WorkspaceQuestion,
+    context_id: ContextId,
+    caller: CallerDep,
+    app: AppDep,
+    trace: TraceIdDep,
+    idempotency_key: IdempotencyKey = None,
+) -> TurnRequest:
+    """The turn that a message in a workspace asks for; Conflict while nothing here can be read."""
+    readable = await app.contexts.read(caller, context_id, Right.READ_DOCUMENTS)
+    if body.session_id is not None:
+        await _session(str(body.session_id), context_id, caller, app)
+    here = TurnContext(type=readable.context.type, id=context_id)
+    turn = TurnRequest(
+        question=body.message,
+        conversation_id=str(body.session_id) if body.session_id else None,
+        **body.for_turn,
+        home=None if body.session_id else context_id,
+        idempotency_key=idempotency_key,
+        trace_id=trace,
+    )
+    turn = turn.model_copy(update={"contexts": [here, *turn.contexts]})
+    who = caller.principal
+    owner = who.owner_of(turn.conversation_for(who.organization_id, who.user_id))
+    scope = await app.scopes.of_turn(who, [here], None)
+    assert scope is not None
+    await check_ready(app.library, owner, scope)
+    return turn
+
+
+ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]
+
+
+@router.post("/chat", response_model=WorkspaceAnswer, responses=TURN_RESPONSES)
+async def chat_in_workspace(
+    body: WorkspaceQuestion,
+    turn: ChatTurn,
+    request: Request,
+    caller: CallerDep,
+    app: AppDep,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Ask in a workspace; without `session_id` a new session is opened in it.
+
+    409 `workspace_empty` or `workspace_not_ready` (with counts) while nothing here can be read.
+    """
+    streams = body.stream or prefers_stream(request.headers.get("accept", ""))
+    turn = turn.model_copy(update={"stream": streams})
+    return await answer(app.orchestrator, turn, caller.principal, last_event_id, shown=_shown)
+
+
+@router.post("/chat/stream", response_class=Response, responses=STREAM_RESPONSES)
+async def chat_in_workspace_streaming(
+    turn: ChatTurn, caller: CallerDep, app: AppDep, last_event_id: LastEventId = None
+) -> Response:
+    """Ask in a workspace; the response is always a stream of events."""
+    turn = turn.model_copy(update={"stream": True})
+    return await answer(app.orchestrator, turn, caller.principal, last_event_id)
+
+
+@router.get("/sessions", response_model=ConversationsResponse, responses=responses(404))
+async def list_sessions(
+    context_id: ContextId,
+    caller: CallerDep,
+    app: AppDep,
+    limit: Limit = 50,
+    cursor: str | None = None,
+) -> ConversationsResponse:
+    """The caller's own sessions that were opened here, latest used first."""
+    await app.contexts.read(caller, context_id)
+    who = caller.principal
+    heads, next_cursor = await app.log.conversations(
+        who.organization_id, who.user_id, limit=limit, cursor=cursor, home=context_id
+    )
+    return ConversationsResponse(
+        conversations=[ConversationView.of(head) for head in heads], next_cursor=next_cursor
+    )
+
+
+@router.get("/sessions/{session_id}", response_model=ConversationResponse, responses=responses(404))
+async def get_session(
+    owner: SessionDep,
+    caller: CallerDep,
+    app: AppDep,
+    before_seq: SeqParameter = None,
+    after_seq: SeqParameter = None,
+    limit: Limit = 50,
+    full: FullParameter = False,
+) -> ConversationResponse:
+    """A session that was opened here with its newest turns, as for a conversation."""
+    who = caller.principal
+    return await get_conversation(owner, who, app, before_seq, after_seq, limit, full)
+
+
+@router.get(
+    "/sessions/{session_id}/export",
+    response_class=Response,
+    responses={**responses(404, 409, 429), 200: EXPORTED},
+)
+async def export_session(
+    owner: SessionDep, caller: CallerDep, app: AppDep, wanted: FormatParameter = ExportFormat.MARKDOWN
+) -> Response:
+    """The session as a file, as for a conversation."""
+    file = await app.exports.export(owner, caller.principal, wanted)
+    disposition = {"content-disposition": content_disposition(file.name)}
+    return Response(file.content, media_type=file.media_type, headers=disposition)
+
+
+@router.delete("/sessions/{session_id}", status_code=204, responses=responses(404))
+async def delete_session(owner: SessionDep, app: AppDep) -> None:
+    """Delete the session with its turns, its documents, its memory and its traces."""
+    await delete_conversation(owner, app)
+
+
+async def _session(session_id: str, context_id: str, caller: Caller, app: App) -> Head:
+    await app.contexts.read(caller, context_id)
+    head = await app.log.head(caller.principal.owner_of(session_id))
+    if head is None or head.home != context_id:
+        raise NotFound("There is no such session here.")
+    return head
+
+
+def _shown(result: TurnResult) -> WorkspaceAnswer:
+    return WorkspaceAnswer.of_result(result)

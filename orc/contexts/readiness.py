@@ -1,0 +1,26 @@
+"""Whether a context has documents that a question can be answered from."""
+
+from core.documents.places import Accessible, session_place
+from core.documents.service import DocumentService
+from core.errors import Conflict
+from core.names import Owner
+from orc.contexts.turn_scope import TurnScope
+
+SECONDS = 5
+"""After which a retry may find a document that is being read now."""
+
+
+async def check_ready(library: DocumentService, owner: Owner, scope: TurnScope) -> None:
+    """Raise Conflict with counts if nothing of the focus, nor of the session, can be read."""
+    near = tuple(place for place in scope.places if place.near)
+    counted = await library.count(Accessible(owner, (session_place(owner), *near)))
+    total, ready = sum(each.total for each in counted), sum(each.readable for each in counted)
+    if ready:
+        return
+    if total:
+        error = Conflict("None of the documents can be read yet.", code="workspace_not_ready")
+        error.retryable, error.retry_after = True, SECONDS
+    else:
+        error = Conflict("There are no documents here yet.", code="workspace_empty")
+    error.documents = {"uploaded": total, "ready": ready}
+    raise error

@@ -1,0 +1,36 @@
+"""What views and exports show of answers that drew on contexts which their reader may not read any more."""
+
+from collections.abc import Sequence
+
+from orc.contexts.turn_scope import TurnScopes
+from orc.conversations.models import Head, Turn
+from orc.conversations.session_contexts import Range, covers
+from orc.identity import Principal
+
+WITHHELD = "[withheld: it drew on a context that is not readable any more]"
+
+
+class RevokedAnswers:
+    """Shows stored answers as they are, or without those that drew on what is not readable now."""
+
+    def __init__(self, scopes: TurnScopes | None = None) -> None:
+        """`scopes`: answers are withheld by what they say; None: all answers are kept."""
+        self._scopes = scopes
+
+    async def ranges(self, caller: Principal, head: Head) -> Sequence[Range]:
+        """The turns whose answers are withheld; no store is asked unless there can be any."""
+        return await self._scopes.blocked(caller, head) if self._scopes else ()
+
+    async def shown(self, caller: Principal, head: Head, turns: Sequence[Turn]) -> list[Turn]:
+        """The turns as they are shown."""
+        blocked = await self.ranges(caller, head)
+        return [withheld(turn) if covers(blocked, turn.seq) else turn for turn in turns]
+
+
+def withheld(turn: Turn) -> Turn:
+    """A turn without its answer. What is stored stays."""
+    if turn.assistant is None:
+        return turn
+    assistant = turn.assistant.model_copy(update={"content": WITHHELD, "citations": []})
+    result = turn.result and {**turn.result, "answer": WITHHELD, "citations": []}
+    return turn.model_copy(update={"assistant": assistant, "result": result})
