@@ -64,7 +64,11 @@ class SeedData:
     def _direct_context(self, case: "Case[Any]") -> None:
         if self._is_left_alone(case):
             return
-        is_deletion = case.method.upper() == "DELETE"
+        is_deletion = case.method.upper() == "DELETE" and "session_id" not in case.path_parameters
+        if isinstance(case.body, dict) and "message" in case.body and _is_positive(case, "body"):
+            # A session that was not opened here does not exist here.
+            for name in ("session_id", "sessionId", "model", "blob_names", "contexts"):
+                case.body.pop(name, None)
         _set(case.path_parameters, self._new_context() if is_deletion else self._context)
         if _is_positive(case, "header"):
             # No made-up version is the present one.
@@ -88,6 +92,7 @@ class SeedData:
             return
         body.pop("model", None)
         body.pop("replaces", None)
+        body.pop("contexts", None)
         if body.get("blob_names"):
             body["blob_names"] = [FILE]
             body.pop("tools", None)

@@ -16,6 +16,7 @@ TAGS = {
     "documents": "Upload, list, follow and delete the documents of a conversation.",
     "conversations": "List, read and delete conversations.",
     "contexts": "Places for shared documents, and who may use them.",
+    "workspaces": "Chat in a workspace, and the sessions that were opened in it.",
     "telemetry": "Telemetry of the organization, for admins.",
     "health": "Whether the server is alive and can answer.",
 }

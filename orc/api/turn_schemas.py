@@ -69,7 +69,10 @@ class TurnView(View):
 
 
 class SessionContextView(BaseModel):
-    """A context of a conversation. `gone`: the caller cannot read it now, and is not shown what it is."""
+    """A context of a conversation. `gone`: the caller cannot read it now, and is not shown what it is.
+
+    Without a name and not gone: whether the caller can read it could not be found out.
+    """
 
     type: str
     context_id: str | None
@@ -77,11 +80,11 @@ class SessionContextView(BaseModel):
     gone: bool = False
 
     @classmethod
-    def of_context(cls, kind: str, context_id: str, readable: Mapping[str, ReadableRef]) -> Self:
-        """The view of a context, if it is readable."""
-        ref = readable.get(context_id)
+    def of_context(cls, kind: str, context_id: str, readable: Mapping[str, ReadableRef] | None) -> Self:
+        """The view of a context, if it is readable; None: that could not be found out."""
+        ref = readable.get(context_id) if readable is not None else None
         if ref is None:
-            return cls(type=kind, context_id=None, name=None, gone=True)
+            return cls(type=kind, context_id=None, name=None, gone=readable is not None)
         return cls(type=ref.type, context_id=context_id, name=ref.name)
 
 
@@ -111,10 +114,11 @@ class ConversationResponse(ConversationView):
         *,
         full: bool,
         more: bool = False,
-        readable: Sequence[ReadableRef] = (),
+        readable: Sequence[ReadableRef] | None = (),
     ) -> Self:
         """The view of these turns. `more`: there are later ones; `readable`: contexts that may be named."""
-        refs, view = {each.id: each for each in readable}, SessionContextView.of_context
+        refs = None if readable is None else {each.id: each for each in readable}
+        view = SessionContextView.of_context
         return cls(
             **ConversationView.of(head).model_dump(),
             home=view(ContextType.WORKSPACE, head.home, refs) if head.home else None,

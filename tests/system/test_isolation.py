@@ -25,7 +25,7 @@ HARMLESS_IN_BODY = {
     "feature_flags",
     "question",
     "messages",
-    "contexts",
+    "message",
     "tools",
     "model",
     "file",
@@ -86,6 +86,7 @@ class Ids:
             "turn_id": self.turn_id,
             "trace_id": self.trace_id,
             "context_id": self.context_id,
+            "session_id": self.owner.conversation_id,
             "kind": "user",
             "principal": "ann",
         }
@@ -98,6 +99,7 @@ class Ids:
             "conversation_id": [self.owner.conversation_id],
             "blob_names": [[path], [self.blob_name], [{"blob_name": path}]],
             "parent_id": [self.context_id],
+            "contexts": [[{"type": "workspace", "id": self.context_id}]],
             "replaces": [self.turn_id],
         }
 
@@ -153,10 +155,11 @@ def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tup
     if "parent_id" in fields:
         new = {"type": "folder", "name": "Mine"}
         return [(method, url, {"json": {**new, "parent_id": value}}) for value in ids.in_body["parent_id"]]
-    if "context_id" in path:
+    if "context_id" in path and "message" not in fields:
         return [(method, url, {"json": {"role": "viewer"} if "role" in fields else {"name": "Mine"}})]
     asked = {"messages": [{"role": "user", "content": "What is it?"}]}
     question = asked if "messages" in fields else {"question": "What is it?"}
+    question = {"message": "What is it?"} if "message" in fields else question
     return [
         (method, url, {"json": {**question, name: value}})
         for name in sorted(fields - HARMLESS_IN_BODY)

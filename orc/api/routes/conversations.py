@@ -1,12 +1,13 @@
 """Conversations: list, read, delete."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic.json_schema import SkipJsonSchema
 
-from core.errors import InvalidInput, NotFound
+from core.errors import InvalidInput, NotFound, Unavailable
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep
 from orc.api.downloads import content_disposition
 from orc.api.responses import responses
@@ -17,6 +18,7 @@ from orc.api.schemas import (
 )
 from orc.api.turn_schemas import ConversationResponse
 from orc.bootstrap import App
+from orc.contexts.models import ReadableRef
 from orc.conversations.models import NO_SEQ, Head, Turn
 from orc.conversations.search import wanted
 from orc.exports.service import MEDIA_TYPES, ExportFormat
@@ -48,12 +50,20 @@ async def list_conversations(
     caller: PrincipalDep,
     app: AppDep,
     q: Annotated[str, Query(max_length=MAX_QUERY_CHARACTERS, description=_SEARCHED)] = "",
+    context_id: Annotated[
+        str | None, Query(max_length=64, description="only those that were opened in this context")
+    ] = None,
     limit: Limit = 50,
     cursor: str | None = None,
 ) -> ConversationsResponse:
     """The caller's conversations, latest used first."""
     heads, next_cursor = await app.log.conversations(
-        caller.organization_id, caller.user_id, limit=limit, cursor=cursor, words=wanted(q)
+        caller.organization_id,
+        caller.user_id,
+        limit=limit,
+        cursor=cursor,
+        words=wanted(q),
+        home=context_id,
     )
     return ConversationsResponse(
         conversations=[ConversationView.of(head) for head in heads], next_cursor=next_cursor
@@ -137,5 +147,7 @@ async def _shown(
 ) -> ConversationResponse:
     """The view of these turns, with the names of contexts that the caller may read now."""
     shown = await app.revoked.shown(caller, head, turns)
-    readable = await app.scopes.readable(caller, head)
+    readable: Sequence[ReadableRef] | None = None
+    with suppress(Unavailable):
+        readable = await app.scopes.readable(caller, head)
     return ConversationResponse.page(head, shown, full=full, more=more, readable=readable)

@@ -108,7 +108,7 @@ def reply(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
 @pytest.fixture
 def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
     values: Json = getattr(request, "param", {})
-    mode = {"auth_mode": AuthMode.EASYAUTH, "azure_auth_enabled": True, "messages_per_hour": 0}
+    mode: Json = {"auth_mode": AuthMode.EASYAUTH, "azure_auth_enabled": True, "messages_per_hour": 0}
     return Settings(data_dir=tmp_path, critic="off", **mode, **values)
 
 
@@ -155,7 +155,7 @@ async def test_the_result_says_what_was_covered_and_what_was_left_out_and_why(ch
         other: "switched_off",
         "7": "unknown",
     }
-    read = await chat.call("bob", "GET", f"/conversations/{found['conversation_id']}")
+    read = await chat.call("bob", "GET", f"/conversations/{found['conversation_id']}?full=true")
     asked = read.json()["history"][0]["contexts"]
     assert [(each["id"], each["name"]) for each in asked] == [
         (rail, "Rail"),
@@ -228,7 +228,7 @@ async def test_an_answer_of_a_context_that_was_withdrawn_reaches_no_model_until_
         assert any(prompt.count(NOT_SHOWN) >= 2 for prompt in prompts)
         left_out = found["metadata"]["contexts"]["left_out"]
         assert {"type": "workspace", "id": ferries, "reason": "not_readable"} in left_out
-    stored = (await chat.call("bob", "GET", f"/conversations/{session['conversation_id']}")).json()
+    stored = (await chat.call("bob", "GET", f"/conversations/{session['conversation_id']}?full=true")).json()
     assert first["answer"] in [message["content"] for message in stored["history"]]
     assert second["answer"]
     await chat.grant(ferries)
@@ -303,7 +303,7 @@ async def test_if_rights_cannot_be_read_a_named_context_fails_the_turn_and_earli
     found = await chat.ask(**session)
     assert [each["reason"] for each in found["metadata"]["contexts"]["left_out"]] == ["unavailable"]
     assert "ten crowns" not in chat.prompt()
-    stored = (await chat.call("bob", "GET", f"/conversations/{session['conversation_id']}")).json()
+    stored = (await chat.call("bob", "GET", f"/conversations/{session['conversation_id']}?full=true")).json()
     assert stored["turn_count"] == 2
 
 
@@ -335,10 +335,13 @@ async def test_a_workspace_opens_sessions_and_knows_only_its_own(chat: Chat) -> 
     session = opened["session_id"]
     again = {**question, "sessionId": session}
     assert (await chat.call("bob", "POST", f"{path}/chat", json=again)).json()["session_id"] == session
+    read = (await chat.call("bob", "GET", f"{path}/sessions/{session}")).json()
+    here = {"type": "workspace", "context_id": ferries, "name": "Ferries", "gone": False}
+    assert (read["home"], read["contexts"]) == (here, [here])
     listed = (await chat.call("bob", "GET", f"{path}/sessions")).json()["conversations"]
     assert [each["conversation_id"] for each in listed] == [session]
     assert (await chat.call("bob", "GET", f"/workspaces/{quays}/sessions")).json()["conversations"] == []
-    for method, end in (("GET", "/export"), ("DELETE", "")):
+    for method, end in (("GET", ""), ("GET", "/export"), ("DELETE", "")):
         for elsewhere in (f"/workspaces/{quays}", f"/workspaces/{new_id()}"):
             there = f"{elsewhere}/sessions/{session}{end}"
             assert (await chat.call("bob", method, there)).status_code == 404
