@@ -119,6 +119,11 @@ class DocumentService:
         documents = [document for document in found if document is not None]
         return sorted(documents, key=lambda document: (document.created_at, document.blob_name))
 
+    async def recorded(self, owner: Owner) -> list[Document]:
+        """The records of the conversation's documents, oldest first. Blobs are not looked at."""
+        found = await self._stores.catalog.list_in(owner)
+        return sorted(found, key=lambda document: (document.created_at, document.blob_name))
+
     async def page(
         self,
         accessible: Accessible,

@@ -1,5 +1,6 @@
 """Limits what one user has under way at a time: uploads, before their body is read, and streams of events."""
 
+import re
 from contextlib import ExitStack
 
 from starlette.datastructures import Headers
@@ -13,6 +14,9 @@ from orc.problems import problem_of
 from orc.settings import Settings
 from orc.user_limits import UserLimit
 
+MOST_FOLLOWED = 20
+"""Each stream of a conversation reads the stores now and then, so there are fewer of them than of others."""
+_CONVERSATION_EVENTS = re.compile(r"/api/conversations/[^/]+/events")
 UPLOADS_IN_MEMORY = 5
 """A completion's files are in memory, unlike those of a form: they count as so many uploads."""
 
@@ -28,6 +32,7 @@ class UserLimits:
         self._body_bytes = body_bytes
         self._uploads = UserLimit(settings.uploads_per_user, "uploads")
         self._streams = UserLimit(settings.streams_per_user, "streams of events")
+        self._followed = UserLimit(min(MOST_FOLLOWED, settings.streams_per_user), "conversations open")
         most = max(1, settings.uploads_per_user // UPLOADS_IN_MEMORY)
         self._completions = UserLimit(most, "questions with files")
 
@@ -49,6 +54,8 @@ class UserLimits:
             is_short = length.isdecimal() and int(length) <= self._body_bytes
             # Whether it is a stream is said in the body only.
             return [self._streams] if is_short else [self._streams, self._completions]
+        if _CONVERSATION_EVENTS.fullmatch(path):
+            return [self._streams, self._followed]
         is_stream = path.endswith(("/events", "/stream"))
         if is_stream or (is_post and prefers_stream(Headers(scope=scope).get("accept", ""))):
             return [self._streams]

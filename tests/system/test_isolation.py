@@ -19,7 +19,7 @@ from tests.system.steps import Json, answered, ask, conversation, conversation_w
 OF_CONTEXTS = {"context_id", "kind", "principal"}
 """Names in paths that belong to no conversation."""
 OPEN_ROUTES = {"/api/health", "/api/ready"}
-HARMLESS = {"limit", "cursor", "after_seq", "before_seq", "full", "format"}
+HARMLESS = {"limit", "cursor", "after_seq", "before_seq", "full", "format", "follow"}
 HARMLESS |= {"last-event-id", "idempotency-key", "x-client-id"}
 HARMLESS_IN_BODY = {
     "feature_flags",

@@ -1,6 +1,6 @@
 """Conversations: list, read, delete."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Annotated
 
@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Response
 from pydantic.json_schema import SkipJsonSchema
 
 from core.errors import InvalidInput, NotFound, Unavailable
-from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep
+from orc.api.conversation_events import ConversationReader, Seen, follow_conversation
+from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.downloads import content_disposition
-from orc.api.responses import responses
+from orc.api.responses import EVENTS, responses, stream
 from orc.api.schemas import (
     ConversationChange,
     ConversationsResponse,
@@ -21,6 +22,7 @@ from orc.bootstrap import App
 from orc.contexts.models import ReadableRef
 from orc.conversations.models import NO_SEQ, Head, Turn
 from orc.conversations.search import wanted
+from orc.events import Event
 from orc.exports.service import MEDIA_TYPES, ExportFormat
 from orc.identity import Principal
 
@@ -40,6 +42,7 @@ EXPORTED = {
     },
 }
 FormatParameter = Annotated[ExportFormat, Query(alias="format", description="of the file")]
+_FOLLOWED = {"description": "The events, as they come.", "content": EVENTS}
 MAX_QUERY_CHARACTERS = 200
 _SEARCHED = "words of titles and questions; all have to fit, the beginning of the last one is enough"
 Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
@@ -103,6 +106,36 @@ async def get_conversation(
 
 
 @router.get(
+    "/{conversation_id}/events",
+    response_class=Response,
+    responses={**responses(404, 429), 200: _FOLLOWED},
+)
+async def conversation_events(
+    owner: OwnerDep,
+    app: AppDep,
+    trace: TraceIdDep,
+    follow: Annotated[bool, Query(description="false: the stream ends after the present state")] = True,
+) -> Response:
+    """What happens in the conversation, as server-sent events, for half an hour; then connect again.
+
+    Each connection begins with the present state: `document` for each document, the title, `turn_started`
+    for each running turn, and `snapshot`. Then come `document`, `document_progress`, `document_removed`,
+    `chat_session_title_updated`, `turn_started` and `turn_ended`, whichever process or client causes them.
+    """
+    reader = ConversationReader(app.library, app.log, owner)
+    # Before the response begins: an absent conversation is a 404.
+    present = await reader.read(Seen(), has_changed=True)
+    changed = app.orchestrator.changes.followed(owner)
+
+    async def events() -> AsyncIterator[tuple[int, Event]]:
+        with changed as woken:
+            async for each in follow_conversation(reader, present, woken, trace, goes_on=follow):
+                yield each
+
+    return stream(events(), trace)
+
+
+@router.get(
     "/{conversation_id}/export",
     response_class=Response,
     responses={**responses(404, 409, 429), 200: EXPORTED},
@@ -124,7 +157,9 @@ async def export_conversation(
 @router.patch("/{conversation_id}", response_model=ConversationView, responses=responses(400, 404, 413, 415))
 async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: AppDep) -> ConversationView:
     """Give a conversation a title of the user's own. Its place in the list stays the same."""
-    return ConversationView.of(await app.log.retitle(owner, body.title))
+    head = await app.log.retitle(owner, body.title)
+    app.orchestrator.changed(owner)
+    return ConversationView.of(head)
 
 
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
@@ -138,6 +173,7 @@ async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     await app.memory.forget(owner)
     await app.traces.delete(owner)
     await app.orchestrator.forget(owner)
+    app.orchestrator.changed(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")
 

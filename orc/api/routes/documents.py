@@ -153,6 +153,7 @@ async def upload(
     if isinstance(stored, Response):
         return stored
     await app.log.ensure_conversation(owner)
+    app.orchestrator.changed(owner)
     documents, errors = stored
     return UploadResponse(conversation_id=owner.conversation_id, documents=documents, errors=errors)
 
@@ -271,6 +272,7 @@ async def document_content(
 async def delete_document(document_id: str, owner: OwnerDep, app: AppDep) -> None:
     """Remove a document: its bytes, its text, its index entries and its references."""
     await app.library.delete(owner, document_id)
+    app.orchestrator.changed(owner)
 
 
 def _new_name(item: UploadFile, stored: list[Document]) -> str:

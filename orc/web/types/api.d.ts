@@ -146,6 +146,8 @@ export interface Schemas {
     last_mcp_tool_used: string | null;
     created_at: string;
     updated_at: string;
+    home: Schemas["SessionContextView"] | null;
+    contexts: Array<Schemas["SessionContextView"]>;
     turns: Array<Schemas["TurnView"]>;
     earlier_before_seq: number | null;
     next_seq: number | null;
@@ -349,6 +351,27 @@ export interface Schemas {
     description: string;
     parent_id: string | null;
   };
+  PageCard: {
+    page: number;
+    label: string | null;
+    summary: string;
+    topics: Array<string>;
+    has_image: boolean;
+  };
+  PageCardsResponse: {
+    version: string;
+    pages: Array<Schemas["PageCard"]>;
+  };
+  PageView: {
+    page: number;
+    label: string | null;
+    text: string;
+    width: number | null;
+    height: number | null;
+    version: string;
+    media_type: string;
+    boxes: Array<Schemas["WordBox"]> | null;
+  };
   Part: {
     type: string;
     text: string;
@@ -374,6 +397,7 @@ export interface Schemas {
     dependency: string | null;
     conversation_id: string | null;
     turn_id: string | null;
+    documents: Record<string, number> | null;
     errors: Array<Schemas["FieldProblem"]>;
   };
   ReadableRef: {
@@ -415,6 +439,12 @@ export interface Schemas {
     summary_points: number;
     notes: number;
     left_out: number;
+  };
+  SessionContextView: {
+    type: string;
+    context_id: string | null;
+    name: string | null;
+    gone: boolean;
   };
   SignIn: {
     mode: Schemas["AuthMode"];
@@ -474,6 +504,12 @@ export interface Schemas {
     tools: Record<string, boolean>;
     model: string | null;
     feature_flags: Record<string, Schemas["JsonValue"]>;
+  };
+  TurnContext: {
+    type: string;
+    id: string;
+    active: boolean;
+    name: string;
   };
   TurnContexts: {
     focus: Schemas["ReadableRef"] | null;
@@ -570,7 +606,7 @@ export interface Schemas {
     status: Schemas["TurnStatus"];
     question: string;
     blob_names: Array<string>;
-    contexts: Array<Record<string, string>>;
+    contexts: Array<Schemas["TurnContext"]>;
     choices: Schemas["TurnChoices"];
     answer: string | null;
     answer_kind: "answer" | "closest_passages" | "not_found" | null;
@@ -622,5 +658,39 @@ export interface Schemas {
   WindowView: {
     limit: number;
     seconds: number;
+  };
+  WordBox: {
+    rectangles: Array<Schemas["Rectangle"]>;
+  };
+  WorkspaceAnswer: {
+    conversation_id: string;
+    turn_id: string;
+    status: "committed" | "stopped";
+    answer: string;
+    answer_kind: "answer" | "closest_passages" | "not_found";
+    citations: Array<Schemas["Citation"]>;
+    uploaded_file_refs: Array<Schemas["FileRef"]>;
+    last_mcp_tool_used: string | null;
+    metadata: Schemas["TurnMetadata"];
+    session_id: string;
+    message: Schemas["WorkspaceMessage"];
+  };
+  WorkspaceMessage: {
+    id: string;
+    role: "assistant";
+    content: string;
+    citations: Array<Schemas["Citation"]>;
+    created_at: string;
+  };
+  WorkspaceQuestion: {
+    blob_names: Array<string | Schemas["BlobName"]>;
+    contexts: Array<Schemas["ContextRef"]>;
+    tools: Record<string, boolean>;
+    model: string | null;
+    replaces: string | null;
+    feature_flags: Schemas["FeatureFlags"];
+    message: string;
+    session_id: string | null;
+    stream: boolean;
   };
 }
