@@ -61,6 +61,7 @@ class PausingApi:
 
     def __init__(self, folder: Path, answer: str = ANSWER, **settings: Any) -> None:
         self.answer = answer
+        self.tools = FakeTools()
         self.model = PausingModel(
             script=lambda _messages, _options: AIMessage(self.answer),
             calls=[],
@@ -70,7 +71,7 @@ class PausingApi:
         chat = ChatModel(self.model, WordCounter(), name="scripted")
 
         def change(parts: TurnDependencies) -> TurnDependencies:
-            fakes = {"models": models_of(chat), "tools": FakeTools(), "stop_poll_seconds": POLL_SECONDS}
+            fakes = {"models": models_of(chat), "tools": self.tools, "stop_poll_seconds": POLL_SECONDS}
             return replace(parts, **fakes)  # type: ignore[arg-type]
 
         chosen = {"auth_mode": AuthMode.EASYAUTH, "azure_auth_enabled": True, **settings}

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
+from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from devkit.pausing_api import ANSWER, PausingApi, events_of
 
 Json = dict[str, Any]
@@ -92,6 +93,21 @@ async def test_the_history_of_a_chat_is_sent_once_and_kept_for_its_retry(api: Pa
     api.model.script = script
     await retry(api, await api.newest())
     assert "the Mistral" in api.prompt()
+
+
+async def test_a_repeated_retry_is_answered_although_its_document_is_gone(api: PausingApi) -> None:
+    session = (await api.ask("Good morning!"))["conversation_id"]
+    documents = f"/conversations/{session}/documents"
+    stored = await api.http.post(documents, files=[("file", ("a.txt", b"The quay opens at seven."))])
+    path = await failed_turn(api, conversation_id=session, blob_names=["a.txt"])
+    reply = DocumentChatResult(
+        answer="At seven.", files=[], metadata=DocumentChatMetadata(mode="inline", reason="it fits")
+    )
+    api.tools.results["document_chat"] = reply.model_dump(mode="json")
+    answered = await retry(api, path, "again")
+    assert answered.json()["answer"] == "At seven."
+    await api.http.delete(f"{documents}/{stored.json()['documents'][0]['document_id']}")
+    assert (await retry(api, path, "again")).json() == answered.json()
 
 
 async def test_no_model_is_shown_what_was_replaced(api: PausingApi) -> None:

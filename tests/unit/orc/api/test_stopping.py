@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit.pausing_api import BEGUN_WITH, PausingApi, events_of
+from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi, events_of
 from devkit.system import Event
 from orc.turns.results import STOPPED_ANSWER
 
@@ -104,3 +104,18 @@ async def test_the_same_request_again_gives_what_was_stored(api: PausingApi) -> 
     again = await api.http.post("/orc", json=body, headers=key)
     assert again.json() == first.json()
     assert len(api.model.calls) == 1
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_client_of_openais_interface_gets_what_there_was(api: PausingApi, streaming: bool) -> None:
+    api.model.pauses = 3
+    asked = {"model": "orc", "stream": streaming, "messages": [{"role": "user", "content": "When?"}]}
+    asking = asyncio.create_task(api.http.post("/v1/chat/completions", json=asked))
+    await asyncio.wait_for(api.model.is_pausing.wait(), 60)
+    path = await api.newest()
+    await api.http.post(f"{path}/stop")
+    response = await asyncio.wait_for(asking, 60)
+    assert response.status_code == 200, response.text
+    assert ANSWER not in response.text
+    assert (response.text.endswith("data: [DONE]\n\n")) == streaming
+    assert (await api.conversation(path.split("/")[2]))["turns"][0]["status"] == "stopped"
