@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -14,27 +13,36 @@ SLOWEST = (
     "tests/unit/evals",
     "tests/test_functions_part",
 )
-RUNNING_SYSTEM = "orc"
-"""The fixture of tests/system/conftest.py with the running product: 8 s of processor time in each process."""
 SHARING = {
-    "test_injection",
-    "test_inspector",
-    "test_isolation",
-    "test_mcp_server",
-    "test_names_over_http",
-    "test_pages_over_http",
-    "test_openapi",
-    "test_problems_over_http",
-    "test_reuse_over_http",
-    "test_streams_over_http",
-    "test_tool_tokens",
-    "test_turns_over_http",
+    "orc": {
+        "tests/system/test_injection",
+        "tests/system/test_inspector",
+        "tests/system/test_isolation",
+        "tests/system/test_mcp_server",
+        "tests/system/test_names_over_http",
+        "tests/system/test_openapi",
+        "tests/system/test_pages_over_http",
+        "tests/system/test_problems_over_http",
+        "tests/system/test_reuse_over_http",
+        "tests/system/test_streams_over_http",
+        "tests/system/test_tool_tokens",
+        "tests/system/test_turns_over_http",
+    },
+    "offline_system": {
+        "tests/system/test_documents_over_http",
+        "tests/system/test_offline_memory",
+        "tests/test_readme",
+        "tests/unit/orc/api/test_uploads",
+    },
 }
-"""The modules of tests/system that use it."""
+"""The fixtures with a running product, which take 7 s of processor time, and the modules that use them."""
+_GROUPS = {module: fixture for fixture, modules in SHARING.items() for module in modules}
+_ALONE = ("tests/campaigns/",)
+"""Folders whose modules may have the running system for themselves."""
 
 
 class SharedSystem(LoadScopeScheduling):  # type: ignore[misc]
-    """The tests of a module share a process, and so do all modules that use the one running system."""
+    """The tests of a module share a process, and so do all modules that use the same running product."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(super()._split_scope(nodeid))
@@ -42,18 +50,16 @@ class SharedSystem(LoadScopeScheduling):  # type: ignore[misc]
 
 def group_of(module: str) -> str:
     """The group of a module (a path from the root of the repository), which is itself for most of them."""
-    path = PurePosixPath(module)
-    shares = path.parent.as_posix() == "tests/system" and path.stem in SHARING
-    return "tests/system" if shares else module
+    return _GROUPS.get(module.removesuffix(".py"), module)
 
 
 def require_groups(items: Iterable[pytest.Item]) -> None:
-    """Raise UsageError if a module uses the running system from another process than its other users."""
+    """Raise UsageError if a module uses a running product from another process than its other users."""
     for item in items:
         module = item.nodeid.partition("::")[0]
-        alone = module.startswith("tests/system/") and group_of(module) == module
-        if alone and RUNNING_SYSTEM in getattr(item, "fixturenames", ()):
-            raise pytest.UsageError(f"{module} uses the running system: add it to devkit/suite_order.py")
+        used = SHARING.keys() & set(getattr(item, "fixturenames", ()))
+        if used - {group_of(module)} and not module.startswith(_ALONE):
+            raise pytest.UsageError(f"{module} uses {min(used)}: add it to devkit/suite_order.py")
 
 
 def start_slowest_first(items: list[pytest.Item]) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
     from devkit.recorded_telemetry import Recorded
+    from devkit.system import System
 
 FOREIGN_SETTINGS = (
     "ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "GOOGLE_SEARCH_", "BRAVE_SEARCH_",
@@ -112,6 +113,15 @@ def upstash_target() -> Iterator[Target]:
     else:
         with serving(UpstashDouble()) as target:
             yield target
+
+
+@pytest.fixture(scope="session")
+def offline_system(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[System]":
+    """An Orc as users start it, with the offline model. No test may stop it or change its settings."""
+    from devkit.system import running
+
+    with running(tmp_path_factory.mktemp("offline")) as system:
+        yield system
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devkit.shared_data import ROOT
-from devkit.system import System, running
+from devkit.system import System
 
 README = (ROOT / "README.md").read_text()
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.S | re.M)
@@ -22,9 +22,8 @@ OUTPUTS = re.findall(r"^```text\n(.*?)^```", README, re.S | re.M)
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    with running(tmp_path_factory.mktemp("readme")) as started:
-        yield started
+def system(offline_system: System) -> System:
+    return offline_system
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def run(commands: Sequence[str], system: System, checkout: Path) -> str:
         env={**os.environ, **system.settings},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -4,11 +4,9 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
 from core.errors import BudgetExceeded, OrcError
@@ -39,6 +37,11 @@ from core.llm.replies import (
 from core.llm.structured_outputs import response_format
 from core.llm.tokens import TokenCounter
 from core.models import Record, Usage
+
+# Importing these takes half a second, and a worker without a model needs them for nothing.
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
 Output = TypeVar("Output", bound=BaseModel)
 Prompt = Sequence[BaseMessage]
@@ -109,12 +112,12 @@ class ChatModel:
     the provider's connection.
     """
 
-    model: BaseChatModel
+    model: "BaseChatModel"
     counter: TokenCounter
     _: KW_ONLY
     name: str
     role: str = "writer"
-    file_model: BaseChatModel | None = None
+    file_model: "BaseChatModel | None" = None
     translate: Translate = lambda _: None
     breaker: CircuitBreaker | None = None
     reports_finish_reason: bool = False
@@ -168,7 +171,7 @@ class ChatModel:
         except ValidationError as exc:
             raise ModelOutputInvalid(f"The model's reply is not a {schema.__name__}.") from exc
 
-    def _bound_to(self, schema: type[BaseModel]) -> Runnable[Any, AIMessage]:
+    def _bound_to(self, schema: type[BaseModel]) -> "Runnable[Any, AIMessage]":
         """The model, held to a schema by the provider if it can do that, else by a forced tool call."""
         if schema not in self._bound:
             if self.has_structured_outputs:
@@ -207,7 +210,7 @@ class ChatModel:
         yield message
 
     async def _invoke(
-        self, model: Runnable[Any, AIMessage], messages: Prompt, budget: CallBudget, **options: Any
+        self, model: "Runnable[Any, AIMessage]", messages: Prompt, budget: CallBudget, **options: Any
     ) -> AIMessage:
         budget.begin_call()
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
@@ -247,7 +250,7 @@ class ChatModel:
     def _limit(self, max_tokens: int | None) -> dict[str, Any]:
         return {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
 
-    def _model_for(self, messages: Prompt) -> BaseChatModel:
+    def _model_for(self, messages: Prompt) -> "BaseChatModel":
         if self.file_model is None or all(isinstance(message.content, str) for message in messages):
             return self.model
         return self.file_model

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING, Literal
 
 from core.errors import InvalidInput
 from core.infra.settings import CoreSettings
@@ -14,8 +12,11 @@ from core.llm.model_catalog import ModelCatalogue
 from core.llm.provider import Provider, endpoint_of
 from core.llm.tokens import TokenCounter
 
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
 Role = Literal["planner", "writer", "critic", "summariser", "analyst", "titler"]
-BuildOffline = Callable[[TokenCounter], BaseChatModel]
+BuildOffline = Callable[[TokenCounter], "BaseChatModel"]
 """Builds the model that answers if no provider is configured."""
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel
 
 Json = dict[str, Any]
@@ -11,6 +10,8 @@ _KEPT = ("type", "description", "enum", "const")
 
 def response_format(schema: type[BaseModel]) -> Json:
     """The `response_format` that holds a reply to `schema`."""
+    from langchain_core.utils.function_calling import convert_to_openai_function
+
     function = convert_to_openai_function(schema)  # inlines references
     strict = {"name": function["name"], "strict": True, "schema": strict_schema(function["parameters"])}
     return {"type": "json_schema", "json_schema": strict}

@@ -1,7 +1,8 @@
 """Clients that disconnect: the product passes, and each planted bug is found."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -30,6 +31,13 @@ async def prepared() -> AsyncIterator[Ground]:
         yield built
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(prepared: Ground) -> AsyncIterator[Scene]:
+    """An instance without a bug, for the tests that only read."""
+    async with prepared.scene() as opened:
+        yield opened
+
+
 @pytest.mark.asyncio(loop_scope="module")
 async def test_no_answer_or_resource_is_lost_to_a_disconnect(prepared: Ground, full_size: bool) -> None:
     plan = FULL if full_size else SMALL
@@ -55,53 +63,52 @@ async def test_a_planted_bug_is_found(bug: str, found_by: str, prepared: Ground)
     assert not verdict.ok
 
 
-async def ask(scene: Scene) -> list[Event]:
+async def ask(scene: Scene, conversation_id: str) -> list[Event]:
     """All events of a document turn at the instance."""
     question, names = KINDS[0]
     body = {
         "question": new_question(question).question,
-        "conversation_id": scene.conversations[0],
+        "conversation_id": conversation_id,
         "blob_names": names,
     }
     response = await scene.http.post(f"{scene.api.address}/api/orc/stream", json=body)
     return whole_events(response.raise_for_status().text)
 
 
-async def resume(scene: Scene, api: str, turn_id: str, after: int) -> list[Event]:
-    url = f"{api}/conversations/{scene.conversations[0]}/turns/{turn_id}/events"
+async def resume(scene: Scene, api: str, turn: Mapping[str, Any], after: int) -> list[Event]:
+    url = f"{api}/conversations/{turn['conversation_id']}/turns/{turn['turn_id']}/events"
     response = await scene.http.get(url, headers={"last-event-id": str(after)})
     return whole_events(response.raise_for_status().text)
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_stream_resumes_from_memory_on_its_instance_and_from_the_store_on_another(
-    prepared: Ground,
+    scene: Scene,
 ) -> None:
-    async with prepared.scene() as scene:
-        events = await ask(scene)
-        result, shown = outcome(events)
-        for after in (0, 1, len(events) // 2, len(events) - 1):
-            from_memory = await resume(scene, f"{scene.api.address}/api", result["turn_id"], after)
-            from_store = await resume(scene, scene.other.api, result["turn_id"], after)
-            assert from_memory == events[after:]
-            assert from_store[0][0] == STORED_AFTER + (1 if after else 2)
-            assert outcome([*events[:after], *from_store]) == (result, shown)
+    events = await ask(scene, scene.conversations[0])
+    result, shown = outcome(events)
+    for after in (0, 1, len(events) // 2, len(events) - 1):
+        from_memory = await resume(scene, f"{scene.api.address}/api", result, after)
+        from_store = await resume(scene, scene.other.api, result, after)
+        assert from_memory == events[after:]
+        assert from_store[0][0] == STORED_AFTER + (1 if after else 2)
+        assert outcome([*events[:after], *from_store]) == (result, shown)
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_only_the_instance_of_a_running_turn_serves_its_stream(prepared: Ground) -> None:
-    async with prepared.scene() as scene:
-        asking = asyncio.create_task(ask(scene))
-        pending = await pending_turn(scene)
-        [elsewhere] = await resume(scene, scene.other.api, pending, 0)
-        followed = await resume(scene, f"{scene.api.address}/api", pending, 0)
-        assert (elsewhere[1], elsewhere[2]["status"], elsewhere[2]["retryable"]) == ("error", 409, True)
-        assert followed == await asking
+async def test_only_the_instance_of_a_running_turn_serves_its_stream(scene: Scene) -> None:
+    conversation = scene.conversations[1]
+    asking = asyncio.create_task(ask(scene, conversation))
+    pending = {"conversation_id": conversation, "turn_id": await pending_turn(scene, conversation)}
+    [elsewhere] = await resume(scene, scene.other.api, pending, 0)
+    followed = await resume(scene, f"{scene.api.address}/api", pending, 0)
+    assert (elsewhere[1], elsewhere[2]["status"], elsewhere[2]["retryable"]) == ("error", 409, True)
+    assert followed == await asking
 
 
-async def pending_turn(scene: Scene) -> str:
+async def pending_turn(scene: Scene, conversation_id: str) -> str:
     """The id of the one turn, as soon as there is one."""
-    url = f"{scene.other.api}/conversations/{scene.conversations[0]}"
+    url = f"{scene.other.api}/conversations/{conversation_id}"
     while True:
         if turns := (await scene.http.get(url)).json().get("turns"):
             return str(turns[0]["turn_id"])

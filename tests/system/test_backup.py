@@ -13,7 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
+from devkit.in_process import Variant, running_here
 from devkit.system import System, running, upload
+from orc.settings import AuthMode
 
 WRITERS = 3
 
@@ -98,7 +100,11 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(tmp_pa
     assert len(before.answers) >= 2
     restoring = orc(restored, "restore", str(file))
     assert restoring.returncode == 0, restoring.stderr
-    with running(restored) as again, again.client() as client:
+    local = {"local": Variant({"auth_mode": AuthMode.LOCAL})}
+    with (
+        running_here(restored, local, common={}, tools={}) as again,
+        httpx.Client(base_url=again.addresses["local"], timeout=60) as client,
+    ):
         assert before.missing(client, restored) == []
         conversation, name = next(iter(before.documents))
         body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": [name]}

@@ -26,10 +26,9 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
 
 
 @pytest.fixture(scope="module")
-def working(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+def working(offline_system: System) -> System:
     """An Orc as users start it, with the offline model."""
-    with running(tmp_path_factory.mktemp("working")) as system:
-        yield system
+    return offline_system
 
 
 def stored(client: httpx.Client, conversation_id: str, name: str, text: str | bytes) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """The offline model recalls in a late turn what the user said in turn 3, among questions about a document."""
 
-from pathlib import Path
-
 from devkit.shared_data import HANDBOOK
-from devkit.system import running, upload
+from devkit.system import System, upload
 
 CONVERSATION = "0d9c2f0a-6a6e-4d0a-9a44-5b0f5a3d8c22"
 TURNS, ALL_TURNS = 30, 120
@@ -14,8 +12,8 @@ QUESTIONS = (
 )
 
 
-def test_a_fact_of_turn_3_is_recalled_in_a_late_turn(tmp_path: Path, full_size: bool) -> None:
-    with running(tmp_path) as system, system.client() as client:
+def test_a_fact_of_turn_3_is_recalled_in_a_late_turn(offline_system: System, full_size: bool) -> None:
+    with offline_system.client() as client:
         assert upload(client, CONVERSATION, HANDBOOK).status_code == 201
 
         def ask(question: str, *names: str) -> str:

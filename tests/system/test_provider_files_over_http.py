@@ -5,14 +5,16 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from devkit.doubles.openai_double import OpenAIDouble
+from core.grounding.citations import WITHOUT_SOURCE
+from devkit.doubles.openai_double import OpenAIDouble, Reply, ToolCall
 from devkit.system import System, ask_streaming, running, upload
-from tests.system.steps import QUAY, Json, answered, ask, new_id, streamed_text
+from tests.system.steps import QUAY, Json, answered, ask, conversation_with, new_id, streamed_text
 from tests.system.test_reuse_over_http import let_expire, refs, statuses
 from tests.unit.core.extraction.samples import pdf
 
 THREE = ["one.pdf", "two.pdf", "three.pdf"]
 FOUR = [*THREE, "four.pdf"]
+PATHS = {"chat completions": "/v1/chat/completions", "responses": "/v1/responses"}
 
 
 @pytest.fixture(scope="module", params=["chat completions", "responses"])
@@ -151,3 +153,20 @@ def test_a_files_api_that_is_down_costs_no_answer(
     turn = answered(ask(client, conversation_id, "one.pdf"))
     assert turn["citations"][0]["verified"]
     assert ways(turn) == {"one.pdf": "text"}
+
+
+def test_documents_tools_and_talk_go_by_the_same_api(
+    client: httpx.Client, double: OpenAIDouble, request: pytest.FixtureRequest
+) -> None:
+    conversation_id = conversation_with(client, "watch.txt", text="The night watch has 7 members.")
+    turn = answered(ask(client, conversation_id, "watch.txt"))
+    assert turn["answer"] == 'The night watch has 7 members. [Page 1 of Document "watch.txt"]'
+    call = Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")])
+    double.script.replies.extend([call, Reply(text="There is one: watch.txt.")])
+    flags = {"critic": "off"}
+    events = ask_streaming(
+        client, question="What is there?", conversation_id=conversation_id, feature_flags=flags
+    )
+    assert streamed_text(events) == events[-1][2]["answer"] == f"There is one: watch.txt. {WITHOUT_SOURCE}"
+    assert events[-1][2]["metadata"]["usage"]["estimated"] is False
+    assert {sent.path for sent in double.requests} == {PATHS[request.node.callspec.params["system"]]}

@@ -1,4 +1,4 @@
-"""With a provider: vectors in addition to words, pages analysed by a model, and the responses API."""
+"""With a provider: vectors in addition to words, and pages analysed by a model."""
 
 import json
 from collections.abc import Iterator
@@ -7,10 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from core.grounding.citations import WITHOUT_SOURCE
-from devkit.doubles.openai_double import OpenAIDouble, Reply, ToolCall
-from devkit.system import System, ask_streaming, running
-from tests.system.steps import answered, ask, conversation_with, streamed_text, wait_until
+from devkit.doubles.openai_double import OpenAIDouble
+from devkit.system import System, running
+from tests.system.steps import answered, ask, conversation_with, wait_until
 
 LONG = "".join(f"Rule {n}. The crane of berth {n} lifts {n} tons at most.\n\f" for n in range(1, 400))
 QUESTION = "How much does the crane of berth 214 lift?"
@@ -64,30 +63,3 @@ def test_pages_are_analysed_by_the_model_and_its_failures_are_reported(
     )
     wait_until(lambda: documents_of(client, conversation_id)[0]["summary_available"], "summary", seconds=30)
     assert any("night watch" in json.dumps(request.body) for request in double.requests)
-
-
-@pytest.fixture
-def responding(
-    tmp_path_factory: pytest.TempPathFactory, model_settings: dict[str, str]
-) -> Iterator[httpx.Client]:
-    """A client of an Orc that asks by the responses API."""
-    settings = {**model_settings, "ORC_RESPONSES_API": "true"}
-    with running(tmp_path_factory.mktemp("responses"), **settings) as system, system.client() as client:
-        yield client
-
-
-def test_documents_tools_and_talk_go_by_the_responses_api_too(
-    responding: httpx.Client, double: OpenAIDouble
-) -> None:
-    conversation_id = conversation_with(responding, "watch.txt", text="The night watch has 7 members.")
-    turn = answered(ask(responding, conversation_id, "watch.txt"))
-    assert turn["answer"] == 'The night watch has 7 members. [Page 1 of Document "watch.txt"]'
-    call = Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")])
-    double.script.replies.extend([call, Reply(text="There is one: watch.txt.")])
-    flags = {"critic": "off"}
-    events = ask_streaming(
-        responding, question="What is there?", conversation_id=conversation_id, feature_flags=flags
-    )
-    assert streamed_text(events) == events[-1][2]["answer"] == f"There is one: watch.txt. {WITHOUT_SOURCE}"
-    assert events[-1][2]["metadata"]["usage"]["estimated"] is False
-    assert {request.path for request in double.requests} == {"/v1/responses"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from devkit.suite_order import RUNNING_SYSTEM, group_of, require_groups, start_slowest_first
+from devkit.suite_order import group_of, require_groups, start_slowest_first
 
 
 def item(nodeid: str, *fixtures: str, slow: bool = False) -> Any:
@@ -16,16 +16,19 @@ def item(nodeid: str, *fixtures: str, slow: bool = False) -> Any:
 
 def test_modules_with_the_running_system_share_a_process_and_others_have_their_own() -> None:
     shared = {group_of(f"tests/system/{name}.py") for name in ("test_isolation", "test_turns_over_http")}
-    assert shared == {"tests/system"}
+    assert shared == {"orc"}
+    assert group_of("tests/test_readme.py") == group_of("tests/unit/orc/api/test_uploads.py")
     for module in ("tests/system/test_backup.py", "tests/unit/mcp_server/test_mcp_server.py"):
         assert group_of(module) == module
 
 
 def test_a_module_that_uses_the_running_system_outside_of_its_group_is_refused() -> None:
-    require_groups([item("tests/system/test_isolation.py::test_it", RUNNING_SYSTEM)])
+    require_groups([item("tests/system/test_isolation.py::test_it", "orc")])
+    require_groups([item("tests/campaigns/test_crashes.py::test_it", "orc")])
     require_groups([item("tests/system/test_backup.py::test_it")])
-    with pytest.raises(pytest.UsageError, match=r"system/test_backup\.py uses the running system"):
-        require_groups([item("tests/system/test_backup.py::test_it", RUNNING_SYSTEM)])
+    for fixture, module in (("orc", "test_backup"), ("offline_system", "test_isolation")):
+        with pytest.raises(pytest.UsageError, match=rf"system/{module}\.py uses {fixture}"):
+            require_groups([item(f"tests/system/{module}.py::test_it", fixture)])
 
 
 def test_slow_folders_start_first_then_the_modules_with_most_slow_tests() -> None:
