@@ -21,7 +21,7 @@ from statistics import median
 
 import psutil
 
-from bench.client import ask, last_prompt, until_searchable, upload
+from bench.client import ask, last_prompt, until_searchable
 from bench.connection import JSON, connected
 from bench.deployment import HANDBOOK, ROOT, clean_surroundings, new_system, running_double
 from bench.long_document import Case, cited_answer, make_cases, result_of
@@ -62,7 +62,8 @@ class Side:
         """The conversation in which the file is now searchable."""
         conversation_id = str(uuid.uuid4())
         async with connected(self.port) as connection:
-            await upload(connection, conversation_id, name, content)
+            # On a busy machine the worker may read it.
+            await connection.post_file(f"/api/conversations/{conversation_id}/documents", name, content)
             await until_searchable(connection, conversation_id)
         return conversation_id
 

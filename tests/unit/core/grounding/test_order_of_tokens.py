@@ -1,0 +1,76 @@
+"""The order of names and numbers: as a plain comparison of all tokens gives it, in a few looks at each."""
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, SupportsIndex, overload
+
+from core.grounding.sentence_facts import Token, matches, same_order
+
+UNITS: Sequence[tuple[str, ...]] = ((), ("eur",), ("usd", "million"), ("%",), ("million",))
+
+
+class CountedPage(list[Token]):
+    """Counts how many tokens were looked at."""
+
+    looks = 0
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Token: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Token]: ...
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        self.looks += len(found) if isinstance(found, list) else 1
+        return found
+
+
+def first_place(token: Token, page: Sequence[Token]) -> int:
+    return next(at for at, each in enumerate(page) if matches(token, each))
+
+
+def is_in_between(one: Token, other: Token, page: Sequence[Token]) -> bool:
+    """Whether another number, with the unit of one of these, stands between their first places."""
+    start, end = (first_place(token, page) for token in (one, other))
+    return any(
+        each.stem != token.stem and each.near[:1] == token.near[:1]
+        for each in page[start + 1 : end]
+        for token in (one, other)
+    )
+
+
+def test_numbers_in_between_are_found_as_by_reading_all_of_them() -> None:
+    chance = random.Random(13)
+    verdicts = set()
+    for _ in range(1500):
+        page = [
+            Token(stem=chance.choice("1234"), kind="number", near=chance.choice(UNITS))
+            for _ in range(chance.randint(2, 9))
+        ]
+        # In the order of the page, only what stands between can contradict.
+        places = sorted(chance.sample(range(len(page)), 2))
+        claim = [page[place] for place in places]
+        firsts = [first_place(token, page) for token in claim]
+        if firsts != sorted(firsts) or claim[0].stem == claim[1].stem:
+            continue
+        expected = not any(is_in_between(one, other, page) for one, other in pairwise(claim))
+        assert same_order(claim, page) is expected
+        verdicts.add(expected)
+    assert verdicts == {True, False}
+
+
+def test_a_long_page_is_not_read_again_for_each_number_of_a_claim() -> None:
+    count = 400
+    # A preposition that both have lets their order change.
+    ends = [Token(stem="first", kind="name", after="in"), Token(stem="7", kind="number", near=("eur",))]
+    page = CountedPage([ends[0], *(Token(stem="9", kind="number") for _ in range(count)), ends[1]])
+    assert same_order(ends * (count // 2), page)
+    assert page.looks < 10 * count
+
+
+def test_a_repeated_number_without_a_match_is_looked_up_once() -> None:
+    count = 400
+    page = CountedPage([Token(stem="7", kind="number", near=("eur",))] * count)
+    claim = [Token(stem="7", kind="number", near=("usd",))] * count
+    assert same_order(claim, page)
+    assert page.looks < 10 * count
