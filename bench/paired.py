@@ -141,12 +141,12 @@ async def _per_turn(side: Side, turns: Sequence[Callable[[], Awaitable[None]]]) 
     return (side.cpu_ms() - before) / len(turns)
 
 
-async def seconds_per_turn(turns: int, side: Side) -> float:
-    """On the clock, for chat turns of which sixteen are always under way; a refused one raises Refused."""
+async def clock_ms(turns: int, side: Side) -> float:
+    """Milliseconds on the clock for each of many chat turns, of which sixteen are always under way; a refused one raises Refused."""
     await side.script()
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(side.port)) for _ in range(CONCURRENT)]
-        return 1 / await per_second([partial(ask, client) for client in clients], turns)
+        return 1000 / await per_second([partial(ask, client) for client in clients], turns)
 
 
 async def compare(sides: Sequence[Side], measurements: dict[str, Measurement], rounds: int) -> Found:
@@ -199,7 +199,7 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         "report": partial(document_ms, report, turns),
         "upload-handbook": partial(ingestion_ms, handbook),
         "upload-report": partial(ingestion_ms, report),
-        "busy": partial(seconds_per_turn, BUSY_TURNS),
+        "busy": partial(clock_ms, BUSY_TURNS),
     }
     chosen = {what: measurements[what] for what in options.only or measurements}
     settings = {"ORC_PROCESSES": str(options.processes)} if options.processes > 1 else {}
@@ -208,7 +208,7 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         running_side("this", ROOT, folder, **settings) as this,
     ):
         found = await compare([other, this], chosen, options.rounds)
-    print("\nother -> this: CPU ms of a turn or an upload; busy: seconds per turn on the clock")
+    print("\nother -> this: CPU ms of a turn or an upload; busy: ms per turn on the clock")
     print(*summarize(found), sep="\n")
 
 

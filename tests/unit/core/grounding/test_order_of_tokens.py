@@ -30,7 +30,7 @@ def first_place(token: Token, page: Sequence[Token]) -> int:
 
 
 def is_in_between(one: Token, other: Token, page: Sequence[Token]) -> bool:
-    """Whether another number, with the unit of one of these, stands between their first places."""
+    """Whether another number, with the unit of one of these, is between their first places."""
     start, end = (first_place(token, page) for token in (one, other))
     return any(
         each.stem != token.stem and each.near[:1] == token.near[:1]
@@ -47,7 +47,7 @@ def test_numbers_in_between_are_found_as_by_reading_all_of_them() -> None:
             Token(stem=chance.choice("1234"), kind="number", near=chance.choice(UNITS))
             for _ in range(chance.randint(2, 9))
         ]
-        # In the order of the page, only what stands between can contradict.
+        # In the order of the page, only what is between them can contradict.
         places = sorted(chance.sample(range(len(page)), 2))
         claim = [page[place] for place in places]
         firsts = [first_place(token, page) for token in claim]
