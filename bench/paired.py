@@ -142,7 +142,7 @@ async def _per_turn(side: Side, turns: Sequence[Callable[[], Awaitable[None]]]) 
 
 
 async def clock_ms(turns: int, side: Side) -> float:
-    """Milliseconds on the clock for each of many chat turns, of which sixteen are always under way; a refused one raises Refused."""
+    """Milliseconds on the clock for each of many chat turns, sixteen at once; Refused if one is refused."""
     await side.script()
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(side.port)) for _ in range(CONCURRENT)]

@@ -1,17 +1,13 @@
 """Watches how much processor time a child process uses, and stops one that makes no progress."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum
-from pathlib import Path
 from typing import NamedTuple
 
 from core.extraction.forked import Child
-from core.infra.priority import LONG_SECONDS, give_more_way
+from core.infra.priority import LONG_SECONDS, give_more_way, processor_seconds
 
 POLL_SECONDS = 0.5
 LEAST_WORK = 0.02
@@ -97,24 +93,3 @@ async def watched(process: Child, limits: TimeLimits) -> AsyncIterator[Watch]:
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-def processor_seconds(pid: int) -> float:
-    """Processor time that a process has used, in seconds; 0 if it has ended."""
-    if sys.platform == "linux":
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except (OSError, ValueError):
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return processor_seconds_of_ps(pid)
-
-
-def processor_seconds_of_ps(pid: int) -> float:
-    """The same from the program ps, which every Unix has."""
-    shown = subprocess.run(["ps", "-o", "time=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    days, _, clock = shown.stdout.strip().rpartition("-")
-    seconds = 0.0
-    for part in clock.split(":"):
-        seconds = 60 * seconds + float(part or 0)
-    return seconds + 86_400 * int(days or 0)

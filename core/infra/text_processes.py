@@ -11,13 +11,13 @@ import pickle
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar, TypeVarTuple, cast
 
 from core.errors import OrcError, Overdue, Unavailable
-from core.infra.priority import LONG_SECONDS, give_more_way
+from core.infra.priority import LONG_SECONDS, give_more_way, processor_seconds
 from core.infra.text_child import AT_DEADLINE, LENGTH
 
 Result = TypeVar("Result")
@@ -149,7 +149,7 @@ class TextProcesses:
         async with self._slots.slot(whose):
             process = await self._take()
             try:
-                with _giving_way(process) as gave_way:
+                async with _giving_way(process) as gave_way:
                     result, error = await self._ask(process, request, wall)
             except BaseException:
                 await self._end(process)
@@ -227,20 +227,26 @@ class TextProcesses:
         self._all.discard(process)
 
 
-@contextmanager
-def _giving_way(process: Process) -> Iterator[list[int]]:
+@asynccontextmanager
+async def _giving_way(process: Process) -> AsyncIterator[list[int]]:
     """Lowers the priority of a process that works for long; the list then has its number."""
     gave_way: list[int] = []
 
-    def lower() -> None:
+    async def watch() -> None:
+        # Most work is done before it is looked at.
+        await asyncio.sleep(LONG_SECONDS)
+        before = used = await asyncio.to_thread(processor_seconds, process.pid)
+        while used - before < LONG_SECONDS:
+            await asyncio.sleep(LONG_SECONDS)
+            used = await asyncio.to_thread(processor_seconds, process.pid)
         gave_way.append(process.pid)
         give_more_way(process.pid)
 
-    timer = asyncio.get_running_loop().call_later(LONG_SECONDS, lower)
+    watching = asyncio.create_task(watch())
     try:
         yield gave_way
     finally:
-        timer.cancel()
+        watching.cancel()
 
 
 def _kill(process: Process) -> None:

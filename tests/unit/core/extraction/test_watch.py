@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from core.extraction.watch import TimeLimits, processor_seconds, processor_seconds_of_ps
+from core.extraction.watch import TimeLimits
+from core.infra.priority import processor_seconds, processor_seconds_of_ps
 
 
 @pytest.mark.parametrize("measure", [processor_seconds, processor_seconds_of_ps])
