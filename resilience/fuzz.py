@@ -57,8 +57,13 @@ _CHECKS = {
     "errors_are_problem_documents": PROBLEMS,
     "streams_end": STREAMS,
 }
-_NOT_HERE = {409: ("POST /api/conversations/{conversation_id}/uploads",)}
-"""What can be had on Azure only, and how it is refused elsewhere."""
+_NOT_HERE = {
+    409: (
+        "POST /api/conversations/{conversation_id}/uploads",
+        "POST /api/conversations/{conversation_id}/turns/{turn_id}/retry",
+    )
+}
+"""What cannot be had here, and how it is refused: uploads as on Azure, and retries, as no turn fails."""
 _Json = dict[str, Any]
 
 

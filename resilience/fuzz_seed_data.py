@@ -43,7 +43,7 @@ class SeedData:
         if _is_positive(case, "path") and case.path_parameters:
             if "context_id" in case.path_parameters:
                 self._direct_context(case)
-            elif case.method.upper() == "DELETE" and "conversation_id" in case.path_parameters:
+            elif _deletes_a_conversation(case):
                 self._spare_what_is_read(case.path_parameters)
             elif not self._is_left_alone(case):
                 _set(case.path_parameters, self._ids)
@@ -113,6 +113,12 @@ class SeedData:
         stored = self.http.post(f"{path}/documents", files=[("file", (FILE, QUAY))]).raise_for_status().json()
         ids = {"context_id": context_id, "document_id": stored["documents"][0]["document_id"]}
         return {**ids, "kind": "user", "principal": "ada"}
+
+
+def _deletes_a_conversation(case: "Case[Any]") -> bool:
+    """Whether the request deletes a conversation or a document of one; what users say of a turn may go."""
+    named = case.path_parameters
+    return case.method.upper() == "DELETE" and "conversation_id" in named and "turn_id" not in named
 
 
 def _set(parameters: dict[str, Any], ids: dict[str, str]) -> None:
