@@ -30,7 +30,7 @@ class PageView(BaseModel):
 class PageCard(BaseModel):
     """What a page is about."""
 
-    page: int = Field(ge=1)
+    page: int = Field(ge=1, examples=[5])
     label: str | None
     summary: str = Field(description="empty if the page has not been analysed yet")
     topics: list[str]

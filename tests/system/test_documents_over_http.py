@@ -181,3 +181,9 @@ def test_the_analysis_of_a_document_becomes_its_summary(working: System) -> None
         conversation_id = new_id()
         stored(client, conversation_id, "handbook.pdf", HANDBOOK.read_bytes() + b"%changed")
         wait_until(lambda: listed(client, conversation_id)["handbook.pdf"]["summary_available"], "summary")
+        document_id = listed(client, conversation_id)["handbook.pdf"]["document_id"]
+        cards = client.get(
+            f"/conversations/{conversation_id}/documents/{document_id}/pages?numbers=9,5"
+        ).json()
+        assert [(card["page"], card["has_image"]) for card in cards["pages"]] == [(5, True), (9, True)]
+        assert all(card["summary"] and card["topics"] for card in cards["pages"])

@@ -89,6 +89,7 @@ class Ids:
             "session_id": self.owner.conversation_id,
             "kind": "user",
             "principal": "ann",
+            "number": "1",
         }
 
     @property

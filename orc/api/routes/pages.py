@@ -34,7 +34,12 @@ Version = Annotated[
     Query(max_length=200, description="`document_version` of a citation: 409 if the document has another"),
 ]
 Numbers = Annotated[
-    str, Query(max_length=1000, description="of pages, separated by commas", examples=["1,2,9"])
+    str | None,
+    Query(
+        max_length=1000,
+        description="of pages, separated by commas; by default the first 100",
+        examples=["1,2,9"],
+    ),
 ]
 
 
@@ -135,7 +140,7 @@ async def page(
 )
 @of_conversations.get("", responses=REFUSALS)
 async def page_cards(
-    document_id: str, numbers: Numbers, owner: Reader, app: AppDep, v: Version = None
+    document_id: str, owner: Reader, app: AppDep, numbers: Numbers = None, v: Version = None
 ) -> PageCardsResponse:
     """What the pages are about, as far as they have been analysed; missing pages are left out."""
     document = await _document(app, owner, document_id, v)
@@ -196,7 +201,9 @@ def _boxes(packed: bytes) -> list[WordBox]:
     ]
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str | None) -> list[int]:
+    if text is None:
+        return list(range(1, MOST_CARDS + 1))
     parts = text.split(",")
     if len(parts) > MOST_CARDS or not all(part.isascii() and part.isdecimal() for part in parts):
         raise InvalidInput(f"At most {MOST_CARDS} numbers of pages, separated by commas.", field="numbers")
