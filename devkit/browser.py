@@ -47,7 +47,7 @@ _KEYS = {
     "k": ("KeyK", 75),
 }
 _FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
-SECONDS = 20.0
+SECONDS = 60.0
 _LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
 _UNTIL = """
 new Promise((resolve) => {

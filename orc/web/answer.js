@@ -198,7 +198,7 @@ function Why({ turn }) {
       usage.cost_usd ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) }) : "",
     ].filter(Boolean).join(" · ")),
     me.value?.can.administer && metadata.trace_id
-      ? h("p", null, h("a", { href: `#/admin` }, t("why.trace"))) : null);
+      ? h("p", null, h("a", { href: `#/telemetry/${metadata.trace_id}` }, t("why.trace"))) : null);
 }
 
 /** The prompt's tokens by part, as a bar. @param {{parts: Record<string, number>}} properties */

@@ -17,6 +17,7 @@ export class ApiError extends Error {
 /**
  * @typedef {object} Sent
  * @property {unknown} [json]
+ * @property {FormData} [form]
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
  */
@@ -32,6 +33,7 @@ export async function request(method, path, sent = {}) {
     headers.set("content-type", "application/json");
     init.body = JSON.stringify(sent.json);
   }
+  if (sent.form) init.body = sent.form;
   const response = await fetch(BASE + path, init);
   if (!response.ok) throw await problemOf(response);
   return response;
@@ -57,9 +59,7 @@ export function readProblem(status, text, traceId) {
     // Not JSON: what follows describes it.
   }
   return {
-    type: "", title: "", status, detail: "", trace_id: traceId, code: `http_${status}`,
-    retryable: status >= 500 || status === 429, retry_after: null, dependency: null,
-    conversation_id: null, turn_id: null, errors: [],
+    status, detail: "", trace_id: traceId, code: `http_${status}`, retryable: status >= 500 || status === 429,
   };
 }
 

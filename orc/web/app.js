@@ -1,16 +1,17 @@
 // The entry: loads the user and the words, and puts the regions of the page together.
-import { Suggestions, Turn } from "./answer.js";
-import { get } from "./api.js";
+import { Turn } from "./answer.js";
 import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarlier, loading, newest, shownTitle, startChat,
-  turns, answering, stop, known } from "./chat.js";
+  turns, answering, stop } from "./chat.js";
 import { Composer } from "./composer.js";
-import { attach, documents, hasFiles } from "./files.js";
+import { Contexts } from "./contexts.js";
+import { attach, hasFiles } from "./files.js";
 import { speak, t } from "./i18n.js";
 import { Dialogs, Icon, IconButton, Notices, Peek } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { closeSources, shown, Sources } from "./sources.js";
 import { alarm, dialog, finished, go, loadMe, loadPreferences, loadSessions, me, online, outdated, place, prefer, preferences,
   readAddress, said, sessionsOpen, signedOut } from "./store.js";
+import { Telemetry } from "./telemetry.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 const NEAR_TOP = 1500;
@@ -32,19 +33,11 @@ function Banner() {
 }
 
 function Empty() {
-  const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
-  const ready = documents.value.filter((each) => each.readable).length;
-  useEffect(() => {
-    const id = conversationId.value;
-    if (!ready || !id || !known.value) return;
-    get(`/conversations/${id}/suggestions`).then((found) => setTexts(/** @type {any} */ (found).suggestions ?? []), () => {});
-  }, [ready, conversationId.value]);
   return h("div", { class: "empty" },
     h("h2", null, t(hasFiles.value ? "empty.files" : "empty")),
     h("p", { class: "soft" }, t(hasFiles.value ? "empty.files.hint" : "empty.hint")),
     !hasFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
-      h(Icon, { name: "clip" }), t("empty.drop")),
-    h(Suggestions, { texts }));
+      h(Icon, { name: "clip" }), t("empty.drop")));
 }
 
 /** Keys within the turns: up and down between turns, left and right between markers. @param {KeyboardEvent} event */
@@ -90,7 +83,7 @@ function Conversation() {
     if (box.scrollTop < NEAR_TOP && earlierBefore.value !== null) loadEarlier();
   };
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 },
-    h(Head, null), h(Banner, null),
+    h(Head, { text: shownTitle.value || t(list.length ? "sessions.untitled" : "sessions.new") }), h(Banner, null),
     h("div", { class: "scroller", ref: scroller, onScroll },
       h("div", { class: "turns", onKeyDown: moveInTurns },
         loading.value && h("p", { class: "soft loading" }, t("loading")),
@@ -102,25 +95,31 @@ function Conversation() {
     h(Composer, null));
 }
 
-function Head() {
+/** @param {{text: string}} properties */
+function Head({ text }) {
   return h("header", { class: "head" },
     h(IconButton, {
       name: "menu", label: t("sessions"), class: preferences.value.folded ? "open-sessions is-folded" : "open-sessions",
       onClick: () => { sessionsOpen.value = true; prefer({ folded: false }); },
     }),
-    h("h1", null, h("bdi", null, shownTitle.value || t(turns.value.length ? "sessions.untitled" : "sessions.new"))));
+    h("h1", null, h("bdi", null, text)));
 }
 
-function Administration() {
-  return h("main", { class: "conversation", id: "conversation", tabIndex: -1 }, h("h1", null, t("administration")));
+/** Contexts and telemetry, in the place of the conversation. */
+function Elsewhere() {
+  const { view, id } = place.value;
+  return h("main", { class: "conversation", id: "conversation", tabIndex: -1 }, h(Head, { text: t(view) }), h(Banner, null),
+    h("div", { class: "scroller" }, view === "contexts" ? h(Contexts, { id, key: id ?? "" }) : h(Telemetry, { trace: id, key: id ?? "" })));
 }
 
 function App() {
+  const main = place.value.view === "session" ? "question" : "conversation";
   return h(Fragment, null,
-    h("a", { class: "skip", href: "#question", onClick: (event) => { event.preventDefault(); document.getElementById("question")?.focus(); } }, t("skip")),
+    h("a", { class: "skip", href: `#${main}`, onClick: (event) => { event.preventDefault(); document.getElementById(main)?.focus(); } },
+      t(main === "question" ? "skip" : "skip.content")),
     h("div", { class: `layout${preferences.value.folded ? " is-folded" : ""}${shown.value ? " has-sources" : ""}` },
       h(Sessions, null), sessionsOpen.value && h("div", { class: "shade", onClick: () => { sessionsOpen.value = false; } }),
-      place.value.view === "administration" ? h(Administration, null) : h(Conversation, null),
+      place.value.view !== "session" ? h(Elsewhere, null) : h(Conversation, null),
       place.value.view === "session" && h(Sources, null)),
     dragging.value && h("div", { class: "dropping" }, t("empty.drop")),
     h(Notices, null), h(Peek, null), h(Dialogs, null),

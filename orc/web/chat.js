@@ -171,8 +171,7 @@ export function stored(turn) {
 
 /** @param {string} code @param {string} detail @returns {Problem} */
 const problemOf = (code, detail) => ({
-  type: "", title: "", status: 0, detail, trace_id: "", code, retryable: true, retry_after: null, dependency: null,
-  conversation_id: null, turn_id: null, errors: [],
+  status: 0, detail, trace_id: "", code, retryable: true,
 });
 
 // --- Asking

@@ -144,8 +144,7 @@ export function statusOf(document) {
   if (document.status === "failed") return t("files.failed", { reason: document.reason ?? "" });
   if (document.status === "completed") return t("files.ready", { n: document.pages });
   const key = `files.${document.status}`;
-  const text = has(key) ? t(key) : t("files.processing");
-  return document.readable ? `${text} · ${t("files.can_ask")}` : text;
+  return document.readable ? t("files.can_ask") : t(has(key) ? key : "files.processing");
 }
 
 /** @param {string} name */
@@ -162,7 +161,7 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
   const body = [
     h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
     h("span", { class: "file-text" }, label,
-      h("span", { class: "file-status" }, status, bytes ? ` · ${size(bytes)}` : "")),
+      h("span", { class: "file-status" }, status, bytes && state !== "busy" ? ` · ${size(bytes)}` : "")),
   ];
   return h("li", { class: `file is-${state}${asked ? " is-asked" : ""}` },
     onAsk

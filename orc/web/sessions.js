@@ -126,10 +126,17 @@ export function Sessions() {
     h(Foot, null));
 }
 
+/** @param {"contexts" | "telemetry"} view @param {string} icon */
+const link = (view, icon) => h("a", {
+  href: `#/${view}`, class: "foot-link", "aria-current": place.value.view === view ? "page" : undefined,
+  onClick: () => { sessionsOpen.value = false; },
+}, h(Icon, { name: icon }), t(view));
+
 function Foot() {
   const user = me.value;
   return h("div", { class: "sessions-foot" },
-    user?.can.administer ? h("a", { href: "#/admin", class: "foot-link", onClick: () => { sessionsOpen.value = false; } }, h(Icon, { name: "chart" }), t("administration")) : null,
+    link("contexts", "folder"),
+    user?.can.administer && link("telemetry", "chart"),
     h("button", { type: "button", class: "foot-link", onClick: () => { dialog.value = "preferences"; } }, h(Icon, { name: "settings" }), t("preferences")),
     user?.sign_in?.sign_out_url && h("a", { class: "foot-link", href: user.sign_in.sign_out_url }, h(Icon, { name: "leave" }), t("sign_out", { name: user.name ?? "" })));
 }

@@ -1,12 +1,14 @@
-// The panel of sources: a card for each cited page with its quotes, and the page that a marker leads to.
-import { get } from "./api.js";
+// The panel of sources: a card for each cited page, and the page itself: its picture with the quote marked on
+// it, or its text with the quote marked in it.
+import { ApiError, download, get, request } from "./api.js";
 import { conversationId, turns } from "./chat.js";
 import { t } from "./i18n.js";
-import { PageView, preparePicture } from "./page.js";
+import { toUnits } from "./markdown.js";
 import { Icon, IconButton, pageOf, verdictOf } from "./parts.js";
-import { computed, h, signal, useEffect, useState } from "./vendor/ui.js";
+import { report } from "./store.js";
+import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Citation, PageCard, TurnView } from "./types/page.js" */
+/** @import { Citation, PageCard, PageText, TurnView } from "./types/page.js" */
 /** @import { Signal } from "./vendor/ui.js" */
 
 /** @typedef {{turnKey: string, index: number | null}} Shown */
@@ -117,4 +119,199 @@ export function Sources() {
       })
       : h("ul", { class: "cards" }, byPage(turn.citations).map((each) =>
         h(Card, { key: each.citation.url ?? `${each.citation.document_id}/${each.citation.page}`, turn, ...each }))));
+}
+
+// --- One page of a document
+
+const WIDTHS = [800, 1200, 1600];
+const ZOOMS = [0.5, 0.75, 1, 1.5, 2, 3, 4];
+const MOST_PICTURES = 24;
+
+/** Addresses of pictures in memory, the latest used last. @type {Map<string, Promise<string>>} */
+const pictures = new Map();
+
+/**
+ * The picture of a citation's page, from memory if it is there.
+ * @param {string} path of the document @param {{page: number, document_version: string}} page @param {number} [width]
+ * @returns {Promise<string>} rejects with ApiError if the page has no picture, or another version has
+ */
+export function preparePicture(path, { page, document_version: version }, width = pictureWidth()) {
+  const address = `${path}/pages/${page}/image?width=${width}&v=${encodeURIComponent(version)}`;
+  const known = pictures.get(address);
+  pictures.delete(address);
+  const picture = known ?? request("GET", address).then(async (response) => URL.createObjectURL(await response.blob()));
+  pictures.set(address, picture);
+  picture.catch(() => pictures.delete(address));
+  for (const [oldest, dropped] of pictures) {
+    if (pictures.size <= MOST_PICTURES) break;
+    pictures.delete(oldest);
+    dropped.then((url) => setTimeout(() => URL.revokeObjectURL(url), 1000), () => {});
+  }
+  return picture;
+}
+
+/** A picture wide enough for the panel on this screen. */
+function pictureWidth(zoom = 1) {
+  const wanted = Math.min(innerWidth, 640) * zoom * devicePixelRatio;
+  return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1) ?? 1600;
+}
+
+/**
+ * @param {{turn: TurnView, index: number, path: string, onChoose: (index: number) => void}} properties
+ */
+export function PageView({ turn, index, path, onChoose }) {
+  const citation = /** @type {Citation} */ (turn.citations[index]);
+  const [offset, setOffset] = useState(0);
+  const [tab, setTab] = useState(/** @type {"picture" | "text"} */ ("picture"));
+  const [state, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
+  const [hasPicture, setHasPicture] = useState(true);
+  useEffect(() => { setOffset(0); setState(""); setHasPicture(true); setTab("picture"); }, [index, path]);
+  const number = citation.page + offset;
+  const step = (/** @type {number} */ by) => onChoose((index + by + turn.citations.length) % turn.citations.length);
+  /** @param {unknown} error */
+  const failed = (error) => {
+    const code = error instanceof ApiError ? error.problem.status : 0;
+    if (code === 404 && offset) setOffset(offset > 0 ? offset - 1 : offset + 1);
+    else if (code === 404) setState("removed");
+    else if (code === 409) setState("replaced");
+    else if (code === 415) setHasPicture(false);
+    else report(error);
+  };
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    /** @type {Record<string, () => void>} */
+    const keys = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => setOffset(Math.max(1 - citation.page, offset - 1)), PageDown: () => setOffset(offset + 1) };
+    const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
+    if (act && !(event.target instanceof HTMLElement && event.target.closest("[role=tablist]"))) {
+      event.preventDefault();
+      act();
+    }
+  };
+  if (citation.url) return h(WebSource, { citation, index, turn, onStep: step });
+  const shownTab = hasPicture ? tab : "text";
+  return h("div", { class: "page", onKeyDown },
+    h(Toolbar, { turn, index, citation, onStep: step, number, onPage: (by) => setOffset(Math.max(1 - citation.page, offset + by)) }),
+    state === "" && h("div", { class: "tabs" }, h("div", { class: "row", role: "tablist", "aria-label": t("page.views") },
+      (/** @type {const} */ (["picture", "text"])).map((each) => h("button", {
+        type: "button", role: "tab", key: each, id: `tab-${each}`, "aria-selected": shownTab === each ? "true" : "false",
+        tabIndex: shownTab === each ? 0 : -1, disabled: each === "picture" && !hasPicture, onClick: () => setTab(each),
+        onKeyDown: (event) => {
+          if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+          const other = each === "picture" ? "text" : "picture";
+          setTab(other);
+          document.getElementById(`tab-${other}`)?.focus();
+        },
+      }, t(`page.${each}`)))),
+      h(IconButton, { name: "download", label: t("page.download"), onClick: () => { download(`${path}/content`, citation.blob_name).catch(report); } })),
+    h(QuoteBox, { citation, index, state }),
+    state !== "" ? null : shownTab === "picture"
+      ? h(Picture, { citation, path, number, key: `${path}/${number}`, onFail: failed, index })
+      : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }));
+}
+
+/** @param {{turn: TurnView, index: number, citation: Citation, number: number, onStep: (by: number) => void, onPage: (by: number) => void}} properties */
+const Toolbar = ({ turn, index, number, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
+  h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
+  h("span", { class: "count" }, t("page.citation", { n: index + 1, of: turn.citations.length })),
+  h(IconButton, { name: "right", label: t("page.citation.after"), disabled: turn.citations.length < 2, onClick: () => onStep(1) }),
+  h("span", { class: "grow" }),
+  h(IconButton, { name: "up_page", label: t("page.before"), disabled: number < 2, onClick: () => onPage(-1) }),
+  h("span", { class: "count" }, t("page.of", { n: number })),
+  h(IconButton, { name: "down_page", label: t("page.after"), onClick: () => onPage(1) }));
+
+/** @param {{citation: Citation, index: number, state: "" | "removed" | "replaced"}} properties */
+function QuoteBox({ citation, index, state }) {
+  return h("div", { class: `quote-box ${citation.verified ? "is-found" : "is-missing"}` },
+    h("span", { class: `marker ${citation.verified ? "is-found" : "is-missing"}`, "aria-hidden": "true" }, String(index + 1)),
+    h("div", null,
+      h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),
+      h("p", { class: `verdict ${citation.verified ? "is-found" : "is-missing"}` },
+        h(Icon, { name: citation.verified ? "check" : "alert" }), citation.closest ? t("verdict.close") : verdictOf(citation)),
+      state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`))));
+}
+
+/** @param {{citation: Citation, index: number, turn: TurnView, onStep: (by: number) => void}} properties */
+const WebSource = ({ citation, index, turn, onStep }) => h("div", { class: "page" },
+  h("div", { class: "toolbar" },
+    h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
+    h("span", { class: "count" }, t("page.citation", { n: index + 1, of: turn.citations.length })),
+    h(IconButton, { name: "right", label: t("page.citation.after"), disabled: turn.citations.length < 2, onClick: () => onStep(1) })),
+  h(QuoteBox, { citation, index, state: "" }), h("p", null, h(WebLink, { href: citation.url ?? "" })));
+
+/** @param {{href: string}} properties */
+function WebLink({ href }) {
+  if (!/^https?:\/\//i.test(href)) return h(Fragment, null, href);
+  return h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, href);
+}
+
+/**
+ * @param {{citation: Citation, path: string, number: number, index: number, onFail: (error: unknown) => void}} properties
+ */
+function Picture({ citation, path, number, index, onFail }) {
+  const [source, setSource] = useState("");
+  const [zoom, setZoom] = useState(1);
+  const [ratio, setRatio] = useState(0);
+  const frame = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  useEffect(() => {
+    let current = true;
+    const wanted = { page: number, document_version: citation.document_version };
+    preparePicture(path, wanted, pictureWidth(zoom)).then((url) => current && setSource(url), (error) => current && onFail(error));
+    return () => { current = false; };
+  }, [path, number, zoom > 1]);
+  const rectangles = number === citation.page ? citation.rectangles : [];
+  useLayoutEffect(() => {
+    const first = rectangles[0];
+    if (!ratio || !first || !frame.current) return;
+    const { clientHeight, scrollHeight, scrollWidth, clientWidth } = frame.current;
+    frame.current.scrollTop = first.top * scrollHeight - clientHeight / 3;
+    frame.current.scrollLeft = ((first.left + first.right) / 2) * scrollWidth - clientWidth / 2;
+  }, [ratio > 0, zoom, index]);
+  const change = (/** @type {number} */ by) => {
+    const now = ZOOMS.indexOf(zoom);
+    setZoom(ZOOMS[Math.max(0, Math.min(ZOOMS.length - 1, now + by))] ?? 1);
+  };
+  return h("div", { class: "picture", role: "tabpanel", "aria-labelledby": "tab-picture" },
+    h("div", { class: "zoom", role: "group", "aria-label": t("page.zoom") },
+      h(IconButton, { name: "minus", label: t("page.smaller"), disabled: zoom === ZOOMS[0], onClick: () => change(-1) }),
+      h("button", { type: "button", class: "quiet", onClick: () => setZoom(1), title: t("page.fit") }, t("page.percent", { n: Math.round(zoom * 100) })),
+      h(IconButton, { name: "plus", label: t("page.larger"), disabled: zoom === ZOOMS.at(-1), onClick: () => change(1) })),
+    h("div", {
+      class: "frame", ref: frame, tabIndex: 0, role: "group", "aria-label": t("page.picture"),
+      onKeyDown: (event) => {
+        /** @type {Record<string, number>} */
+        const by = { "+": 1, "=": 1, "-": -1 };
+        if (event.key === "0") setZoom(1);
+        else if (by[event.key]) change(by[event.key] ?? 0);
+      },
+    },
+    source
+      ? h("div", { class: `sheet zoom-${zoom * 100}` },
+        h("img", {
+          src: source, alt: t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote }),
+          onLoad: (event) => setRatio(event.currentTarget.naturalHeight / event.currentTarget.naturalWidth),
+        }),
+        h("svg", { viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true", class: "marks" },
+          ratio > 0 && rectangles.map((each, line) => h("rect", {
+            key: line, x: each.left, y: each.top, width: each.right - each.left, height: each.bottom - each.top,
+          }))))
+      : h("div", { class: "loading" }, t("loading"))));
+}
+
+/** @param {{citation: Citation, path: string, number: number, onFail: (error: unknown) => void}} properties */
+function Text({ citation, path, number, onFail }) {
+  const [page, setPage] = useState(/** @type {PageText | null} */ (null));
+  const mark = /** @type {{current: HTMLElement | null}} */ (useRef(null));
+  useEffect(() => {
+    let current = true;
+    get(`${path}/pages/${number}`).then((found) => current && setPage(/** @type {PageText} */ (found)), (error) => current && onFail(error));
+    return () => { current = false; };
+  }, [path, number]);
+  useLayoutEffect(() => mark.current?.scrollIntoView({ block: "center" }), [page]);
+  if (!page) return h("div", { class: "loading" }, t("loading"));
+  const marked = citation.verified && number === citation.page;
+  const other = marked && page.version !== citation.document_version && citation.document_version;
+  const [start = 0, end = 0] = marked && !other ? toUnits(page.text, [citation.start, citation.end]) : [];
+  return h("div", { class: "page-text", role: "tabpanel", "aria-labelledby": "tab-text", tabIndex: 0, dir: "auto" },
+    other && h("p", { class: "verdict is-missing" }, t("page.replaced")),
+    page.text.slice(0, start), end > start && h("mark", { ref: mark }, page.text.slice(start, end)), page.text.slice(end));
 }

@@ -16,7 +16,7 @@ export const alarm = signal("");
 /** The latest answer as a whole, which is read out once. */
 export const finished = signal("");
 
-/** @typedef {{view: "session" | "administration", id: string | null}} Place */
+/** @typedef {{view: "session" | "contexts" | "telemetry", id: string | null}} Place */
 /** @type {import("./vendor/ui.js").Signal<Place>} */
 export const place = signal({ view: "session", id: null });
 /** The parts of the page that narrow windows show over the others. */
@@ -24,16 +24,18 @@ export const sessionsOpen = signal(false);
 /** @type {import("./vendor/ui.js").Signal<string>} */
 export const dialog = signal("");
 
-const ADDRESS = /^#\/(?:c\/([0-9a-f-]{36})|(admin))$/;
+const SESSION = /^#\/c\/([0-9a-f-]{36})$/;
+const ELSEWHERE = /^#\/(contexts|telemetry)(?:\/([\w-]{1,64}))?$/;
 
 export function readAddress() {
-  const [, id, admin] = ADDRESS.exec(location.hash) ?? [];
-  place.value = admin ? { view: "administration", id: null } : { view: "session", id: id ?? null };
+  const [, view, id] = ELSEWHERE.exec(location.hash) ?? [];
+  const session = SESSION.exec(location.hash)?.[1] ?? null;
+  place.value = view ? { view: view === "contexts" ? view : "telemetry", id: id ?? null } : { view: "session", id: session };
 }
 
 /** @param {string | null} id @param {{replace?: boolean}} [how] */
 export function go(id, { replace = false } = {}) {
-  const address = id === null ? "#/" : `#/${id === "admin" ? id : `c/${id}`}`;
+  const address = id === null ? "#/" : `#/c/${id}`;
   if (replace) history.replaceState(null, "", address);
   else history.pushState(null, "", address);
   readAddress();

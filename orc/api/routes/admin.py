@@ -5,12 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
-from fastapi.responses import HTMLResponse
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
 from core.errors import Forbidden, InvalidInput, NotFound
 from orc.api.dependencies import DIGITS, AppDep, PrincipalDep
-from orc.api.pages import page
 from orc.api.responses import responses
 from orc.api.schemas import DaysResponse, TelemetryResponse, TraceResponse, TurnSummary
 from orc.conversations.models import utc_now
@@ -104,20 +102,6 @@ async def total_days(
     if not 0 <= (last - first).days < MAX_DAYS:
         raise InvalidInput(f"From `since` to `until` there may be 1 to {MAX_DAYS} days.", field="since")
     return DaysResponse(days=await app.traces.daily(caller.organization_id, first, last))
-
-
-@router.get(
-    "/page",
-    response_class=HTMLResponse,
-    responses={
-        **responses(),
-        200: {"content": {"text/html": {"schema": {"type": "string"}, "example": "<!doctype html>..."}}},
-    },
-)
-async def show_page() -> HTMLResponse:
-    """The telemetry page for a browser, which must send the caller's identity, as with EasyAuth."""
-    html, headers = page("telemetry")
-    return HTMLResponse(html, headers=headers)
 
 
 @router.get("/{trace_id}", response_model=TraceResponse, responses=responses(404))

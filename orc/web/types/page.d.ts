@@ -7,20 +7,15 @@ export type Document = Schemas["DocumentView"];
 export type ConversationHead = Schemas["ConversationView"];
 export type TurnResult = Omit<Schemas["TurnResult"], "citations"> & { citations: Citation[] };
 export type Metadata = Schemas["TurnMetadata"];
-export type Problem = Schemas["Problem"];
+export type Problem = Pick<Schemas["Problem"], "status" | "detail" | "code" | "trace_id"> & Partial<Schemas["Problem"]>;
 export type Context = Schemas["ContextView"];
 export type Feedback = Pick<Schemas["Feedback"], "rating" | "comment">;
 export type StoredTurn = Schemas["TurnView"];
 export type Conversation = Schemas["ConversationResponse"];
 export type Me = Schemas["Me"];
 export type ToolInfo = Schemas["ToolView"];
-export interface PageText {
-  page: number; label: string | null; text: string; width: number | null; height: number | null;
-  version: string; media_type: string;
-}
-export interface PageCard {
-  page: number; label: string | null; summary: string | null; topics: string[]; has_image: boolean;
-}
+export type PageText = Schemas["PageView"];
+export type PageCard = Schemas["PageCard"];
 
 export type TurnState =
   | "waiting" | "streaming" | "elsewhere" | "stopping"

@@ -146,7 +146,7 @@ async def test_a_link_to_a_file_may_be_on_any_page(sent: Request) -> None:
     [
         link("/api/conversations/c"),
         link("/api/conversations/c/documents/d/events"),
-        link("/api/admin/telemetry/page"),
+        link("/api/admin/telemetry/days"),
         link(f"{FILE}/x"),
         link(method="POST"),
         link(sec_fetch_dest="iframe"),

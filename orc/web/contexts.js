@@ -1,0 +1,172 @@
+// Contexts: places for shared documents, and their members. Who may do what is decided by the API.
+import { get, request, send } from "./api.js";
+import { size, t, when } from "./i18n.js";
+import { Icon, IconButton } from "./parts.js";
+import { me, notify, report } from "./store.js";
+import { h, useEffect, useRef, useState } from "./vendor/ui.js";
+
+/** @import { Context, Document } from "./types/page.js" */
+/** @import { Schemas } from "./types/api.js" */
+
+/** @typedef {Schemas["MemberView"]} Member */
+/** @typedef {Schemas["Role"]} Role */
+
+const ROLES = /** @type {Role[]} */ (["viewer", "editor", "admin"]);
+/** @type {Partial<Record<Context["type"], Context["type"]>>} */
+const BELOW = { organization: "folder", folder: "usecase" };
+
+/** Do it, say so, and look again. @param {Promise<unknown>} work @param {() => void} again @param {string} [words] */
+function then(work, again, words = "") {
+  work.then(() => { if (words) notify({ text: words, kind: "info" }, 4); again(); }, report);
+}
+
+/** @param {Context} context */
+const may = ({ role }) => ({
+  edit: role === "editor" || role === "admin" || (role === null && Boolean(me.value?.can.administer)),
+  manage: role === "admin" || Boolean(me.value?.can.administer),
+});
+
+/** @param {{types: Context["type"][], parent?: string, onCreated: () => void}} properties */
+function NewContext({ types, parent, onCreated }) {
+  const [name, setName] = useState("");
+  const [type, setType] = useState(types[0] ?? "workspace");
+  if (!types.length) return null;
+  return h("form", {
+    class: "row", onSubmit: (event) => {
+      event.preventDefault();
+      if (!name.trim()) return;
+      then(send("POST", "/contexts", { type, name: name.trim(), ...(parent ? { parent_id: parent } : {}) }), () => { setName(""); onCreated(); });
+    },
+  },
+  types.length > 1 && h("select", { "aria-label": t("contexts.type"), value: type, onChange: (event) => setType(/** @type {Context["type"]} */ (event.currentTarget.value)) },
+    types.map((each) => h("option", { value: each, key: each }, t(`context.${each}`)))),
+  h("input", { "aria-label": t("contexts.name"), placeholder: t("contexts.new", { type: t(`context.${type}`) }), maxLength: 120, value: name, onInput: (event) => setName(event.currentTarget.value) }),
+  h("button", { type: "submit", disabled: !name.trim() }, t("contexts.create")));
+}
+
+/** @param {{items: Context[]}} properties */
+function List({ items }) {
+  if (!items.length) return h("p", { class: "soft" }, t("contexts.none"));
+  return h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.context_id },
+    h("a", { href: `#/contexts/${each.context_id}` }, h(Icon, { name: "folder" }), h("bdi", null, each.name)),
+    h("span", { class: "soft" }, t(`context.${each.type}`)), h("span", { class: "soft" }, each.role ? t(`role.${each.role}`) : t("role.installation")))));
+}
+
+/** @param {{id: string | null}} properties */
+export function Contexts({ id }) {
+  const [items, setItems] = useState(/** @type {Context[]} */ ([]));
+  const [context, setContext] = useState(/** @type {Context | null} */ (null));
+  const [round, setRound] = useState(0);
+  const again = () => setRound((before) => before + 1);
+  useEffect(() => {
+    setContext(null);
+    const list = id ? `/contexts?parent_id=${id}` : me.value?.can.administer ? "/admin/contexts" : "/contexts";
+    get(list).then((found) => setItems(/** @type {any} */ (found).contexts), report);
+    if (id) get(`/contexts/${id}`).then((found) => setContext(/** @type {Context} */ (found)), report);
+  }, [id, round]);
+  if (!id) {
+    return h("div", { class: "admin" }, h("p", { class: "soft" }, t("contexts.hint")),
+      h(NewContext, { types: me.value?.may_create ?? [], onCreated: again }), h(List, { items }));
+  }
+  if (!context) return h("p", { class: "loading" }, t("loading"));
+  const below = BELOW[context.type];
+  return h("div", { class: "admin" },
+    h("p", { class: "row crumbs" }, h("a", { href: "#/contexts" }, t("contexts")),
+      context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)), h("strong", null, context.name)),
+    h(Head, { context, again, key: context.version }),
+    below && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, onCreated: again }), h(List, { items })],
+    h(Documents, { context }), h(Members, { context }));
+}
+
+/** @param {{context: Context, again: () => void}} properties */
+function Head({ context, again }) {
+  const { edit, manage } = may(context);
+  const [name, setName] = useState(context.name);
+  const [description, setDescription] = useState(context.description);
+  const [sure, setSure] = useState(false);
+  const address = `/contexts/${context.context_id}`;
+  const changed = name.trim() !== context.name || description !== context.description;
+  const save = () => request("PATCH", address, { json: { name: name.trim(), description }, headers: { "if-match": `"${context.version}"` } });
+  return h("form", { class: "stack", onSubmit: (event) => { event.preventDefault(); then(save(), again, t("saved")); } },
+    h("label", { class: "field" }, t("contexts.name"), h("input", { value: name, maxLength: 120, required: true, disabled: !edit, onInput: (event) => setName(event.currentTarget.value) })),
+    h("label", { class: "field" }, t("contexts.description"), h("textarea", { value: description, maxLength: 2000, rows: 2, disabled: !edit, onInput: (event) => setDescription(event.currentTarget.value) })),
+    h("p", { class: "row" }, edit && h("button", { type: "submit", disabled: !changed || !name.trim() }, t("save")),
+      manage && (sure
+        ? [h("span", null, t("contexts.sure")),
+          h("button", { type: "button", class: "is-bad", onClick: () => then(send("DELETE", address), () => { location.hash = "#/contexts"; }, t("contexts.deleted")) }, t("contexts.delete.sure")),
+          h("button", { type: "button", onClick: () => setSure(false) }, t("cancel"))]
+        : h("button", { type: "button", class: "quiet is-bad", onClick: () => setSure(true) }, t("contexts.delete")))));
+}
+
+/** @param {{context: Context}} properties */
+function Documents({ context }) {
+  const address = `/contexts/${context.context_id}/documents`;
+  const [items, setItems] = useState(/** @type {Document[]} */ ([]));
+  const picker = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
+  const { edit } = may(context);
+  const again = () => { get(address).then((found) => setItems(/** @type {any} */ (found).documents), report); };
+  useEffect(again, [address]);
+  useEffect(() => {
+    if (items.every((each) => each.status === "completed" || each.status === "failed")) return;
+    const timer = setTimeout(again, 2000);
+    return () => clearTimeout(timer);
+  }, [items]);
+  const upload = async (/** @type {FileList | null} */ files) => {
+    for (const file of files ?? []) {
+      const form = new FormData();
+      form.append("file", file, file.name);
+      await request("POST", address, { form }).then(again, report);
+    }
+  };
+  return [h("h2", null, t("files")),
+    edit && h("p", null, h("button", { type: "button", onClick: () => picker.current?.click() }, t("composer.attach")),
+      h("input", { type: "file", multiple: true, hidden: true, ref: picker, "aria-label": t("composer.attach"), onChange: (event) => { upload(event.currentTarget.files); } })),
+    items.length ? h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.document_id }, h("bdi", null, each.blob_name),
+      h("span", { class: "soft" }, size(each.size)),
+      h("span", { class: each.status === "failed" ? "is-over" : "soft" }, each.status === "failed" ? t("files.failed", { reason: each.reason ?? "" }) : each.status === "completed" ? t("files.ready", { n: each.pages }) : t("files.processing")),
+      edit && h(IconButton, { name: "bin", label: t("files.remove", { name: each.blob_name }), onClick: () => then(send("DELETE", `${address}/${each.document_id}`), again) }))))
+      : h("p", { class: "soft" }, t("contexts.no_files"))];
+}
+
+/** @param {Member} member */
+const principalPath = ({ principal }) => {
+  const [kind = "", ...rest] = principal.split(":");
+  return `${kind}/${encodeURIComponent(rest.join(":") || "-")}`;
+};
+
+/** @param {{context: Context}} properties */
+function Members({ context }) {
+  const address = `/contexts/${context.context_id}/members`;
+  const [items, setItems] = useState(/** @type {Member[]} */ ([]));
+  const [kind, setKind] = useState("user");
+  const [who, setWho] = useState("");
+  const [label, setLabel] = useState("");
+  const [role, setRole] = useState(/** @type {Role} */ ("viewer"));
+  const { manage } = may(context);
+  const again = () => { get(address).then((found) => setItems(/** @type {any} */ (found).members), report); };
+  useEffect(again, [address]);
+  const roles = (/** @type {Role} */ value, /** @type {(role: Role) => void} */ onChange, /** @type {string} */ name) =>
+    h("select", { "aria-label": name, value, disabled: !manage, onChange: (event) => onChange(/** @type {Role} */ (event.currentTarget.value)) },
+      ROLES.map((each) => h("option", { value: each, key: each }, t(`role.${each}`))));
+  const row = (/** @type {Member} */ each) => {
+    const own = each.context_id === context.context_id;
+    const shown = each.label || each.principal.replace(/^\w+:/, "");
+    return h("li", { key: `${each.context_id}${each.principal}` },
+      h("bdi", null, each.principal === "everyone" ? t("members.everyone") : shown), h("span", { class: "soft" }, own ? when(each.granted_at) : t("members.inherited")),
+      own ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name: shown })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
+      own && manage && h(IconButton, { name: "bin", label: t("members.remove", { name: shown }), onClick: () => then(send("DELETE", `${address}/${principalPath(each)}`), again) }));
+  };
+  return [h("h2", null, t("members")), h("ul", { class: "rows" }, items.map(row)),
+    manage && h("form", {
+      class: "row", onSubmit: (event) => {
+        event.preventDefault();
+        const name = kind === "everyone" ? "-" : encodeURIComponent(who.trim());
+        then(send("PUT", `${address}/${kind}/${name}`, { role, label: label.trim() }), () => { setWho(""); setLabel(""); again(); });
+      },
+    },
+    h("select", { "aria-label": t("members.kind"), value: kind, onChange: (event) => setKind(event.currentTarget.value) },
+      ["user", "group", "everyone"].map((each) => h("option", { value: each, key: each }, t(`members.${each}`)))),
+    kind !== "everyone" && h("input", { "aria-label": t("members.id"), placeholder: t("members.id"), required: true, maxLength: 255, value: who, onInput: (event) => setWho(event.currentTarget.value) }),
+    kind !== "everyone" && h("input", { "aria-label": t("members.label"), placeholder: t("members.label"), maxLength: 120, value: label, onInput: (event) => setLabel(event.currentTarget.value) }),
+    roles(role, setRole, t("members.role.new")), h("button", { type: "submit" }, t("members.add")))];
+}

@@ -1,0 +1,242 @@
+"""The web page in a browser, against the product with a model double."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devkit.doubles.openai_double import ChatRequest, Reply, Script
+from devkit.doubles.openai_talk import default_reply
+from devkit.shared_data import HANDBOOK, ROOT
+from tests.web.conftest import ANSWERED, Visit
+
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+QUESTION = "How many days of annual leave does a new employee get?"
+UUID = r"/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/"
+MARKUP = '<img src=x onerror="window.ran=1"><script>window.ran=1</script><svg onload=window.ran=1>'
+LINKS = (
+    "[a](javascript:window.ran=1) [b](JaVaScRiPt:window.ran=1) [c](java\tscript:window.ran=1) [f](vbscript:x)"
+    " [d](data:text/html,x) [e](https://user:secret@evil.example/) ![g](https://evil.example/pixel.png)"
+    " <a href='javascript:window.ran=1'>h</a> [i]: https://evil.example 'x' <https://evil.example/ok> {{7*7}}"
+)
+ALLOWED = (
+    "p h2 h3 ul ol li blockquote pre code table thead tbody tr th td div hr br strong em del a span button"
+)
+LEGAL = {*ALLOWED.upper().split(), "svg", "use", "ARTICLE", "DETAILS", "SUMMARY", "BDI", "SMALL", "FIGURE"}
+LEGAL |= {"FIGCAPTION", "rect"}
+
+
+async def problems_of_access(visit: Visit) -> list[Any]:
+    """What axe-core finds wrong with the page as it is, by the rules of WCAG 2.2 AA and good practice."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: it needs `npm ci`")
+    await visit.page.value(f"window.axe ? 1 : (() => {{ {AXE.read_text(encoding='utf-8')}; return 1; }})()")
+    tags = json.dumps(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+    short = "({ id, nodes }) => [id, nodes.map((each) => each.html.slice(0, 160))]"
+    found: list[Any] = await visit.page.value(
+        f"axe.run(document, {{ runOnly: {tags} }}).then((result) => result.violations.map({short}))"
+    )
+    return found
+
+
+async def places(visit: Visit, selector: str) -> list[dict[str, float]]:
+    """Where elements are in the window, in pixels."""
+    each = "(each) => each.getBoundingClientRect().toJSON()"
+    found: list[dict[str, float]] = await visit.page.value(
+        f"[...document.querySelectorAll('{selector}')].map({each})"
+    )
+    return found
+
+
+async def test_a_quote_is_marked_on_the_picture_of_its_page(visit: Visit) -> None:
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    assert await problems_of_access(visit) == []
+    await visit.ask(QUESTION)
+    assert await visit.texts(".turn .word") == []
+    await page.value("document.querySelector('button.marker').click()")
+    await page.until("document.querySelector('.marks rect')")
+    turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]
+    [first, *_] = turn["citations"]
+    for wider in range(2):
+        if wider:
+            await page.value("document.querySelector('.zoom button:last-child').click()")
+            await page.until("document.querySelector('.sheet.zoom-150')")
+        drawn, sheet = await places(visit, ".marks rect"), (await places(visit, ".sheet img"))[0]
+        assert len(drawn) == len(first["rectangles"]) > 0
+        for shape, known in zip(drawn, first["rectangles"], strict=True):
+            assert abs(sheet["left"] + known["left"] * sheet["width"] - shape["left"]) < 1
+            assert abs(sheet["left"] + known["right"] * sheet["width"] - shape["right"]) < 1
+            assert abs(sheet["top"] + known["top"] * sheet["height"] - shape["top"]) < 1
+            assert abs(sheet["top"] + known["bottom"] * sheet["height"] - shape["bottom"]) < 1
+        [frame] = await places(visit, ".frame")
+        assert frame["top"] <= drawn[0]["top"] <= frame["bottom"]
+    await page.value("document.getElementById('tab-text').click()")
+    await page.until("document.querySelector('.page-text mark')")
+    assert (await visit.texts(".page-text mark"))[0] == first["quote"]
+    await page.look(width=390, height=844, dark=True)
+    assert await problems_of_access(visit) == []
+    assert await page.value(f"{UUID}.test(document.body.innerText)") is False
+
+
+async def test_what_was_not_found_differs_in_shape_and_word(visit: Visit) -> None:
+    def invent(asked: ChatRequest) -> Reply:
+        said = default_reply(asked)
+        false = Reply(text=f"{said.text} Every employee also gets 99 free submarines on Mondays. [S1]")
+        return false if asked.sources and not asked.schema_asked else said
+
+    await visit.attach(HANDBOOK)
+    visit.model.responder = invent
+    await visit.ask(QUESTION)
+    shapes = await visit.page.value(
+        "[...document.querySelectorAll('button.marker')].map((each) => getComputedStyle(each).borderTopStyle)"
+    )
+    assert {"dashed", "solid"} <= set(shapes)
+    assert "not found" in " ".join(await visit.texts(".turn .marker.is-missing"))
+    assert "1 not found there" in (await visit.texts(".sources-line"))[0]
+    labels = await visit.page.value(
+        "[...document.querySelectorAll('button.marker')].map((each) => each.getAttribute('aria-label'))"
+    )
+    assert any("not found on the page" in label for label in labels)
+    await visit.page.value("document.querySelector('.sources-line').click()")
+    await visit.page.until("document.querySelector('.card')")
+    assert await problems_of_access(visit) == []
+
+
+async def test_a_question_is_asked_once_and_survives_a_reload(visit: Visit) -> None:
+    visit.model.script = Script(text="Word after word, and each one once. " * 6, tokens=60, delay_ms=40)
+    await visit.write("Hello there")
+    for _ in range(5):
+        await visit.page.press("Enter")
+    await visit.page.until("document.querySelector('.turn.is-streaming .text')")
+    seen = len((await visit.texts(".turn .text"))[0])
+    await visit.page.reload()
+    await visit.page.until(f"(document.querySelector('.turn .text')?.textContent.length ?? 0) > {seen}")
+    await visit.page.until(ANSWERED.format(1))
+    turns = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert [turn["question"] for turn in turns] == ["Hello there"]
+    assert (await visit.texts(".turn .text"))[0].strip() == turns[0]["answer"].strip()
+
+
+async def test_a_stopped_answer_is_kept_and_can_be_asked_again(visit: Visit) -> None:
+    visit.model.script = Script(text="This takes a while. " * 20, tokens=100, delay_ms=100)
+    await visit.write("Tell me a long story")
+    await visit.page.press("Enter")
+    await visit.page.until(
+        "document.querySelector('.turn.is-streaming .text') && !document.querySelector('#stop').disabled"
+    )
+    await visit.page.value("document.getElementById('stop').click()")
+    await visit.page.until("document.querySelector('.turn.is-stopped .note')")
+    kept = (await visit.texts(".turn .text"))[0]
+    assert kept and ("This takes a while. " * 20).startswith(kept.strip())
+    visit.model.script = Script(text="A short story.")
+    await visit.page.value("document.querySelector('.turn .actions [aria-label=\"Answer again\"]').click()")
+    await visit.page.until(ANSWERED.format(1))
+    assert await visit.texts(".turn .text") == ["A short story."]
+    turns = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert turns[-1]["replaces"] == turns[0]["turn_id"]
+
+
+async def test_texts_of_others_are_only_text(visit: Visit, tmp_path: Path) -> None:
+    name = "a<img src=x onerror=window.ran=1>.txt"
+    (tmp_path / name).write_text(f"The harbour opens at six. {MARKUP} {LINKS}")
+    await visit.attach(tmp_path / name)
+    visit.model.script = Script(
+        text=f"# {MARKUP}\n\n{LINKS}\n\n> {MARKUP}\n\n| {MARKUP} |\n|---|\n| {LINKS} |\n"
+    )
+    await visit.ask(f"When? {MARKUP}")
+    assert any(MARKUP in text for text in await visit.texts(".question p"))
+    tags = await visit.page.value("[...document.querySelectorAll('.turn *')].map((each) => each.tagName)")
+    assert set(tags) <= LEGAL | {"path"}
+    addresses = await visit.page.value("[...document.querySelectorAll('.turn a')].map((each) => each.href)")
+    assert all(address.startswith(("https://", "http://")) for address in addresses)
+    assert not any("secret" in address for address in addresses)
+    await visit.page.value("document.querySelectorAll('.turn a').forEach((each) => { each.target = ''; })")
+    assert await visit.page.value("window.ran ?? null") is None
+    kept = await visit.page.value("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+    assert "harbour opens" not in kept
+    assert "javascript" not in kept
+
+
+async def test_the_menu_switches_tools_and_gives_the_focus_back(visit: Visit) -> None:
+    page = visit.page
+    await page.value("document.getElementById('plus').focus()")
+    await page.press("Enter")
+    await page.until("document.querySelector('#plus-menu:popover-open')")
+    assert len(await visit.texts("#plus-menu #attach")) == 1
+    assert await problems_of_access(visit) == []
+    await page.press("Escape")
+    assert await page.value("document.activeElement.id") == "plus"
+    toggles = "[...document.querySelectorAll('#plus-menu .toggle')]"
+    search = f"{toggles}.find((each) => each.textContent.includes('Search passages'))"
+    await page.value(f"document.getElementById('plus').click(), {search}.click()")
+    await page.until(
+        "!document.querySelector('#plus-menu:popover-open') && document.querySelector('.chips .is-off')"
+    )
+    assert await page.value(f"{search}.getAttribute('aria-pressed')") == "false"
+    await visit.ask("Hello")
+    await page.reload()
+    await page.until("document.querySelector('.chips .is-off')")
+    await page.value("document.getElementById('new').click()")
+    await page.until("!document.querySelector('.chips')")
+
+
+async def test_a_failure_says_why_and_keeps_the_question(visit: Visit) -> None:
+    visit.model.responder = lambda asked: None
+    await visit.page.connected(False)
+    await visit.page.until("document.querySelector('.banner')")
+    await visit.write("Are you there?")
+    assert await visit.page.value("document.getElementById('send').disabled") is True
+    await visit.page.connected(True)
+    await visit.page.until("!document.querySelector('.banner')")
+    await visit.page.press("Enter")
+    await visit.page.until(ANSWERED.format(1))
+    visit.page.problems.clear()
+
+
+async def test_words_are_german_for_those_who_want_them(visit: Visit) -> None:
+    await visit.page.value("document.querySelector('button.foot-link').click()")
+    await visit.page.until("document.querySelector('dialog[open] select')")
+    assert await problems_of_access(visit) == []
+    choose = "(each) => { each.value = 'de'; each.dispatchEvent(new Event('change', { bubbles: true })); }"
+    await visit.page.value(f"({choose})(document.querySelectorAll('dialog select')[1])")
+    await visit.page.until("document.documentElement.lang === 'de'")
+    await visit.page.press("Escape")
+    await visit.page.until("!document.querySelector('dialog')")
+    assert "Neue Sitzung" in (await visit.texts("#new"))[0]
+    await asyncio.sleep(0)
+
+
+async def test_a_shared_document_is_asked_by_its_context(visit: Visit) -> None:
+    page = visit.page
+    await page.value("location.hash = '#/contexts'")
+    await page.until("document.querySelector('.admin form input')")
+    await page.value("document.querySelector('.admin form input').focus()")
+    await page.call("Input.insertText", text="Harbour 2026")
+    await page.press("Enter")
+    await page.until("document.querySelector('.rows a')")
+    await page.value("document.querySelector('.rows a').click()")
+    await page.until("document.querySelector('.stack')")
+    await page.attach(".admin input[type=file]", HANDBOOK)
+    await page.until("document.querySelector('.admin').textContent.includes('harbour-handbook.pdf')")
+    assert await problems_of_access(visit) == []
+    await page.value("document.getElementById('new').click()")
+    await page.until("document.getElementById('plus')")
+    await page.value("document.getElementById('plus').click()")
+    toggles = "[...document.querySelectorAll('.menu .toggle')]"
+    named = f"{toggles}.find((each) => each.textContent.includes('Harbour 2026'))"
+    await page.until(named)
+    await page.value(f"{named}.click()")
+    await visit.ask(QUESTION)
+    await page.value("document.querySelector('button.marker').click()")
+    await page.until("document.querySelector('.marks rect')")
+    assert "Harbour 2026" in (await visit.texts(".turn .asked"))[0]
+    await page.value("location.hash = '#/telemetry'")
+    await page.until("document.querySelector('.data tbody button')")
+    await page.value("document.querySelector('.data tbody button').click()")
+    await page.until("document.querySelector('.timeline rect')")
+    assert (await visit.texts(".tiles dd"))[0] == "1"
+    assert await problems_of_access(visit) == []
+    assert await page.value(f"{UUID}.test(document.querySelector('.sessions').innerText)") is False
