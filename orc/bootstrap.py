@@ -21,6 +21,7 @@ from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
+from core.search.hybrid import HybridRetriever
 from core.storage.factory import StorageClients
 from orc.contexts.service import ContextService
 from orc.contexts.store import open_context_store
@@ -54,6 +55,7 @@ from orc.traces.models import NoTraces, TraceStore
 from orc.traces.sqlite import SqliteTraceStore
 from orc.turns.runner import TurnDependencies
 from orc.turns.service import Orchestrator
+from orc.turns.suggestions import Suggestions
 
 HOUR, DAY = 60 * 60, 24 * 60 * 60
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -91,6 +93,7 @@ class App:
     """For short tasks of clients, such as titles; None without a provider."""
     pictures: PagePictures
     analyses: AnalysisStore
+    suggestions: Suggestions
 
 
 class AppProvider:
@@ -147,6 +150,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             contexts=TurnScopes(contexts),
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
             text=documents.text,
+            suggestions=(suggestions := _build_suggestions(documents, log)),
             traces=traces if settings.store_turn_traces else NoTraces(),
         )
         parts = override(parts) if override else parts
@@ -179,7 +183,14 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             None if documents.provider is None else parts.models.summariser,
             documents.pictures,
             documents.analyses,
+            suggestions,
         )
+
+
+def _build_suggestions(documents: Documents, log: TurnLog) -> Suggestions:
+    # By words alone: vectors would take a call of a model for each question.
+    by_words = HybridRetriever(documents.stores.index)
+    return Suggestions(documents.library, documents.analyses, by_words, log)
 
 
 def _window(limit: int, seconds: int) -> Window | None:

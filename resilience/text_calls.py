@@ -95,6 +95,7 @@ from orc.memory.recall import line_of, remembered
 from orc.memory.service import add_turns
 from orc.memory.summary import point_of, statements_of
 from orc.settings import TurnSettings
+from orc.turns.suggestions import subject_of
 from orc.turns.titles import accepted
 
 Call = Callable[[str], object]
@@ -465,6 +466,7 @@ CONVERSATIONS: Mapping[str, Call] = {
     "searchable": searchable,
     "wanted": wanted,
     "accepted": accepted,
+    "subject_of": subject_of,
     "only_lists": lambda text: only_lists(text, ["quay.txt", text[:100]]),
     "question_and_history": lambda text: question_and_history([ChatMessage(role="user", content=text)] * 3),
     "question_and_history, pieces": lambda text: question_and_history(

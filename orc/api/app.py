@@ -28,6 +28,7 @@ from orc.api.routes import (
     me,
     openai,
     pages,
+    suggestions,
     turns,
     workspaces,
 )
@@ -105,6 +106,7 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
         chat,
         documents,
         conversations,
+        suggestions,
         contexts,
         context_documents,
         workspaces,

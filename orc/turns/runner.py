@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -24,7 +25,7 @@ from core.names import Owner
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome
 from orc.conversations.session_contexts import Range
-from orc.events import Done, Event, Failed, Stopped, TurnResult
+from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.origins import Origins
@@ -50,6 +51,7 @@ from orc.turns.results import (
 )
 from orc.turns.spans import observe
 from orc.turns.stopping import POLL_SECONDS, Stop, StoppedByUser, watched
+from orc.turns.suggestions import SUGGESTION_SECONDS, Suggestions
 from orc.turns.titles import WAIT_SECONDS, Titles
 
 logger = logging.getLogger(__name__)
@@ -88,6 +90,7 @@ class TurnDependencies:
     messages: RateLimit = field(default_factory=RateLimit)
     text: TextWork = field(default_factory=InThread)
     traces: TraceSink = field(default_factory=NoTraces)
+    suggestions: Suggestions | None = None
     commit_seconds: float = COMMIT_SECONDS
     stop_poll_seconds: float = POLL_SECONDS
 
@@ -163,7 +166,10 @@ class TurnRunner:
         self._changed(owner)
         try:
             ending = await observe(begun.turn, self._ending(running))
-            await title.settle(WAIT_SECONDS if request.stream and not isinstance(ending, Stopped) else 0)
+            await asyncio.gather(
+                title.settle(WAIT_SECONDS if request.stream and not isinstance(ending, Stopped) else 0),
+                self._suggest(running, ending),
+            )
         finally:
             recorder.emit(ending)
             self._changed(owner)
@@ -171,6 +177,17 @@ class TurnRunner:
             update = self._parts.memory.update
             remembered = [update(begun.head, running.blocked)] if isinstance(ending, Done) else []
             await asyncio.gather(self._keep_trace(running), *remembered)
+
+    async def _suggest(self, running: RunningTurn, ending: Event) -> None:
+        """Emit suggestions if they were asked for; they are left out if they take long."""
+        suggestions = self._parts.suggestions
+        if suggestions is None or not running.request.suggest or not isinstance(ending, Done):
+            return
+        with suppress(OrcError, TimeoutError):
+            async with asyncio.timeout(SUGGESTION_SECONDS):
+                citations = ending.result.citations
+                found = await suggestions.after(running.owner, running.request.question, citations)
+            running.log.publish(Suggested(suggestions=found))
 
     async def _keep_trace(self, running: RunningTurn) -> None:
         """Store the trace. An error here does not change the end of the turn, which the caller has."""

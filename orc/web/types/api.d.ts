@@ -9,6 +9,7 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
+    suggest: boolean;
     question: string;
     conversation_id: string | null;
   };
@@ -59,6 +60,7 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
+    suggest: boolean;
     messages: Array<Schemas["SaidMessage"]>;
     session_id: string | null;
   };
@@ -459,6 +461,10 @@ export interface Schemas {
   StreamOptions: {
     include_usage: boolean;
   };
+  SuggestionsResponse: {
+    suggestions: Array<string>;
+    by: "code";
+  };
   TelemetryResponse: {
     turns: Array<Schemas["TurnSummary"]>;
     next_cursor: string | null;
@@ -689,6 +695,7 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
+    suggest: boolean;
     message: string;
     session_id: string | null;
     stream: boolean;
