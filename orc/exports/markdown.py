@@ -56,6 +56,8 @@ def _plain_lines(text: str) -> list[str]:
 
 
 def _escaped_line(line: str) -> str:
+    if line.isspace():
+        return ""
     indent = _INDENT.match(line)
     spaces = indent[0].replace("\t", " " * _TAB) if indent else ""
     rest = line[indent.end() :] if indent else line

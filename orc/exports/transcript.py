@@ -14,6 +14,7 @@ _UNCHECKED = ", not checked]"
 """The end of the marker of a claim that was not compared with its page."""
 PENDING = "The question is being answered."
 STOPPED = "The user stopped this answer: it is not complete, and was not checked as a whole."
+REPLACED = "A later version of this question and its answer follows."
 NO_TITLE = "Conversation"
 
 
@@ -48,14 +49,22 @@ class Transcript:
             number=turn.seq,
             asked_at=_moment(turn.created_at),
             question=turn.question,
-            documents=turn.blob_names,
+            documents=[*turn.blob_names, *_contexts(turn)],
             answer=answer,
             note=_note(turn),
             sources=sources,
         )
 
 
+def _contexts(turn: Turn) -> list[str]:
+    """The contexts of the question, as they were called at that time."""
+    named = (context for context in turn.contexts if context.active and context.name)
+    return [f'{context.type} "{context.name}"' for context in named]
+
+
 def _note(turn: Turn) -> str:
+    if turn.replaced_by is not None:
+        return REPLACED
     notes = {TurnStatus.PENDING: PENDING, TurnStatus.STOPPED: STOPPED}
     return turn.failure.message if turn.failure else notes.get(turn.status, "")
 
@@ -73,7 +82,15 @@ def _source(number: int, citation: Citation, answer: str) -> CitedSource:
         verdict=verdict_of(citation, answer).value,
         address=citation.url or "",
         page_label=citation.page_label or "",
+        origin=_origin(citation),
     )
+
+
+def _origin(citation: Citation) -> str:
+    """The context that the document belongs to, as it was called when it was cited."""
+    if not citation.context_name:
+        return ""
+    return f', in {citation.context_type} "{citation.context_name}"'
 
 
 def verdict_of(citation: Citation, answer: str) -> Verdict:

@@ -48,6 +48,7 @@ class Entry:
     asked_at: str
     question: str
     documents: list[str] = field(default_factory=list)
+    """The documents and contexts that the question named."""
     answer: str | None = None
     note: str = ""
     sources: list[CitedSource] = field(default_factory=list)

@@ -103,6 +103,12 @@ def test_the_lines_of_a_question_stay_lines_with_their_indentation() -> None:
     assert turn.question == "if a:\n\u00a0\u00a0\u00a0\u00a0b\n\n- c\nd"
 
 
+def test_a_line_without_anything_visible_is_an_empty_line() -> None:
+    entry = Entry(1, "2026-11-23 09:12 UTC", "a\n\u00a0\nb\n \t", answer="")
+    [turn] = read_turns(write_entry(entry))
+    assert turn.question == "a\n\nb"
+
+
 def test_an_export_says_what_it_is_of() -> None:
     assert write_heading(HEADING) == (
         "# A \\*title\\*\n\nExported by Orc at 2026-11-23 09:12 UTC: conversation c-1, 2 turns.\n"

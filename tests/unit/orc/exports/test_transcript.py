@@ -6,8 +6,8 @@ import pytest
 
 from core.grounding.models import Mark
 from devkit.remembered_turns import BEGUN, answered, citation
-from orc.conversations.models import Failure, Turn, TurnStatus
-from orc.exports.transcript import PENDING, STOPPED, Transcript, numbered, verdict_of
+from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
+from orc.exports.transcript import PENDING, REPLACED, STOPPED, Transcript, numbered, verdict_of
 from orc.exports.tree import Verdict
 
 PAGE_5 = '[Page 5 of Document "handbook.pdf"]'
@@ -52,6 +52,27 @@ def test_a_source_has_the_label_of_its_page() -> None:
     answer = turn.assistant.model_copy(update={"citations": [labelled]})
     [source] = Transcript().entry_of(turn.model_copy(update={"assistant": answer})).sources
     assert source.place == "page 5 (iv)"
+
+
+def test_contexts_are_named_at_the_question_and_at_the_source() -> None:
+    turn = answered(1, "How long?", f"Long. {PAGE_5}")
+    assert turn.assistant
+    names = {"context_type": "folder", "context_id": "c", "context_name": "Rail 2024"}
+    cited = citation(5).model_copy(update=names)
+    contexts = [
+        TurnContext(type="folder", id="c", name="Rail 2024"),
+        TurnContext(type="folder", id="d", name="Water", active=False),
+        TurnContext(type="folder", id="e"),
+    ]
+    answer = turn.assistant.model_copy(update={"citations": [cited]})
+    entry = Transcript().entry_of(turn.model_copy(update={"assistant": answer, "contexts": contexts}))
+    assert entry.documents == ['folder "Rail 2024"']
+    assert entry.sources[0].place == 'page 5, in folder "Rail 2024"'
+
+
+def test_a_replaced_turn_says_so() -> None:
+    turn = answered(1, "How long?").model_copy(update={"replaced_by": "t-2"})
+    assert noted(turn) == (turn_text(turn), REPLACED)
 
 
 def test_citations_are_numbered_through() -> None:
