@@ -22,6 +22,7 @@ from core.analysis.models import ABBREVIATED_AS, Connection, Entity, PageAnalysi
 from core.analysis.page_text import label_end, masked
 from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
+from core.documents.places import Place, PlaceType
 from core.grounding import safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.checked_answer import MOST_IN_PLACE
@@ -74,6 +75,8 @@ from mcp_server.tools import relations as relation_tools
 from mcp_server.tools import search as search_tools
 from mcp_server.web.ports import plain_text, public_address
 from orc.api.completions import CompletionRequest, numbered, without_sources
+from orc.contexts.block import quoted
+from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage, Message, Turn, TurnStatus
 from orc.conversations.search import searchable, wanted
 from orc.events import TurnMetadata, TurnResult
@@ -81,6 +84,7 @@ from orc.exports.markdown import write_entry
 from orc.exports.pdf import PdfWriter
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
+from orc.graphs.context_choice import names_other_context
 from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
@@ -315,6 +319,12 @@ def remember(text: str) -> object:
     return shown, line_of(notes[0]), bounded_notes(notes, 1)
 
 
+OTHER_CONTEXTS = TurnScope(
+    places=(
+        Place(type=PlaceType.WORKSPACE, id="a" * 16, name="Quays"),
+        Place(type=PlaceType.WORKSPACE, id="b" * 16, name="Harbour fees of 2023", near=False),
+    )
+)
 TEXT: Mapping[str, Call] = {
     "find_headings": find_headings,
     "distinctive_headings": lambda text: distinctive_headings([page_of(text)]),
@@ -330,6 +340,8 @@ TEXT: Mapping[str, Call] = {
     "is_statement": question_type.is_statement,
     "mentions_documents": question_type.mentions_documents,
     "asks_for_listing": question_type.asks_for_listing,
+    "names_other_context": lambda text: names_other_context(text, OTHER_CONTEXTS),
+    "quoted": quoted,
     "asks_for_overview": question_type.asks_for_overview,
     "TiktokenCounter.count": lambda text: TiktokenCounter().count(text),
     "truncate": lambda text: truncate(text, 60, TiktokenCounter()),

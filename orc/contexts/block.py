@@ -21,13 +21,13 @@ class DocumentCount(NamedTuple):
     ready: int
 
 
-Counts = Mapping[str, DocumentCount]
-"""By the id of a context, or SESSION."""
+Counts = Mapping[Place | str, DocumentCount]
+"""By place, or SESSION. One context can be two places: by itself with the focus, and with all below it."""
 
 
 def context_block(scope: TurnScope, counts: Counts, count_tokens: Callable[[str], int]) -> str:
     """The block, within 400 tokens; empty without contexts. Far contexts that do not fit are a number."""
-    handles = {place.id: f"c{number}" for number, place in enumerate(scope.places, 1)}
+    handles = {place: f"c{number}" for number, place in enumerate(scope.places, 1)}
     if not handles:
         return ""
     far = list(_far_lines(scope, handles, counts))
@@ -48,29 +48,29 @@ def _fenced(lines: Sequence[str]) -> str:
     return "\n".join(["<contexts>", *lines, "</contexts>"])
 
 
-def _near_lines(scope: TurnScope, handles: Mapping[str, str], counts: Counts) -> Iterator[str]:
+def _near_lines(scope: TurnScope, handles: Mapping[Place, str], counts: Counts) -> Iterator[str]:
     near = [place for place in scope.places if place.near]
     if scope.focus is None:
         yield "Focus: the documents of this conversation"
     else:
         above = ", ".join(f"{place.type} {quoted(place.name)}" for place in near[1:])
         inside = f" (in {above})" if above else ""
-        yield f"Focus: {handles[scope.focus.id]} {scope.focus.type} {quoted(scope.focus.name)}{inside}"
+        yield f"Focus: {handles[near[0]]} {scope.focus.type} {quoted(scope.focus.name)}{inside}"
     documents = [f"this conversation {_counted(counts.get(SESSION))}"]
-    documents += [f"{_named(place, handles)} {_counted(counts.get(place.id))}" for place in near]
+    documents += [f"{_named(place, handles)} {_counted(counts.get(place))}" for place in near]
     yield f"Documents of the focus: {' · '.join(documents)}"
 
 
-def _far_lines(scope: TurnScope, handles: Mapping[str, str], counts: Counts) -> Iterator[str]:
+def _far_lines(scope: TurnScope, handles: Mapping[Place, str], counts: Counts) -> Iterator[str]:
     active = {ref.id for ref in scope.active}
     for place in scope.places:
         if not place.near:
             kind = "Other, active" if place.id in active else "Other, used earlier"
-            yield f"{kind}: {_named(place, handles)} {_counted(counts.get(place.id))}"
+            yield f"{kind}: {_named(place, handles)} {_counted(counts.get(place))}"
 
 
-def _named(place: Place, handles: Mapping[str, str]) -> str:
-    return f"{handles[place.id]} {place.type} {quoted(place.name)}"
+def _named(place: Place, handles: Mapping[Place, str]) -> str:
+    return f"{handles[place]} {place.type} {quoted(place.name)}"
 
 
 def _counted(count: DocumentCount | None) -> str:

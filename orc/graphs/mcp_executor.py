@@ -125,7 +125,9 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
     # web only if the plan or a fallback did. The last model call of a turn is for the answer.
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
     callable_tools = [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
-    definitions = function_definitions(callable_tools) if deps.budget.calls_left > 1 else []
+    covers_contexts = state.scope is not None and bool(state.scope.places)
+    may_call = deps.budget.calls_left > 1
+    definitions = function_definitions(callable_tools, with_contexts=covers_contexts) if may_call else []
     return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps, plan=plan)
 
 

@@ -11,37 +11,46 @@ MATERIAL = ("documents", "passages", "pages", "results", "citations")
 
 
 class Origins:
-    """The documents that tools have returned in one turn, with the context that each was reached through.
+    """The documents that tools have returned in one turn, with the place that each was reached through.
 
+    A place is the id of a context, "" for the session, and whether it belongs to the focus.
     `unnamed`: a tool returned material without saying of which documents it is.
     """
 
     def __init__(self) -> None:
-        self.contexts: dict[str, str] = {}
+        self.places: dict[str, tuple[str, bool]] = {}
         self.unnamed = False
-        self.results: Counter[str] = Counter()
+        self.results: Counter[tuple[str, bool]] = Counter()
 
     def note(self, tool: str, content: dict[str, Any]) -> None:
         """Add what a tool returned."""
         if tool == WEB_SEARCH:
             return
-        found = list(_documents_in(content))
-        for document_id, context_id in found:
-            self.contexts[document_id] = context_id
-        self.results.update(context_id for _, context_id in found if context_id)
+        found = list(_documents_in(_as_shown(content)))
+        self.places.update(found)
+        self.results.update(place for _, place in found)
         has_lists = any(isinstance(content.get(name), list) for name in MATERIAL)
         self.unnamed = self.unnamed or (not found and not has_lists and bool(content))
 
 
-def _documents_in(part: Any) -> Iterator[tuple[str, str]]:
-    """The ids of documents with the ids of their contexts, "" for those of the session."""
+def _as_shown(content: dict[str, Any]) -> dict[str, Any]:
+    """The result without the list of documents that a search went through: no prompt has it."""
+    documents = content.get("documents")
+    if "steps" not in content or not isinstance(documents, list):
+        return content
+    return {**content, "documents": [each for each in documents if not each.get("searched")]}
+
+
+def _documents_in(part: Any) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """The ids of documents with the places that they were reached through."""
     if isinstance(part, list):
         for item in part:
             yield from _documents_in(item)
     elif isinstance(part, dict):
         if isinstance(document_id := part.get("document_id"), str):
             is_context = part.get("context_type") not in (None, "session")
-            yield document_id, str(part.get("context_id") or "") if is_context else ""
+            context_id = str(part.get("context_id") or "") if is_context else ""
+            yield document_id, (context_id, part.get("focus") is not False)
         for name, value in part.items():
             if name != "by_context":
                 yield from _documents_in(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
+from core.documents.places import ALL, FOCUS
 from core.errors import OrcError
 from orc.events import Reset
 from orc.graphs.answer_stream import AnswerStream, answer_fields
@@ -17,6 +18,7 @@ from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
 from orc.graphs.web_queries import web_query
 from orc.tools.ports import WEB_SEARCH
+from orc.tools.schemas import CONTEXT
 
 MAX_CONCURRENT_CALLS = 8
 TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."
@@ -122,6 +124,20 @@ async def _ask_model(
     return reply, stream
 
 
+def _selects_contexts(name: str, state: ConversationState) -> bool:
+    """Whether the tool can search some contexts, and the turn covers others than the focus."""
+    if state.scope is None or not state.scope.has_far_places:
+        return False
+    functions = [tool["function"] for tool in state.tools if tool["function"]["name"] == name]
+    return any(CONTEXT in function["parameters"].get("properties", {}) for function in functions)
+
+
+def _usual_selection(name: str, results: Sequence[ToolResult]) -> str:
+    """The focus first; a model that calls the tool again without saying where did not find enough there."""
+    asked = any(result.name == name and result.arguments.get(CONTEXT) == FOCUS for result in results)
+    return ALL if asked else FOCUS
+
+
 async def _run(
     call: ToolCall, allowed: Collection[str], context: ToolContext, state: ConversationState, deps: Deps
 ) -> ToolResult:
@@ -131,6 +147,8 @@ async def _run(
         if name not in allowed:
             raise OrcError(f"There is no tool {name}.", code="unknown_tool")
         arguments = context.handles.resolve(call["args"])
+        if _selects_contexts(name, state):
+            arguments[CONTEXT] = arguments.get(CONTEXT) or _usual_selection(name, context.results)
         if name == WEB_SEARCH:
             arguments["query"] = web_query(str(arguments.get("query", "")), state)
         return await call_tool(name, arguments, deps)

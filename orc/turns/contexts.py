@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from core.documents.places import Accessible, PlaceType
-from core.documents.scope import Scope
+from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
-from core.errors import OrcError
+from core.errors import InvalidInput, OrcError
 from core.grounding.models import Citation
 from core.llm.tokens import TokenCounter
 from core.models import Document
@@ -34,6 +34,15 @@ def scope_of(owner: Owner, documents: Sequence[Document], scope: TurnScope | Non
     return session.model_copy(update={"places": (*session.places, *scope.places), "tools_off": off})
 
 
+def minted(tokens: ScopeTokens, scope: Scope, seconds: int) -> str:
+    """A token for the scope; without the names of contexts if it is too large with them."""
+    try:
+        return tokens.mint(scope, seconds=seconds)
+    except InvalidInput:
+        unnamed = tuple(place.model_copy(update={"name": ""}) for place in scope.places)
+        return tokens.mint(scope.model_copy(update={"places": unnamed}), seconds=seconds)
+
+
 def shown_history(turns: Sequence[Turn], blocked: Sequence[Range]) -> list[ChatMessage]:
     """The messages of earlier turns as models see them; a blocked answer is replaced by a note."""
     return [message for turn in turns for message in _messages(turn, blocked)]
@@ -51,14 +60,14 @@ async def count_documents(library: DocumentService, accessible: Accessible) -> C
     counted = await library.count(accessible)
     is_session = PlaceType.SESSION
     return {
-        SESSION if each.place.type is is_session else each.place.id: DocumentCount(each.total, each.readable)
+        SESSION if each.place.type is is_session else each.place: DocumentCount(each.total, each.readable)
         for each in counted
     }
 
 
 def near_and_far(scope: TurnScope, counts: Counts) -> DocumentCounts:
     """How many documents are of the session and the focus, and how many of other contexts."""
-    far = sum(counts[place.id].total for place in scope.places if not place.near and place.id in counts)
+    far = sum(counts[place].total for place in scope.places if not place.near and place in counts)
     return DocumentCounts(near=sum(count.total for count in counts.values()) - far, far=far)
 
 
@@ -125,16 +134,18 @@ async def shown_contexts(
 
 
 async def _homes(library: DocumentService, accessible: Accessible, origins: Origins) -> set[str]:
-    if not origins.contexts:
+    if not origins.places:
         return set()
-    reached = {each for each in origins.contexts.values() if each}
+    through = {document_id: context_id for document_id, (context_id, _) in origins.places.items()}
     try:
-        found = await library.find_accessible(accessible, list(origins.contexts))
+        found = await library.find_accessible(accessible, list(through))
     except OrcError:
         # The places are not exact, but they hold whatever was read.
-        return reached | {place.id for place in accessible.places if place.type is not PlaceType.SESSION}
+        return {*filter(None, through.values())} | {
+            place.id for place in accessible.places if place.type is not PlaceType.SESSION
+        }
     known = {document.document_id: document.owner.context_id for document in found}
-    gone = {reached for document_id, reached in origins.contexts.items() if document_id not in known}
+    gone = {reached for document_id, reached in through.items() if document_id not in known}
     return {each for each in [*known.values(), *gone] if each}
 
 
@@ -158,23 +169,23 @@ def taint_of(
 
 def contexts_of_result(scope: TurnScope, origins: Origins, citations: Sequence[Citation]) -> TurnContexts:
     """What the result says of the contexts."""
-    cited = [origins.contexts.get(citation.document_id) for citation in citations]
+    cited = [origins.places.get(citation.document_id) for citation in citations]
     used = [
         UsedContext(
             type=place.type,
             id=place.id,
             name=place.name,
             focus=place.near,
-            cited=cited.count(place.id),
-            shown=origins.results[place.id],
+            cited=cited.count((place.id, place.near)),
+            shown=origins.results[place.id, place.near],
         )
         for place in scope.places
-        if place.id in cited or origins.results[place.id]
+        if (place.id, place.near) in cited or origins.results[place.id, place.near]
     ]
     return TurnContexts(
         focus=scope.focus,
         active=scope.active,
         historical=scope.historical,
-        used=list({each.id: each for each in used}.values()),
+        used=used,
         left_out=scope.left_out,
     )

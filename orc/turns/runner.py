@@ -39,7 +39,7 @@ from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
-from orc.turns.contexts import over_contexts, scope_of, shown_history, taint_of, with_contexts
+from orc.turns.contexts import minted, over_contexts, scope_of, shown_history, taint_of, with_contexts
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.results import (
@@ -310,7 +310,7 @@ class TurnRunner:
         return Deps(
             models=parts.models,
             tools=parts.tools,
-            scope_token=parts.scope_tokens.mint(scope, seconds=int(seconds) + TOKEN_GRACE_SECONDS),
+            scope_token=minted(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
             budget=running.budget,
             counter=parts.counter,
             prompts=parts.context_prompts if covers_contexts else parts.prompts,

@@ -22,6 +22,7 @@ from orc.conversations.models import (
     ChatMessage,
     Feedback,
     FeedbackReason,
+    Head,
     NewTurn,
     Replayed,
     Retry,
@@ -834,3 +835,19 @@ async def test_delete_takes_the_turns_along_and_nothing_else(log: TurnLog) -> No
 
 async def test_ping_answers(log: TurnLog) -> None:
     await log.ping()
+
+
+async def test_a_conversation_keeps_its_home_and_its_contexts(open_log: OpenLog) -> None:
+    log, here = await open_log(), TurnContext(type="workspace", id="w-1", name="Quays")
+    for key, home in (("k1", "w-1"), ("k2", "w-2")):
+        await begin(log, question(key).model_copy(update={"used": [here], "home": home}))
+    turn = await log.turn(OWNER, "k1")
+    assert turn is not None
+    await log.commit(OWNER, "k1", turn.attempt, answer().model_copy(update={"shown": [here]}))
+    head = await (await open_log()).head(OWNER)
+    assert head is not None
+    assert head.home == "w-1"
+    assert [(each.context_id, each.last_seq, each.shown) for each in head.contexts] == [("w-1", 2, [(1, 1)])]
+    expected: dict[str | None, list[Head]] = {"w-1": [head], "w-2": [], None: [head]}
+    for opened_in, found in expected.items():
+        assert (await log.conversations("acme", "ada", limit=9, home=opened_in))[0] == found

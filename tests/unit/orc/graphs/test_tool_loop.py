@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from core.documents.places import Place, PlaceType
 from core.errors import DependencyDown, NotFound
 from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE
 from core.models import Usage
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage, reasons
+from orc.contexts.turn_scope import TurnScope
 from orc.events import Critique, Reset, Token, Tool
 from orc.graphs.tool_loop import TOO_MANY
 from orc.settings import TurnSettings
@@ -297,3 +299,20 @@ async def test_an_unexpected_error_fails_the_call_and_not_the_turn() -> None:
     assert state.answer
     assert "unforeseen" not in state.answer
     assert [event.code for event in turn.of(Tool) if event.status == "failed"] == ["internal"]
+
+
+async def test_a_model_that_does_not_say_where_searches_the_focus_first_and_then_everywhere() -> None:
+    properties = {"query": {"type": "string"}, "context": {"type": "string"}}
+    search = SEARCH_TOOL.model_copy(update={"input_schema": {"type": "object", "properties": properties}})
+    tools = FakeTools([search], semantic_search={"passages": [], "steps": [], "documents": []})
+    asked = iter([{"query": "fee"}, {"query": "price"}, {"query": "toll", "context": "c2"}])
+
+    def script(_messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
+        arguments = next(asked, None)
+        call = {"name": "semantic_search", "args": arguments, "id": "1", "type": "tool_call"}
+        return AIMessage("Nothing.") if arguments is None else AIMessage("", tool_calls=[call])
+
+    near = Place(type=PlaceType.WORKSPACE, id="a" * 16, name="Near")
+    far = Place(type=PlaceType.WORKSPACE, id="b" * 16, name="Far", near=False)
+    await choosing(tools, script).run(has_documents=True, scope=TurnScope(places=(near, far)))
+    assert [arguments["context"] for _, arguments in tools.calls] == ["focus", "all", "c2"]

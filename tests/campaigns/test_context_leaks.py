@@ -1,0 +1,30 @@
+"""Random questions over random contexts find what they may, and no prompt or response has anything else."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from orc.turns import contexts, runner
+from resilience.context_leaks import FOUND, FULL, NO_LEAK, REFUSED, Size, run
+
+QUIET = Console(quiet=True)
+
+
+def test_no_secret_of_an_unreadable_document_leaks_and_all_others_are_found(
+    tmp_path: Path, full_size: bool
+) -> None:
+    verdict = run(tmp_path, FULL if full_size else Size(), QUIET)
+    assert [check for check in verdict.checks if not check.ok] == []
+    assert verdict.check(FOUND).of > (3000 if full_size else 3)
+    assert verdict.check(REFUSED).of > (1000 if full_size else 2)
+
+
+@pytest.mark.campaign
+def test_an_answer_that_is_shown_in_spite_of_a_withdrawal_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = contexts.shown_history
+    monkeypatch.setattr(runner, "shown_history", lambda turns, _blocked: whole(turns, ()))
+    verdict = run(tmp_path, Size(probes=200), QUIET)
+    assert verdict.check(NO_LEAK).findings
