@@ -1,6 +1,7 @@
 """Builds the document side, which all deployables use, from settings."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from core.analysis.models import AnalysisStore
 from core.analysis.service import Analyser, DocumentAnalyses
 from core.documents.ingestion import Ingestion
 from core.documents.pictures import PagePictures, PictureFolder
-from core.documents.ports import ProviderFiles, Retriever
+from core.documents.placing import place_documents
+from core.documents.ports import PlaceRetriever, ProviderFiles
 from core.documents.scope import ScopeTokens, load_or_create_key
 from core.documents.service import DocumentService
 from core.documents.stores import Stores
 from core.documents.text_extraction import TextExtraction
 from core.documents.worker import LOCAL, REMOTE, Worker
+from core.errors import OrcError
 from core.extraction.pictures import PageDrawer
 from core.extraction.sandbox import Extractor
 from core.infra.data_directory import in_use
@@ -39,6 +42,8 @@ from core.storage.factory import (
     open_clients,
 )
 
+log = logging.getLogger(__name__)
+
 MORE_PROCESSES = 2
 """Processes for text beyond the jobs of a worker, so that each organization finds a free one."""
 
@@ -51,7 +56,7 @@ class Documents:
 
     library: DocumentService
     stores: Stores
-    retriever: Retriever
+    retriever: PlaceRetriever
     files: ProviderFiles
     analyses: AnalysisStore
     worker: Worker
@@ -82,7 +87,33 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
         # The first count would delay the first turn.
         warming = asyncio.create_task(asyncio.to_thread(counter.warm))
         stack.push_async_callback(asyncio.wait, [warming])
-        yield _build(settings, clients, counter, stack, analyser=analyser)
+        documents = _build(settings, clients, counter, stack, analyser=analyser)
+        await _place_earlier_documents(documents, stack)
+        yield documents
+
+
+async def _place_earlier_documents(documents: Documents, stack: AsyncExitStack) -> None:
+    """Before anything is searched; in the background if the index is a service, which may be down."""
+    stores = documents.stores
+    if documents.clients.search is None:
+        await place_documents(stores.catalog, stores.index)
+        return
+
+    async def work() -> None:
+        try:
+            # A service lists so many at once.
+            while await place_documents(stores.catalog, stores.index):
+                pass
+        except OrcError as exc:
+            log.warning("documents of an earlier version are placed later: %s", exc.code)
+
+    task = asyncio.create_task(work())
+
+    async def end() -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    stack.push_async_callback(end)
 
 
 def _build(

@@ -197,12 +197,26 @@ class SearchedDocument(DocumentOrigin):
     reason: str | None = Field(default=None, description="why it was not searched")
 
 
+class SearchCounts(Record):
+    """The documents of a search over more than can be listed. `unread` ones could not be searched yet."""
+
+    documents: int
+    unread: int
+
+
+OF_COUNTS = (
+    "set if there are more documents than a result lists: `documents` then has those with results and some of"
+    " those that were not searched"
+)
+
+
 class SemanticSearchResult(BaseModel):
     """The passages that a search found, best first; the steps of the search and the documents in scope."""
 
     passages: list[FoundPassage]
     steps: list[RetrievalStep] = Field(description="the attempts of the search, in order")
     documents: list[SearchedDocument]
+    counts: SearchCounts | None = Field(default=None, description=OF_COUNTS)
 
 
 class PageText(DocumentOrigin):
@@ -234,6 +248,7 @@ class SearchPagesResult(BaseModel):
     pages: list[FoundPage]
     steps: list[RetrievalStep] = Field(description="the attempts of the search, in order")
     documents: list[SearchedDocument]
+    counts: SearchCounts | None = Field(default=None, description=OF_COUNTS)
 
 
 class ReadPage(PageText):

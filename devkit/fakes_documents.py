@@ -19,6 +19,7 @@ from core.extraction.sandbox import Extraction
 from core.infra.sqlite import Database
 from core.infra.text_processes import TextWork
 from core.models import Document, Hit, Page, Passage, Progress
+from core.names import Owner
 from core.storage.folder import FolderBlobStore
 from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import queue as sqlite_queue
@@ -84,12 +85,14 @@ class FakeIndex:
         self.saves: list[str] = []
         self.before_save: Hook = pass_by
 
-    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+    async def save(
+        self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
+    ) -> None:
         await self.before_save()
         self.saves.append(name)
         self.passages[document_id] = list(passages)
 
-    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
         copied = [p.model_copy(update={"document_id": target_id}) for p in self.passages.get(source_id, [])]
         self.passages[target_id] = copied
 
@@ -99,6 +102,12 @@ class FakeIndex:
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
         return set(document_ids) & self.passages.keys()
+
+    async def unplaced(self) -> list[str]:
+        return []
+
+    async def place(self, document_id: str, owner: Owner) -> None:
+        """Nothing here is found by places."""
 
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False

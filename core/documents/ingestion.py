@@ -217,7 +217,7 @@ class Ingestion:
         )
         await self._embed_or_defer(document, passages, progress)
         async with stores.write_lock(document_id):
-            await stores.index.save(document_id, document.blob_name, passages)
+            await stores.index.save(document_id, document.blob_name, passages, document.owner)
         progress(len(pages), len(pages), "Making the text searchable")
 
     async def _embed_or_defer(
@@ -238,7 +238,7 @@ class Ingestion:
         """Copy the index data of a duplicate; returns False if it has changed in the meantime."""
         stores, document_id = self._stores, document.document_id
         async with stores.write_lock(document_id):
-            await stores.index.copy(duplicate.document_id, document_id, document.blob_name)
+            await stores.index.copy(duplicate.document_id, document_id, document.blob_name, document.owner)
             if stores.vectors is not None:
                 await stores.vectors.copy(duplicate.document_id, document_id)
         return await stores.is_current(duplicate) and bool(await stores.index.get(document_id, [0]))

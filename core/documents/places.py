@@ -241,11 +241,12 @@ class DocumentsPage(NamedTuple):
 
 
 class PlaceCount(NamedTuple):
-    """How many documents are accessible through a place, and how many of them can be read."""
+    """How many documents are accessible through a place; how many can be read, and are in the index."""
 
     place: Place
     total: int
     readable: int
+    indexed: int = 0
 
 
 ReadPortion = Callable[[Portion, str, int], Awaitable[list[Document]]]

@@ -189,11 +189,22 @@ class DocumentAnalyser(Protocol):
 class PassageIndex(Protocol):
     """Lexical search over passages. Every query is restricted to given documents inside the engine."""
 
-    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
-        """Replace all passages of a document in one step. The file `name` is searched too."""
+    async def save(
+        self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
+    ) -> None:
+        """Replace all passages of a document in one step. The file `name` is searched too.
 
-    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+        With its owner the document is also found by places.
+        """
+
+    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
         """Replace the target's passages by those of a document with the same bytes."""
+
+    async def unplaced(self) -> list[str]:
+        """The documents that are not found by places, because an earlier version saved them."""
+
+    async def place(self, document_id: str, owner: Owner) -> None:
+        """Let a saved document be found by places."""
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
         """A document's passages with these ordinals (from 0, in reading order; None: all), in order."""
@@ -219,6 +230,13 @@ class Neighbour(NamedTuple):
     document_id: str
     ordinal: int
     similarity: float
+
+
+class DocumentFinder(Protocol):
+    """The first stage of a search over very many documents."""
+
+    async def candidates(self, query: str, accessible: Accessible) -> list[str]:
+        """The accessible documents whose passages are worth ranking; all, if they are few."""
 
 
 class VectorIndex(Protocol):
@@ -259,6 +277,13 @@ class Retriever(Protocol):
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         """The best passages of exactly these documents, and the steps that found them."""
+
+
+class PlaceRetriever(Retriever, Protocol):
+    """A Retriever that also searches very many documents."""
+
+    async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
+        """The best passages of very many accessible documents; the engine compares their places."""
 
 
 class JobQueue(Protocol):

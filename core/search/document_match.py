@@ -74,6 +74,11 @@ class _QuestionNames(NamedTuple):
     initials: str
 
 
+def joined_words(question: str) -> frozenset[str]:
+    """The words of a question, and up to four neighbouring ones joined, as names of files have them."""
+    return _question_names(question).joined
+
+
 def _question_names(question: str) -> _QuestionNames:
     written = _WORD.findall(question)
     bare = (word.casefold().removesuffix("'s").removesuffix("’s") for word in written)

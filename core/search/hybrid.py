@@ -22,7 +22,16 @@ from functools import lru_cache
 from typing import Literal, TypeVar
 
 from core.documents.passages import split_pages
-from core.documents.ports import Embedder, Neighbour, PageStore, PassageIndex, Retriever, VectorIndex
+from core.documents.places import Accessible
+from core.documents.ports import (
+    DocumentFinder,
+    Embedder,
+    Neighbour,
+    PageStore,
+    PassageIndex,
+    PlaceRetriever,
+    VectorIndex,
+)
 from core.errors import DependencyDown, InvalidInput
 from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Page, Passage, Progress, Retrieval, RetrievalStep
@@ -104,8 +113,11 @@ class HybridRetriever:
         embedder: Embedder | None = None,
         *,
         thresholds: Sequence[float] = HYBRID_THRESHOLDS,
+        finder: DocumentFinder | None = None,
     ) -> None:
+        """`finder` is the first stage of searches over very many documents."""
         self._index = index
+        self._finder = finder
         self._vectors = vectors
         self._embedder = embedder
         self._thresholds = thresholds
@@ -134,6 +146,11 @@ class HybridRetriever:
             )
         failed = RetrievalStep(method="hybrid", threshold=self._thresholds[0], hits=0, note=note)
         return await self._finish_lexical(query, document_ids, top_k, lexical[:top_k], failed)
+
+    async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
+        """As `search`, over the candidates among very many accessible documents."""
+        assert self._finder is not None
+        return await self.search(query, await self._finder.candidates(query, accessible), top_k)
 
     async def _search_vectors(
         self, vectors: VectorIndex, embedder: Embedder, query: str, document_ids: Sequence[str], depth: int
@@ -337,7 +354,7 @@ class WholeScopeRetriever:
     """A Retriever that covers every document whose pages are stored, even if the index is unavailable."""
 
     def __init__(
-        self, retriever: Retriever, index: PassageIndex, pages: PageStore, text: TextWork | None = None
+        self, retriever: PlaceRetriever, index: PassageIndex, pages: PageStore, text: TextWork | None = None
     ) -> None:
         self._retriever = retriever
         self._index = index
@@ -364,13 +381,22 @@ class WholeScopeRetriever:
             return found
         read = await self._scan(query, unindexed, top_k)
         steps = [step.model_copy(update={"note": note}) for step in read.steps]
-        hits = fuse_hits(found.hits, read.hits) if found.hits else read.hits
-        return Retrieval(hits=hits[:top_k], steps=[*found.steps, *steps])
+        return with_more(found, read.model_copy(update={"steps": steps}), top_k)
+
+    async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
+        """The best passages of indexed documents: of very many, not all are read through."""
+        return await self._retriever.search_places(query, accessible, top_k)
 
     async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         pages = {document_id: await self._pages.get(document_id) for document_id in document_ids}
         characters = sum(len(page.text) for found in pages.values() for page in found)
         return await self._text.run(search_pages, query, pages, top_k, seconds=allowance(characters))
+
+
+def with_more(found: Retrieval, more: Retrieval, top_k: int) -> Retrieval:
+    """The results of two searches of different documents as one."""
+    hits = fuse_hits(found.hits, more.hits) if found.hits else more.hits
+    return Retrieval(hits=hits[:top_k], steps=[*found.steps, *more.steps])
 
 
 def search_pages(query: str, pages: Mapping[str, Sequence[Page]], top_k: int) -> Retrieval:

@@ -156,14 +156,14 @@ def build_search(
     pages: ports.PageStore,
     embedder: ports.Embedder | None,
     text: TextWork,
-) -> tuple[ports.PassageIndex, ports.VectorIndex, ports.Retriever]:
+) -> tuple[ports.PassageIndex, ports.VectorIndex, ports.PlaceRetriever]:
     """The two indexes, and the search over both."""
     # The vectors' index also without an embedder: what an earlier one has left goes with its document.
     name = embedder.name if embedder else ""
     if clients.search is None:
         index = sqlite_passages.SqlitePassageIndex(clients.file, text=text)
         vectors = _build_vectors(clients, name)
-        retriever = HybridRetriever(index, vectors if embedder else None, embedder)
+        retriever = HybridRetriever(index, vectors if embedder else None, embedder, finder=index)
         return index, vectors, WholeScopeRetriever(retriever, index, pages, text)
     from core.storage.ai_search.passages import AzurePassageIndex
     from core.storage.ai_search.retriever import AzureSearchRetriever

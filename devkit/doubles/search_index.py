@@ -24,7 +24,8 @@ ATTRIBUTES = {
     "vectorSearchProfile",
 }
 VECTOR = "Collection(Edm.Single)"
-TYPES: dict[str, type | tuple[type, ...]] = {"Edm.String": str, "Edm.Int32": int, VECTOR: list}
+STRINGS = "Collection(Edm.String)"
+TYPES: dict[str, type | tuple[type, ...]] = {"Edm.String": str, "Edm.Int32": int, VECTOR: list, STRINGS: list}
 LONGEST_WORD = 32_766
 MOST_DIMENSIONS = 4096
 _NAME = re.compile(r"[A-Za-z]\w{0,127}", re.ASCII)

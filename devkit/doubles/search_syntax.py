@@ -1,8 +1,9 @@
 """What AI Search reads: OData filters, and its two query languages, as matchers over items.
 
-The grammar is the one in the service's "OData expression syntax reference", without lambdas, dates and
-geography; of "Lucene query syntax" all but ranges, regular expressions and proximity; and "Simple query
-syntax" (learn.microsoft.com/azure/search). What is outside is refused as the service refuses nonsense.
+The grammar is the one in the service's "OData expression syntax reference", without dates and geography, and
+of lambdas only `any` with `search.in`; of "Lucene query syntax" all but ranges, regular expressions and
+proximity; and "Simple query syntax" (learn.microsoft.com/azure/search). What is outside is refused as the
+service refuses nonsense.
 """
 
 import re
@@ -27,7 +28,7 @@ class Field(NamedTuple):
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<string>'(?:[^']|'')*')|(?P<number>-?\d+(?:\.\d+)?)"
-    r"|(?P<word>search\.in|[A-Za-z_]\w*)|(?P<mark>[(),]))"
+    r"|(?P<word>search\.in|[A-Za-z_]\w*)|(?P<mark>[(),/:]))"
 )
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda one, other: one == other,
@@ -87,17 +88,38 @@ class _FilterParser:
             return inner
         if self._take("word", "search.in"):
             return self._search_in()
+        if self.left[1:2] == [("mark", "/")]:
+            return self._any()
         return self._comparison()
 
+    def _any(self) -> Filter:
+        """Whether a collection has any value, or any that a `search.in` has."""
+        name = self._field("Collection(Edm.String)")
+        for kind, value in (("mark", "/"), ("word", "any"), ("mark", "(")):
+            self._need(kind, value)
+        if self._take("mark", ")"):
+            return lambda item: bool(item.get(name))
+        variable = self._need("word")
+        self._need("mark", ":")
+        self._need("word", "search.in")
+        wanted = self._wanted(lambda: self._need("word", variable))
+        self._need("mark", ")")
+        return lambda item: not wanted.isdisjoint(item.get(name) or ())
+
     def _search_in(self) -> Filter:
+        names: list[str] = []
+        wanted = self._wanted(lambda: names.append(self._field("Edm.String")))
+        return lambda item: item.get(names[0]) in wanted
+
+    def _wanted(self, what: Callable[[], object]) -> set[str]:
+        """The values of a `search.in`, whose first argument `what` reads."""
         self._need("mark", "(")
-        name = self._field("Edm.String")
+        what()
         self._need("mark", ",")
         values = _unquoted(self._need("string"))
         delimiters = _unquoted(self._need("string")) if self._take("mark", ",") else " ,"
         self._need("mark", ")")
-        wanted = set(re.split(f"[{re.escape(delimiters)}]", values)) - {""}
-        return lambda item: item.get(name) in wanted
+        return set(re.split(f"[{re.escape(delimiters)}]", values)) - {""}
 
     def _comparison(self) -> Filter:
         name = self._field()

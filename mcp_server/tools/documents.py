@@ -94,7 +94,7 @@ class DocumentContents:
                 total=total,
                 ready=readable,
             )
-            for place, total, readable in await self.library.count(accessible)
+            for place, total, readable, _ in await self.library.count(accessible)
         ]
 
     async def summary(self, scope: Scope, document_id: str) -> SummaryResult:

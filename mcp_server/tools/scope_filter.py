@@ -35,16 +35,6 @@ async def documents_in_scope(library: DocumentService, accessible: Accessible) -
     return Listed(accessible.in_order(page.documents), has_more=page.after is not None)
 
 
-async def all_documents_in_scope(library: DocumentService, accessible: Accessible) -> list[Document]:
-    """All accessible documents, in the order of listings."""
-    page = await library.page(accessible, limit=MOST_LISTED)
-    documents = page.documents
-    while page.after is not None:
-        page = await library.page(accessible, after=page.after, limit=MOST_LISTED)
-        documents += page.documents
-    return accessible.in_order(documents)
-
-
 async def document_in_scope(library: DocumentService, scope: Scope, document_id: str) -> Document:
     """The document with this id, or else that of the session with this file name.
 

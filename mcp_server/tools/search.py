@@ -13,21 +13,23 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from core.analysis.models import AnalysisStore, PageAnalysis
-from core.documents.places import ALL
-from core.documents.ports import Retriever
+from core.documents.places import ALL, Accessible
+from core.documents.ports import PlaceRetriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.grounding.evidence import page_sentences
 from core.mcp_contract import (
     FoundPage,
     FoundPassage,
+    SearchCounts,
     SearchedDocument,
     SearchPagesResult,
     SemanticSearchResult,
 )
-from core.models import Document, Hit, Progress, Retrieval
+from core.models import Document, DocumentStatus, Hit, Progress, Retrieval
 from core.names import page_id
 from core.search.bm25 import Candidate, TextRanking
+from core.search.hybrid import with_more
 from mcp_server.tools.registration import (
     CallProgress,
     CallScope,
@@ -38,8 +40,8 @@ from mcp_server.tools.registration import (
     success,
 )
 from mcp_server.tools.scope_filter import (
-    all_documents_in_scope,
     current_analyses,
+    documents_in_scope,
     origin_of,
     readable_documents,
     searched_document,
@@ -47,6 +49,8 @@ from mcp_server.tools.scope_filter import (
 
 MAX_PASSAGES = 50
 MAX_PAGES = 20
+MAX_UNREAD = 20
+"""Documents without an index that one search reads through, if there are very many documents."""
 
 HITS_PER_PAGE = 4
 """Passages to retrieve for each requested page: several may be on one page."""
@@ -63,25 +67,26 @@ class DocumentSearch:
     """Searches the documents in scope, including those that are not indexed yet."""
 
     library: DocumentService
-    retriever: Retriever
+    retriever: PlaceRetriever
     analyses: AnalysisStore
 
     async def passages(
         self, scope: Scope, query: str, top_k: int, progress: Progress, context: str = ALL
     ) -> SemanticSearchResult:
         """The best `top_k` passages."""
-        documents, found = await self._search(scope, context, query, top_k, progress)
+        documents, found, counts = await self._search(scope, context, query, top_k, progress)
         return SemanticSearchResult(
             passages=[_passage(scope, hit, documents[hit.passage.document_id]) for hit in found.hits],
             steps=found.steps,
             documents=[searched_document(scope, document) for document in documents.values()],
+            counts=counts,
         )
 
     async def pages(
         self, scope: Scope, query: str, limit: int, progress: Progress, context: str = ALL
     ) -> SearchPagesResult:
         """The best `limit` pages, in the order of their best passages."""
-        documents, found = await self._search(scope, context, query, limit * HITS_PER_PAGE, progress)
+        documents, found, counts = await self._search(scope, context, query, limit * HITS_PER_PAGE, progress)
         hits_on: dict[PageKey, list[Hit]] = defaultdict(list)
         for hit in found.hits:
             hits_on[hit.passage.document_id, hit.passage.page].append(hit)
@@ -96,18 +101,51 @@ class DocumentSearch:
             pages=pages,
             steps=found.steps,
             documents=[searched_document(scope, document) for document in documents.values()],
+            counts=counts,
         )
 
     async def _search(
         self, scope: Scope, context: str, query: str, top_k: int, progress: Progress
-    ) -> tuple[dict[str, Document], Retrieval]:
-        """The documents in scope by id, and the passages found in those that can be read."""
+    ) -> tuple[dict[str, Document], Retrieval, SearchCounts | None]:
+        """The documents in scope by id, and the passages found in those that can be read.
+
+        Of very many documents only those with passages, and some of those that could not be searched.
+        """
         accessible = scope.accessible.narrowed(context)
-        listed = await all_documents_in_scope(self.library, accessible)
+        listed, has_more = await documents_in_scope(self.library, accessible)
+        if has_more:
+            return await self._search_places(accessible, query, top_k, progress)
         documents = await readable_documents(self.library, listed, progress)
         searched = [document.document_id for document in documents if document.readable]
         found = await self.retriever.search(query, searched, top_k)
-        return {document.document_id: document for document in documents}, found
+        return {document.document_id: document for document in documents}, found, None
+
+    async def _search_places(
+        self, accessible: Accessible, query: str, top_k: int, progress: Progress
+    ) -> tuple[dict[str, Document], Retrieval, SearchCounts]:
+        counts = await self.library.count(accessible)
+        total, indexed = sum(each.total for each in counts), sum(each.indexed for each in counts)
+        found = await self.retriever.search_places(query, accessible, top_k)
+        waiting = await self._waiting(accessible, progress) if indexed < total else []
+        read = [document.document_id for document in waiting if document.readable]
+        if read:
+            found = with_more(found, await self.retriever.search(query, read, top_k), top_k)
+        # The catalog has the last word, whatever the index found.
+        of_hits = list(dict.fromkeys(hit.passage.document_id for hit in found.hits))
+        known = await self.library.find_accessible(accessible, of_hits)
+        documents = {each.document_id: each for each in [*known, *waiting]}
+        hits = [hit for hit in found.hits if hit.passage.document_id in documents]
+        left = SearchCounts(documents=total, unread=max(0, total - indexed - len(read)))
+        return documents, found.model_copy(update={"hits": hits}), left
+
+    async def _waiting(self, accessible: Accessible, progress: Progress) -> list[Document]:
+        """Documents that are not indexed yet, made readable if possible; at most MAX_UNREAD."""
+        unfinished = (DocumentStatus.UPLOADED, DocumentStatus.PROCESSING)
+        pages = [
+            await self.library.page(accessible, limit=MAX_UNREAD, status=status) for status in unfinished
+        ]
+        waiting = [each for page in pages for each in page.documents]
+        return await readable_documents(self.library, waiting[:MAX_UNREAD], progress)
 
     async def _page_analyses(
         self, documents: Sequence[Document], keys: Sequence[PageKey]
@@ -176,7 +214,7 @@ def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) 
         async with CallProgress(ctx) as progress:
             result = await search.passages(scope(), query, top_k, progress.working, context)
         found = [f"{page_line(p.blob_name, p.page, p.page_id)}: {p.text}" for p in result.passages]
-        return success(result, _as_text(found, result.documents))
+        return success(result, _as_text(found, result.documents, result.counts))
 
     @offer(server, "Search pages")
     async def search_pages(
@@ -192,10 +230,12 @@ def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) 
             f"{page_line(p.blob_name, p.page_number, p.page_id)}: {' … '.join(p.matches)}"
             for p in result.pages
         ]
-        return success(result, _as_text(found, result.documents))
+        return success(result, _as_text(found, result.documents, result.counts))
 
 
-def _as_text(found: list[str], documents: list[SearchedDocument]) -> str:
+def _as_text(found: list[str], documents: list[SearchedDocument], counts: SearchCounts | None) -> str:
     """The results and the documents that were not searched, as text."""
     left_out = [f"Not searched: {d.filename} ({d.status}). {d.reason}" for d in documents if not d.searched]
+    if counts is not None and counts.unread:
+        left_out.append(f"Not searched yet: {counts.unread} of {counts.documents} documents.")
     return "\n\n".join([*(found or ["Nothing was found."]), *left_out])

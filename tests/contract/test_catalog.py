@@ -452,7 +452,7 @@ async def test_a_context_that_is_being_deleted_is_left_out(catalog: Catalog) -> 
     assert {each.document_id for each in await listed(catalog, accessible, 2)} == {
         d.document_id for d in kept
     }
-    assert await catalog.count(accessible) == [PlaceCount(place, 6, 6)]
+    assert await catalog.count(accessible) == [PlaceCount(place, 6, 6, 0)]
     assert await catalog.find(accessible, [hidden[0].document_id]) == []
 
 

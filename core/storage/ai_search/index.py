@@ -25,9 +25,12 @@ from azure.search.documents.indexes.models import (
     VectorSearchProfile,
 )
 
+from core.documents.places import Accessible, Area
+from core.names import Owner
 from core.storage.ai_search.client import (
     KEY,
     PAGE,
+    Row,
     Search,
     among,
     both,
@@ -91,6 +94,7 @@ def define_index(name: str, embeddings: Sequence[Embedding] = ()) -> SearchIndex
             SearchField(name=KEY, type="Edm.String", key=True, filterable=True, searchable=False),
             *(_field(name, filterable=True) for name in ("document_id", "part", "version", "vector_version")),
             *(_field(name) for name in ("vector_field", "language")),
+            _field("places", "Collection(Edm.String)", filterable=True),
             _field("count", "Edm.Int32"),
             _field("ordinal", "Edm.Int32", filterable=True, sortable=True),
             *(_field(name, "Edm.Int32") for name in ("page", "start", "end")),
@@ -153,6 +157,36 @@ IDS_PER_QUERY = PAGE // 2
 _FIELDS = ["document_id", "part", "version", "vector_version", "vector_field", "count", "language"]
 
 
+def keys_of(owner: Owner) -> list[str]:
+    """The keys of the places that the documents of this owner are in: its own, and those with all below.
+
+    They are hashes: the index names no organization, and a filter needs no quoting.
+    """
+    keys = [_key(Area(owner))]
+    if owner.context_id is not None:
+        parts = owner.context_id.split("-")
+        above = ["-".join(parts[:count]) for count in range(1, len(parts) + 1)]
+        keys += [_key(Area(Owner.of_context(owner.organization_id, each), deep=True)) for each in above]
+    return keys
+
+
+def in_places(accessible: Accessible) -> str:
+    """The filter for passages of accessible documents; its length depends on the places alone."""
+    within = _any_of(accessible.areas)
+    hidden = accessible.hidden_areas
+    return both(within, f"not {_any_of(hidden)}") if hidden else within
+
+
+def _any_of(areas: Iterable[Area]) -> str:
+    keys = ",".join(map(_key, areas)) or "none"
+    return f"places/any(p: search.in(p, '{keys}', ','))"
+
+
+def _key(area: Area) -> str:
+    path = f"{area.owner.prefix}**" if area.deep else area.owner.prefix
+    return hashlib.sha256(path.encode()).hexdigest()[:32]
+
+
 class Mark(NamedTuple):
     """A whole version of `size` passages: the language of their text, or the field of their vectors."""
 
@@ -188,13 +222,28 @@ async def remove_marks(search: Search, document_id: str, *parts: str) -> None:
     await search.write([deleted(key_of(document_id, part)) for part in parts])
 
 
-async def set_mark(search: Search, document_id: str, part: str, mark: Mark) -> None:
+MORE_THAN_CURRENT = 3
+"""Rows to ask for, for each result: some may be of versions that have been replaced."""
+
+
+async def current_rows(search: Search, rows: Sequence[Row], part: str) -> list[Row]:
+    """The rows of versions that are current, by the marks of their documents alone."""
+    marks = await read_marks(search, (row["document_id"] for row in rows))
+    of_part = marks.passages if part == PASSAGES else marks.vectors
+    versions = {key: mark.version for key, mark in of_part.items()}
+    return [row for row in rows if versions.get(row["document_id"]) == row[VERSION[part]]]
+
+
+async def set_mark(
+    search: Search, document_id: str, part: str, mark: Mark, places: Sequence[str] | None = None
+) -> None:
     """Let the document be found in this version, once all of it can be."""
     await search.wait_for(marked_as({document_id: mark}, part), mark.size)
     key = key_of(document_id, part)
     content = {"count": mark.size, "language": mark.language, "vector_field": mark.vector_field}
     of_part = {"document_id": document_id, "part": part, VERSION[part]: mark.version}
-    await search.write([merged({KEY: key, **of_part, **content})])
+    placed = {} if places is None else {"places": list(places)}
+    await search.write([merged({KEY: key, **of_part, **content, **placed})])
     await search.wait_for(both(equal(KEY, key), equal(VERSION[part], mark.version)), 1)
 
 

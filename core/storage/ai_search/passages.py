@@ -4,9 +4,11 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 
+from core.documents.places import Accessible
 from core.errors import DependencyDown
 from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
+from core.names import Owner
 from core.storage.ai_search import index
 from core.storage.ai_search.client import (
     KEY,
@@ -16,6 +18,7 @@ from core.storage.ai_search.client import (
     Search,
     among,
     both,
+    changed,
     equal,
     is_plain,
     merged,
@@ -29,7 +32,7 @@ from core.storage.ai_search.terms import (
     terms_of,
     terms_of_name,
 )
-from core.text.terms import detect_language, words
+from core.text.terms import STOP_WORDS, detect_language, words
 
 READINGS = 4
 READING_PAUSE_SECONDS = 0.1
@@ -48,7 +51,9 @@ class AzurePassageIndex:
         self._search = search
         self._text = text or InThread()
 
-    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+    async def save(
+        self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
+    ) -> None:
         """Replace all passages of a document. Vectors of the same places in it stay.
 
         Raises ValueError for an id that cannot be a key and, as UnicodeEncodeError, for text that is none;
@@ -58,16 +63,16 @@ class AzurePassageIndex:
         language, items = await self._text.run(_items, document_id, name, passages, seconds=seconds)
         mark = index.Mark(uuid.uuid4().hex, len(items), language)
         await index.remove_marks(self._search, document_id, index.PASSAGES)
-        version = {index.VERSION[index.PASSAGES]: mark.version}
-        await self._search.write([merged({**item, **version}) for item in items])
+        more = {index.VERSION[index.PASSAGES]: mark.version, "places": index.keys_of(owner) if owner else []}
+        await self._search.write([merged({**item, **more}) for item in items])
         # By place, not by version: a replica that is behind would show what was just written as old.
         beyond = f"ordinal ge {mark.size}"
         await self._search.remove(
             both(equal("document_id", document_id), equal("part", index.PASSAGE), beyond)
         )
-        await index.set_mark(self._search, document_id, index.PASSAGES, mark)
+        await index.set_mark(self._search, document_id, index.PASSAGES, mark, more["places"])
 
-    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
         if source_id == target_id:
             return
         if not await self.indexed([source_id]):
@@ -75,7 +80,22 @@ class AzurePassageIndex:
             return
         of_target = {"document_id": target_id}
         passages = [passage.model_copy(update=of_target) for passage in await self.get(source_id)]
-        await self.save(target_id, name, passages)
+        await self.save(target_id, name, passages, owner)
+
+    async def unplaced(self) -> list[str]:
+        within = both(equal("part", index.PASSAGES), "not places/any()")
+        return [
+            row["document_id"] for row in await self._search.query(within, select=["document_id"], top=PAGE)
+        ]
+
+    async def place(self, document_id: str, owner: Owner) -> None:
+        """The mark comes last, so that an interrupted call is repeated."""
+        places = {"places": index.keys_of(owner)}
+        mark = (await index.read_marks(self._search, [document_id])).passages.get(document_id)
+        if mark is not None:
+            keys = [index.key_of(document_id, ordinal) for ordinal in range(mark.size)]
+            await self._search.write([changed({KEY: key, **places}) for key in keys])
+            await self._search.write([changed({KEY: index.key_of(document_id, index.PASSAGES), **places})])
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
         """As in the port. Raises DependencyDown while the document is being replaced."""
@@ -112,6 +132,24 @@ class AzurePassageIndex:
             top=min(top_k, PAGE),
         )
         return [to_hit(row, row[SCORE]) for row in rows]
+
+    async def search_places(
+        self, query: str, accessible: Accessible, top_k: int, *, widened: bool = False
+    ) -> list[Hit]:
+        """The best passages of all accessible documents, whose places the service compares."""
+        # The languages of very many documents are not known here.
+        terms, expansions = asked_terms(query, STOP_WORDS), expand(query, ["en"])
+        if not terms or top_k < 1:
+            return []
+        rows = await self._search.query(
+            both(index.in_places(accessible), equal("part", index.PASSAGE)),
+            search=lexical_query(query, terms, expansions, widened=widened),
+            queryType="full",
+            select=[*index.PASSAGE_FIELDS, "version"],
+            top=min(index.MORE_THAN_CURRENT * top_k, PAGE),
+        )
+        current = await index.current_rows(self._search, rows, index.PASSAGES)
+        return [to_hit(row, row[SCORE]) for row in current[:top_k]]
 
     async def delete(self, document_id: str) -> None:
         """Remove all passages of a document, and with them their vectors."""

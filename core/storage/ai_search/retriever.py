@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from core.documents.places import Accessible
 from core.documents.ports import Embedder
 from core.errors import DependencyDown, InvalidInput
 from core.infra.resilience import CircuitOpen
@@ -19,11 +20,12 @@ from core.search.hybrid import (
     with_vectors,
 )
 from core.storage.ai_search import index
-from core.storage.ai_search.client import PAGE, RERANKED, SCORE, Row, Search
+from core.storage.ai_search.client import PAGE, RERANKED, SCORE, Row, Search, both, equal
 from core.storage.ai_search.passages import AzurePassageIndex, to_hit
 from core.storage.ai_search.terms import Expansion, asked_terms, expand
 from core.storage.ai_search.vectors import by_vector, in_field, similarity
 from core.storage.unit_vectors import Unit, unit_vector
+from core.text.terms import STOP_WORDS
 
 BEST_RERANKED = 4.0
 Method = Literal["semantic", "hybrid"]
@@ -72,6 +74,43 @@ class AzureSearchRetriever:
         except TimeoutError as exc:
             message = "AI Search did not answer in time. Try again shortly."
             raise DependencyDown(message, dependency="search") from exc
+
+    async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
+        """The best passages of very many accessible documents: a filter by place, and marks of the hits only.
+
+        Words and vectors are ranked together if there is an embedder, else by words alone.
+        """
+        if top_k < 1 or not query.strip():
+            return Retrieval()
+        try:
+            async with asyncio.timeout(SEARCH_SECONDS):
+                return await self._find_in_places(query, accessible, top_k)
+        except TimeoutError as exc:
+            message = "AI Search did not answer in time. Try again shortly."
+            raise DependencyDown(message, dependency="search") from exc
+
+    async def _find_in_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
+        near = await self._embed(query)
+        terms = asked_terms(query, STOP_WORDS)
+        if near.unit is None:
+            found = await self._index.search_places(query, accessible, top_k)
+            steps = [RetrievalStep(method="lexical", hits=len(found), served=bool(found), note=near.note)]
+            if not found:
+                found = await self._index.search_places(query, accessible, top_k, widened=True)
+                steps.append(RetrievalStep(method="widened_lexical", hits=len(found), served=True))
+            return Retrieval(hits=found, steps=steps)
+        depth = max(index.MORE_THAN_CURRENT * top_k, CANDIDATES)
+        within = both(index.in_places(accessible), equal("part", index.PASSAGE))
+        vector = by_vector(near.made_by.field, near.unit, depth)
+        asked = _Asked(query, within, terms, expand(query, ["en"]), vector, depth)
+        ranking = await self._rank(asked)
+        # The marks of the hits alone are read: what was replaced meanwhile is left out.
+        rows = await index.current_rows(self._search, ranking.rows, index.PASSAGES)
+        ranking = ranking._replace(rows=rows)
+        notes = "; ".join(filter(None, (near.note, ranking.note)))
+        found = ranking.hits()
+        rungs = serve(ranking.method, self._thresholds[ranking.method], found, ranking.scores(), top_k, notes)
+        return rungs.retrieval(top_k, hits=followed_by(rungs.hits, found))
 
     async def _find(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         marks, near = await asyncio.gather(index.read_marks(self._search, document_ids), self._embed(query))
@@ -163,7 +202,12 @@ class _Asked(NamedTuple):
     def options(self) -> dict[str, Any]:
         clauses = " ".join([*self.terms, *(each.simple() for each in self.expansions)])
         words = {"search": clauses, "searchFields": index.LEXICAL_FIELDS} if clauses else {}
-        return {**words, "select": index.PASSAGE_FIELDS, "top": min(self.depth, PAGE), **self.vector}
+        return {
+            **words,
+            "select": [*index.PASSAGE_FIELDS, "version"],
+            "top": min(self.depth, PAGE),
+            **self.vector,
+        }
 
     def reranked(self) -> dict[str, Any]:
         return {

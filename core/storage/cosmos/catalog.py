@@ -51,7 +51,7 @@ _PAGE = """
 SELECT TOP @limit * FROM c WHERE STARTSWITH(c.id, 'document:') AND {within} AND c.id > @after
 AND CONTAINS(LOWER(c.blob_name), @name) AND (@status = '' OR c.status = @status) ORDER BY c.id
 """
-_COUNT = "SELECT c.readable FROM c WHERE STARTSWITH(c.id, 'document:') AND {within}"
+_COUNT = "SELECT c.readable, c.status FROM c WHERE STARTSWITH(c.id, 'document:') AND {within}"
 _FIND = """
 SELECT * FROM c WHERE c.organization_id = @organization_id AND c.user_id = @user_id
 AND ARRAY_CONTAINS(@ids, c.id)
@@ -132,7 +132,9 @@ class CosmosCatalog:
             within, values = _within(portion, accessible.document_ids)
             query = _COUNT.format(within=within)
             found = await self._container.query(query, values, _partition(portion.area))
-            return PlaceCount(portion.place, len(found), sum(item.get("readable", False) for item in found))
+            readable = sum(item.get("readable", False) for item in found)
+            indexed = sum(item["status"] == DocumentStatus.COMPLETED for item in found)
+            return PlaceCount(portion.place, len(found), readable, indexed)
 
         return list(await asyncio.gather(*map(counted, accessible.portions)))
 

@@ -51,7 +51,10 @@ _PAGE = """
 SELECT body FROM documents WHERE {within} AND document_id > ? AND (? IS NULL OR body ->> 'status' = ?)
 ORDER BY document_id LIMIT ?
 """
-_COUNT = "SELECT count(*), coalesce(sum(body ->> 'readable'), 0) FROM documents WHERE {within}"
+_COUNT = """
+SELECT count(*), coalesce(sum(body ->> 'readable'), 0), coalesce(sum(body ->> 'status' = 'completed'), 0)
+FROM documents WHERE {within}
+"""
 _FIND = f"SELECT body FROM documents WHERE organization_id = ? AND document_id {IN_LIST}"
 _OF_DOCUMENT = "organization_id = ? AND document_id = ?"
 
@@ -91,8 +94,8 @@ class SqliteCatalog:
         status: DocumentStatus | None = None,
     ) -> DocumentsPage:
         async def read(portion: Portion, behind: str, most: int) -> list[Document]:
-            within, values = _within(portion, accessible.document_ids)
-            query, found = _PAGE.format(within=within), list[Document]()
+            condition, values = within(portion, accessible.document_ids)
+            query, found = _PAGE.format(within=condition), list[Document]()
             # SQLite folds the case of ASCII letters only, so names are compared here.
             while len(found) < most:
                 some = await self._documents(query, (*values, behind, status, status, most))
@@ -108,9 +111,9 @@ class SqliteCatalog:
         def work(connection: sqlite3.Connection) -> list[PlaceCount]:
             counts = []
             for portion in accessible.portions:
-                within, values = _within(portion, accessible.document_ids)
-                total, readable = connection.execute(_COUNT.format(within=within), values).fetchone()
-                counts.append(PlaceCount(portion.place, total, readable))
+                condition, values = within(portion, accessible.document_ids)
+                row = connection.execute(_COUNT.format(within=condition), values).fetchone()
+                counts.append(PlaceCount(portion.place, *row))
             return counts
 
         return await self._database.read(work)
@@ -212,7 +215,7 @@ class SqliteCatalog:
         return [Document.model_validate_json(row["body"]) for row in rows]
 
 
-def _within(portion: Portion, document_ids: frozenset[str] | None) -> tuple[str, list[object]]:
+def within(portion: Portion, document_ids: frozenset[str] | None) -> tuple[str, list[object]]:
     """The condition that a record is in a portion, and has one of these ids if there are any."""
     condition, values = in_area(portion.area)
     for area in portion.outside:

@@ -5,17 +5,22 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from core.documents.places import Accessible
 from core.infra.sqlite import IN_LIST, Database
 from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
+from core.names import Owner
+from core.search.candidates import WIDE
 from core.search.postings import DocumentIndex, InMemoryIndex, Layout, TermPostings, index_passages, integers
-from core.search.query import Period, parse_question
+from core.search.query import Period, Question, parse_question
 from core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_passages
 from core.search.vocabulary import Vocabulary, shipped_vocabularies
+from core.storage.sqlite import places
 
 # The tables of an earlier version lack columns that the ranking needs. Its document records have no
 # `readable`, so those documents are extracted again.
-SCHEMA = """
+SCHEMA = (
+    """
 DROP TABLE IF EXISTS indexed_documents;
 DROP TABLE IF EXISTS postings;
 DROP TABLE IF EXISTS passages;
@@ -46,8 +51,10 @@ CREATE TABLE IF NOT EXISTS search_passages (
     text TEXT NOT NULL,
     heading TEXT NOT NULL,
     PRIMARY KEY (document_key, ordinal)
-)
+);
 """
+    + places.SCHEMA
+)
 _COPIED_COLUMNS = {
     "search_terms": "term, positions, headings",
     "search_passages": "ordinal, page, start, end, text, heading",
@@ -68,19 +75,42 @@ class SqlitePassageIndex:
         vocabularies: Sequence[Vocabulary] | None = None,
         weights: Weights = DEFAULT_WEIGHTS,
         text: TextWork | None = None,
+        *,
+        most_ranked: int = WIDE,
     ) -> None:
+        """`most_ranked`: documents of which all passages are ranked; of more, so many candidates are."""
+        self._most_ranked = most_ranked
         self._database = database
         self._vocabularies = vocabularies
         self._weights = weights
         self._text = text or InThread()
 
-    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+    async def save(
+        self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
+    ) -> None:
         seconds = allowance(sum(len(passage.text) for passage in passages))
         index = await self._text.run(index_passages, name, passages, seconds=seconds)
-        await self._database.write(lambda connection: _replace(connection, document_id, passages, index))
 
-    async def copy(self, source_id: str, target_id: str, name: str) -> None:
-        await self._database.write(lambda connection: _copy(connection, source_id, target_id, name))
+        def replace(connection: sqlite3.Connection) -> None:
+            _replace(connection, document_id, passages, index)
+            places.place_document(connection, document_id, owner)
+
+        await self._database.write(replace)
+
+    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
+        await self._database.write(lambda connection: _copy(connection, source_id, target_id, name, owner))
+
+    async def unplaced(self) -> list[str]:
+        return await self._database.read(places.unplaced)
+
+    async def place(self, document_id: str, owner: Owner) -> None:
+        await self._database.write(lambda connection: places.place_document(connection, document_id, owner))
+
+    async def candidates(self, query: str, accessible: Accessible) -> list[str]:
+        question = self._parse(query)
+        return await self._database.read(
+            lambda connection: places.candidates(connection, question, accessible, self._most_ranked)
+        )
 
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
         chosen = "" if ordinals is None else f" AND ordinal {IN_LIST}"
@@ -101,9 +131,7 @@ class SqlitePassageIndex:
     ) -> list[Hit]:
         if not document_ids or top_k < 1:
             return []
-        vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies
-        without = self._weights.instructions
-        question = parse_question(query, vocabularies, without_instructions=without)
+        question = self._parse(query)
 
         def rank(connection: sqlite3.Connection) -> list[Hit]:
             documents = _open_indexes(connection, document_ids)
@@ -114,6 +142,10 @@ class SqlitePassageIndex:
 
     async def delete(self, document_id: str) -> None:
         await self._database.write(lambda connection: _delete(connection, document_id))
+
+    def _parse(self, query: str) -> Question:
+        vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies
+        return parse_question(query, vocabularies, without_instructions=self._weights.instructions)
 
 
 def _replace(
@@ -136,7 +168,9 @@ def _replace(
     )
 
 
-def _copy(connection: sqlite3.Connection, source_id: str, target_id: str, name: str) -> None:
+def _copy(
+    connection: sqlite3.Connection, source_id: str, target_id: str, name: str, owner: Owner | None
+) -> None:
     if source_id == target_id:
         return
     _delete(connection, target_id)
@@ -154,9 +188,11 @@ def _copy(connection: sqlite3.Connection, source_id: str, target_id: str, name: 
             f" WHERE document_key = {_KEY_OF_DOCUMENT}",
             (row["document_key"], source_id),
         )
+    places.place_document(connection, target_id, owner)
 
 
 def _delete(connection: sqlite3.Connection, document_id: str) -> None:
+    places.forget_counts(connection, document_id)
     for table in ("search_terms", "search_passages", "search_documents"):
         connection.execute(f"DELETE FROM {table} WHERE document_key = {_KEY_OF_DOCUMENT}", (document_id,))
 

@@ -88,7 +88,11 @@ class FakeLibrary(DocumentService):
             )
             for portion in accessible.portions
         ]
-        return [PlaceCount(place, len(each), sum(d.readable for d in each)) for place, each in found]
+        done = DocumentStatus.COMPLETED
+        return [
+            PlaceCount(place, len(each), sum(d.readable for d in each), sum(d.status is done for d in each))
+            for place, each in found
+        ]
 
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
         if document.status is DocumentStatus.FAILED:
@@ -142,6 +146,11 @@ class WordRetriever:
         hits = [Hit(passage=p, score=sum(word in p.text.lower() for word in words)) for p in passages]
         found = sorted((hit for hit in hits if hit.score), key=lambda hit: -hit.score)[:top_k]
         return Retrieval(hits=found, steps=[RetrievalStep(method="lexical", hits=len(found))])
+
+    async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
+        documents = self._library.documents.values()
+        ids = [each.document_id for each in documents if accessible.holds(each)]
+        return await self.search(query, ids, top_k)
 
 
 def scope_of(*documents: Document, owner: Owner = ANN) -> Scope:

@@ -385,9 +385,11 @@ async def test_a_duplicate_deleted_while_it_is_copied_causes_no_gap(side: Docume
     mine = await side.library.upload(elsewhere, "mine.txt", side.file(TEXT, "mine"))
     copy = side.index.copy
 
-    async def copy_after_deletion(source_id: str, target_id: str, name: str) -> None:
+    async def copy_after_deletion(
+        source_id: str, target_id: str, name: str, owner: Owner | None = None
+    ) -> None:
         await side.another_process()[0].delete(OWNER, first.document_id)
-        await copy(source_id, target_id, name)
+        await copy(source_id, target_id, name, owner)
 
     side.index.copy = copy_after_deletion  # type: ignore[method-assign]
     await side.worker.drain()

@@ -15,6 +15,7 @@ from core.errors import DependencyDown, OrcError
 from core.infra.sqlite import Database
 from core.llm.errors import ContentFiltered, ModelMisconfigured
 from core.models import Hit, Passage, Retrieval
+from core.names import Owner
 from core.search import hybrid as retrieval
 from core.search.hybrid import (
     HYBRID_THRESHOLDS,
@@ -53,6 +54,12 @@ class WordIndex:
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
         return set(document_ids) & self.passages.keys()
 
+    async def unplaced(self) -> list[str]:
+        raise NotImplementedError
+
+    async def place(self, document_id: str, owner: Owner) -> None:
+        raise NotImplementedError
+
     async def search(
         self, query: str, document_ids: Sequence[str], top_k: int, *, widened: bool = False
     ) -> list[Hit]:
@@ -68,10 +75,12 @@ class WordIndex:
         wanted = range(len(passages)) if ordinals is None else sorted(set(ordinals))
         return [passages[ordinal] for ordinal in wanted if ordinal < len(passages)]
 
-    async def save(self, document_id: str, name: str, passages: Sequence[Passage]) -> None:
+    async def save(
+        self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
+    ) -> None:
         raise NotImplementedError
 
-    async def copy(self, source_id: str, target_id: str, name: str) -> None:
+    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
         raise NotImplementedError
 
     async def delete(self, document_id: str) -> None:
