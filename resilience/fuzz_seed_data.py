@@ -52,6 +52,9 @@ class SeedData:
             if _is_positive(case, "header"):
                 # With it a question is not asked, but its stream taken up.
                 case.headers.pop("last-event-id", None)
+                if "idempotency-key" in case.headers:
+                    # Made-up keys are all the same, and the second question under one is refused.
+                    case.headers["idempotency-key"] = str(uuid.uuid4())
         if case.path.endswith("{conversation_id}/events") and _is_positive(case, "query"):
             # The stream would not end.
             case.query["follow"] = "false"
