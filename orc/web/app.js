@@ -1,10 +1,11 @@
 // The entry: loads the user and the words, and puts the regions of the page together.
-import { Turn } from "./answer.js";
+import { Suggestions, Turn } from "./answer.js";
+import { get } from "./api.js";
 import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarlier, loading, newest, shownTitle, startChat,
-  turns, answering, stop } from "./chat.js";
+  turns, answering, stop, known } from "./chat.js";
 import { Composer } from "./composer.js";
 import { Contexts } from "./contexts.js";
-import { attach, hasFiles } from "./files.js";
+import { attach, documents, hasFiles } from "./files.js";
 import { speak, t } from "./i18n.js";
 import { Dialogs, Icon, IconButton, Notices, Peek } from "./parts.js";
 import { Sessions } from "./sessions.js";
@@ -33,11 +34,19 @@ function Banner() {
 }
 
 function Empty() {
+  const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
+  const ready = documents.value.filter((each) => each.readable).length;
+  useEffect(() => {
+    const id = conversationId.value;
+    if (!ready || !id || !known.value) return;
+    get(`/conversations/${id}/suggestions`).then((found) => setTexts(/** @type {any} */ (found).suggestions ?? []), () => {});
+  }, [ready, conversationId.value]);
   return h("div", { class: "empty" },
     h("h2", null, t(hasFiles.value ? "empty.files" : "empty")),
     h("p", { class: "soft" }, t(hasFiles.value ? "empty.files.hint" : "empty.hint")),
     !hasFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
-      h(Icon, { name: "clip" }), t("empty.drop")));
+      h(Icon, { name: "clip" }), t("empty.drop")),
+    h(Suggestions, { texts }));
 }
 
 /** Keys within the turns: up and down between turns, left and right between markers. @param {KeyboardEvent} event */

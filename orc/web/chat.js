@@ -187,7 +187,7 @@ export function ask(question, { replaces = null } = {}) {
   const tools = replaces ? replaces.tools : Object.fromEntries(toolsOff.value.map((name) => [name, false]));
   const body = {
     conversation_id: id, question: question.trim(), blob_names: names,
-    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools,
+    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, suggest: true,
     ...(model.value ? { model: model.value } : {}),
     ...(replaces?.turnId ? { replaces: replaces.turnId } : {}),
   };

@@ -14,6 +14,8 @@ from devkit.doubles.openai_double import OpenAIDouble, Script, serving
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.system import principal_headers
 
+_LOCAL = ("blob:", "data:image/svg+xml")
+"""Pictures of pages, and the icons that the browser itself draws in fields for dates."""
 ANSWERED = "document.querySelectorAll('.turn.is-answered').length >= {}"
 
 
@@ -97,5 +99,5 @@ async def visit(program: Program, running: tuple[InProcess, OpenAIDouble]) -> As
         await visit.open()
         yield visit
         assert page.problems == []
-        elsewhere = {url for _, url in page.requests if not url.startswith((visit.address, "blob:"))}
+        elsewhere = {url for _, url in page.requests if not url.startswith((visit.address, *_LOCAL))}
         assert elsewhere <= {"about:blank"}
