@@ -27,6 +27,7 @@ from orc.api.routes.conversations import (
     delete_conversation,
     get_conversation,
 )
+from orc.api.routes.suggestions import SuggestionsResponse, session_suggestions
 from orc.api.schemas import ConversationsResponse, ConversationView
 from orc.api.turn_schemas import ConversationResponse
 from orc.api.workspace_schemas import WorkspaceAnswer, WorkspaceQuestion
@@ -158,6 +159,14 @@ async def export_session(
     file = await app.exports.export(owner, caller.principal, wanted)
     disposition = {"content-disposition": content_disposition(file.name)}
     return Response(file.content, media_type=file.media_type, headers=disposition)
+
+
+@router.get(
+    "/sessions/{session_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404)
+)
+async def suggest_in_session(owner: SessionDep, app: AppDep) -> SuggestionsResponse:
+    """Questions to go on with in the session, about its own documents."""
+    return await session_suggestions(owner, app)
 
 
 @router.delete("/sessions/{session_id}", status_code=204, responses=responses(404))

@@ -273,10 +273,16 @@ async def test_a_session_without_contexts_asks_the_store_of_contexts_nothing(
         return await rights(*words, **options)
 
     monkeypatch.setattr(store, "rights", counted)
-    first = await chat.ask()
-    await chat.ask(conversation_id=first["conversation_id"])
+    conversation = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
+    files = [("file", ("a.txt", b"The ferry costs ten crowns."))]
+    await chat.call("bob", "POST", f"/conversations/{conversation}/documents", files=files)
+    first = await chat.ask(conversation_id=conversation)
+    await chat.ask(conversation_id=conversation)
     assert first["metadata"]["contexts"] is None
     assert asked == []
+    assert chat.searches.tools.calls
+    assert not any("context" in arguments for _, arguments in chat.searches.tools.calls)
+    assert not any("contexts>" in chat.prompt(at) for at in range(len(chat.model.calls)))
     ferries = await chat.create("workspace", "Ferries")
     await chat.grant(ferries)
     asked.clear()
@@ -341,7 +347,7 @@ async def test_a_workspace_opens_sessions_and_knows_only_its_own(chat: Chat) -> 
     listed = (await chat.call("bob", "GET", f"{path}/sessions")).json()["conversations"]
     assert [each["conversation_id"] for each in listed] == [session]
     assert (await chat.call("bob", "GET", f"/workspaces/{quays}/sessions")).json()["conversations"] == []
-    for method, end in (("GET", ""), ("GET", "/export"), ("DELETE", "")):
+    for method, end in (("GET", ""), ("GET", "/export"), ("GET", "/suggestions"), ("DELETE", "")):
         for elsewhere in (f"/workspaces/{quays}", f"/workspaces/{new_id()}"):
             there = f"{elsewhere}/sessions/{session}{end}"
             assert (await chat.call("bob", method, there)).status_code == 404
