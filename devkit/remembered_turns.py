@@ -10,7 +10,8 @@ from core.infra.sqlite import Database
 from core.llm.tokens import TokenCounter
 from core.names import Owner
 from devkit.fakes import WordCounter
-from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnLog, TurnOutcome, TurnStatus
+from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnOutcome, TurnStatus
+from orc.conversations.turn_log import TurnLog
 from orc.memory.models import MemoryStore
 from orc.memory.recall import Selection
 from orc.memory.service import READ_SECONDS, MemoryService

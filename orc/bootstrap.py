@@ -28,8 +28,8 @@ from orc.contexts.store import open_context_store
 from orc.contexts.turn_scope import TurnScopes
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations import sqlite as turn_log_sqlite
-from orc.conversations.models import TurnLog
 from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc.exports.rendering import PdfRenderer
 from orc.exports.service import Exporter
 from orc.graphs.graph import compile_graph

@@ -11,7 +11,7 @@ from core.errors import OrcError
 from core.llm.chat_model import ChatModel
 from core.llm.factory import describe
 from core.models import Record
-from orc.conversations.models import TurnLog
+from orc.conversations.turn_log import TurnLog
 from orc.settings import Settings
 from orc.tools.mcp_client import McpToolGateway
 

@@ -12,7 +12,8 @@ from core.errors import NotFound, OrcError
 from core.models import Document, JobProgress
 from core.names import Owner
 from orc.api.schemas import DocumentView
-from orc.conversations.models import Head, TitleBy, Turn, TurnLog, TurnStatus
+from orc.conversations.models import Head, TitleBy, Turn, TurnStatus
+from orc.conversations.turn_log import TurnLog
 from orc.events import Event, Failed, TitleUpdated
 from orc.problems import problem_of
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from core.errors import Conflict, NotFound
 from core.names import Owner
 from orc.contexts.withholding import RevokedAnswers, withheld
-from orc.conversations.models import Head, TurnLog, utc_now
+from orc.conversations.models import Head, utc_now
 from orc.conversations.session_contexts import Range, covers
+from orc.conversations.turn_log import TurnLog
 from orc.exports.markdown import write_entry, write_heading
 from orc.exports.rendering import PdfRenderer, TooMuch
 from orc.exports.transcript import Transcript, heading_of

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from core.errors import OrcError
 from core.llm.tokens import TokenCounter
 from core.names import Owner
-from orc.conversations.models import Head, Turn, TurnLog, TurnStatus
+from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.session_contexts import Range, covers
+from orc.conversations.turn_log import TurnLog
 from orc.memory.models import ConversationMemory, Memory, MemoryStore, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection

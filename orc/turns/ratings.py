@@ -7,7 +7,8 @@ from opentelemetry import metrics
 from core.errors import OrcError
 from core.infra.telemetry.spans import SCOPE
 from core.names import Owner
-from orc.conversations.models import Feedback, Turn, TurnLog
+from orc.conversations.models import Feedback, Turn
+from orc.conversations.turn_log import TurnLog
 from orc.traces.models import TraceFilter, TraceStore
 
 logger = logging.getLogger(__name__)

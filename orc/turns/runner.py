@@ -23,8 +23,9 @@ from core.llm.tokens import TokenCounter
 from core.models import Document
 from core.names import Owner
 from orc.contexts.turn_scope import TurnScope, TurnScopes
-from orc.conversations.models import Started, Turn, TurnLog, TurnOutcome
+from orc.conversations.models import Started, Turn, TurnOutcome
 from orc.conversations.session_contexts import Range
+from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts

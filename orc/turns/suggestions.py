@@ -14,7 +14,8 @@ from core.grounding.models import Citation
 from core.models import Document
 from core.names import Owner
 from core.text.terms import detect_language, words
-from orc.conversations.models import Turn, TurnLog
+from orc.conversations.models import Turn
+from orc.conversations.turn_log import TurnLog
 
 MOST = 3
 MOST_HEADINGS = 12

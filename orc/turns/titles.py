@@ -17,7 +17,8 @@ from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.factory import ChatModels
 from core.llm.tokens import TokenCounter, truncate
 from core.names import Owner
-from orc.conversations.models import Head, Started, TitleBy, Turn, TurnLog
+from orc.conversations.models import Head, Started, TitleBy, Turn
+from orc.conversations.turn_log import TurnLog
 from orc.events import Event, TitleUpdated
 
 PROMPT = Path(__file__).parents[1] / "prompts" / "chat_session_title.md"

@@ -31,12 +31,12 @@ from orc.conversations.models import (
     Turn,
     TurnChoices,
     TurnContext,
-    TurnLog,
     TurnOutcome,
     TurnStatus,
 )
 from orc.conversations.search import wanted
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 
 pytestmark = pytest.mark.contract("turn log")
 
