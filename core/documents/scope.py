@@ -10,7 +10,7 @@ import secrets
 import tempfile
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +63,12 @@ class Scope(Record):
         """The documents that this scope gives access to."""
         ids = None if self.document_ids is None else frozenset(self.document_ids)
         return Accessible(self.owner, self.places, ids)
+
+    def switched(self, tools: Mapping[str, bool]) -> "Scope":
+        """This scope with the tools that a message switches on or off; it cannot switch on what is off."""
+        off = {*self.tools_off, *(name for name, is_on in tools.items() if not is_on)}
+        on = {name for name, is_on in tools.items() if is_on}
+        return self.model_copy(update={"tools_off": tuple(sorted(off)), "tools_on": tuple(sorted(on - off))})
 
     def allows(self, tool: str, *, only_reads: bool) -> bool:
         """Whether this turn may call a tool.

@@ -256,7 +256,7 @@ class TurnRunner:
         # Without names, the tools may read every document of the conversation.
         accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
         state = _initial_state(running, accessible, memory)
-        scope = scope_of(running.owner, running.documents, running.scope)
+        scope = scope_of(running.owner, running.documents, running.scope).switched(running.request.tools)
         parts = self._parts
         state = await over_contexts(state, running.scope, scope.accessible, parts.library, parts.counter)
         deps = self._deps(running, scope, running.recorder.emit)
@@ -331,7 +331,8 @@ class TurnRunner:
             checker=Checker(parts.text, running.owner.organization_id),
             ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
-            tools_off=frozenset([*(name for name, on in request.tools.items() if not on), *scope.tools_off]),
+            tools_off=frozenset(scope.tools_off),
+            update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
             origins=running.origins,
         )
 

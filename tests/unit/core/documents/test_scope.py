@@ -116,6 +116,18 @@ def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeToke
     assert tokens.verify(signed())[0] == scope()
 
 
+def test_a_message_switches_tools_but_not_against_a_context() -> None:
+    switched = scope().model_copy(update={"tools_off": ("web_search",)})
+    switched = switched.switched({"web_search": True, "attach": True, "get_page": False})
+    assert (switched.tools_off, switched.tools_on) == (("get_page", "web_search"), ("attach",))
+    assert not switched.allows("web_search", only_reads=True)
+    assert not switched.allows("get_page", only_reads=True)
+    assert switched.allows("semantic_search", only_reads=True)
+    # The session is the caller's own.
+    assert switched.allows("attach", only_reads=False)
+    assert not switched.allows("rename", only_reads=False)
+
+
 @pytest.mark.parametrize("claim", [of_version_1(), of_version_1(role="viewer")])
 def test_a_token_of_the_release_before_is_valid(tokens: ScopeTokens, claim: dict[str, Any]) -> None:
     """It had documents, or a compressed text of them, and at first a role that nothing read."""
