@@ -153,7 +153,8 @@ class Endpoints:
             with self._client.stream("POST", f"/{path}", json=body, headers=STREAM) as response:
                 assert response.status_code == 200, response.read()
                 events = list(read_events(response))
-            return Run(events[-1][2].get("status", 200), events[-1][2], events, model.asked)
+            _, kind, ending = events[-1]
+            return Run(ending["status"] if kind == "error" else 200, ending, events, model.asked)
         response = self._client.post(f"/{path}", json=body)
         return Run(response.status_code, response.json(), self._events_of(response, place), model.asked)
 
