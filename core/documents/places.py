@@ -83,6 +83,10 @@ class Area(NamedTuple):
             and owner.context_id.startswith(f"{self.owner.context_id}-")
         )
 
+    def overlaps(self, other: "Area") -> bool:
+        """Whether a document can be in both."""
+        return self.holds(other.owner) or other.holds(self.owner)
+
 
 class Portion(NamedTuple):
     """The documents of one place that belong to no place before it: those in `area`, and not in `outside`."""
@@ -134,8 +138,10 @@ class Accessible:
         outside = list(self.hidden_areas)
         portions = []
         for place in sorted(self.places, key=key):
-            portions.append(Portion(place, self.area(place), tuple(outside)))
-            outside.append(self.area(place))
+            area = self.area(place)
+            # An engine compares every record with these, so those that have nothing in common are left out.
+            portions.append(Portion(place, area, tuple(filter(area.overlaps, outside))))
+            outside.append(area)
         return portions
 
     @cached_property
