@@ -40,7 +40,7 @@ export async function follow(turn, asking = null, retryPath = "") {
   let wait = 500;
   busy.value = new Set([...busy.value, id]);
   try {
-    while (isRunning(turn.value.state)) {
+    while (isRunning(turn.value.state) && conversationId.value === id) {
       try {
         const response = await connect(turn, writer.last, asking, retryPath);
         retryPath = "";
@@ -52,6 +52,8 @@ export async function follow(turn, asking = null, retryPath = "") {
           online.value = true;
           wait = 500;
           writer.take(Number(event.id), event.event, JSON.parse(event.data));
+          // Another session is open: this turn is followed again once the user comes back to it.
+          if (conversationId.value !== id) break;
         }
       } catch (error) {
         wait = await recover(turn, error, asking, wait);
@@ -63,7 +65,7 @@ export async function follow(turn, asking = null, retryPath = "") {
     clearInterval(still);
     writer.flush();
     busy.value = new Set([...busy.value].filter((each) => each !== id));
-    if (asking) keep(sessionStorage, `asking.${id}`, null);
+    if (asking && !isRunning(turn.value.state)) keep(sessionStorage, `asking.${id}`, null);
     announce(turn.value);
     loadSessions();
   }

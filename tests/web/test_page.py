@@ -120,6 +120,20 @@ async def test_a_question_is_asked_once_and_survives_a_reload(visit: Visit) -> N
     assert (await visit.texts(".turn .text"))[0].strip() == turns[0]["answer"].strip()
 
 
+async def test_an_answer_goes_on_while_another_session_is_open(visit: Visit) -> None:
+    visit.model.script = Script(text="One word and then another. " * 8, tokens=60, delay_ms=40)
+    await visit.write("Hello there")
+    await visit.page.press("Enter")
+    await visit.page.until("document.querySelector('.turn.is-streaming .text')")
+    left = await visit.page.value("location.hash")
+    await visit.page.value("document.getElementById('new').click()")
+    await visit.page.until("!document.querySelector('.turn')")
+    await visit.page.value(f"location.hash = {left!r}")
+    await visit.page.until(ANSWERED.format(1))
+    [turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert await visit.texts(".turn .text") == [turn["answer"].strip()]
+
+
 async def test_a_stopped_answer_is_kept_and_can_be_asked_again(visit: Visit) -> None:
     visit.model.script = Script(text="This takes a while. " * 20, tokens=100, delay_ms=100)
     await visit.write("Tell me a long story")
@@ -158,6 +172,36 @@ async def test_texts_of_others_are_only_text(visit: Visit, tmp_path: Path) -> No
     kept = await visit.page.value("JSON.stringify([{...localStorage}, {...sessionStorage}])")
     assert "harbour opens" not in kept
     assert "javascript" not in kept
+
+
+async def test_only_plain_addresses_can_be_followed(visit: Visit) -> None:
+    """In the module itself: the API takes links out of answers before, and both have to hold."""
+    base = await visit.page.value("document.documentElement.dataset.base")
+    module = f"import('{base}markdown.js')"
+    dangerous = [
+        *("javascript:window.ran=1", "JaVaScRiPt:1", "java\tscript:1", " javascript:1"),
+        *(
+            "javascript\n:1",
+            "\u0001javascript:1",
+            "data:text/html,x",
+            "vbscript:x",
+            "blob:https://a.example/1",
+        ),
+        *(
+            "file:///etc/passwd",
+            "ftp://a.example/",
+            "/relative",
+            "https://user:secret@a.example/",
+            "//a.example",
+        ),
+        *("https://a.example/\u202egnp.exe", "about:blank", "view-source:x"),
+        *("https://a\u200b.example/", "", "intent://x"),
+    ]
+    calls = f"(found) => {json.dumps(dangerous)}.map((each) => found.safeAddress(each)?.href ?? null)"
+    assert await visit.page.value(f"{module}.then({calls})") == [None] * len(dangerous)
+    plain = ["https://a.example/x?y=1", "http://a.example/", "mailto:ann@a.example"]
+    calls = f"(found) => {json.dumps(plain)}.map((each) => found.safeAddress(each)?.href ?? null)"
+    assert await visit.page.value(f"{module}.then({calls})") == plain
 
 
 async def test_the_menu_switches_tools_and_gives_the_focus_back(visit: Visit) -> None:
