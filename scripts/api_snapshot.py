@@ -14,6 +14,7 @@ from mcp_types import Tool
 
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
+from scripts import describe_web_types
 from scripts.describe_tools import live_tools
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "unit" / "scripts" / "api_snapshot"
@@ -30,6 +31,8 @@ Json = Any
 def main() -> None:
     for name, document in current_documents().items():
         (FOLDER / name).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    # The web page is written against the same document.
+    describe_web_types.main()
 
 
 def current_documents() -> dict[str, Json]:
