@@ -125,15 +125,12 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
     """Open everything that `settings` name. `override` replaces dependencies of turns, in tests."""
     async with AsyncExitStack() as stack:
         documents = await stack.enter_async_context(open_documents(settings))
-        models = build_chat_models(
-            settings, documents.counter, documents.provider, offline=_build_offline_model
-        )
-        check_intents(settings.intents, models)
+        models = _build_models(settings, documents)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
         limits = await open_limit_store(documents.clients)
         log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
-        contexts = await open_context_store(documents.clients)
+        scopes = TurnScopes(contexts := await open_context_store(documents.clients))
         parts = TurnDependencies(
             log=log,
             library=documents.library,
@@ -147,7 +144,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             prompts=load_prompts(),
             context_prompts=load_prompts(contexts=True),
             settings=settings,
-            contexts=TurnScopes(contexts),
+            contexts=scopes,
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
             text=documents.text,
             suggestions=(suggestions := _build_suggestions(documents, log)),
@@ -155,7 +152,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         parts = override(parts) if override else parts
         orchestrator = Orchestrator(parts)
-        scopes = TurnScopes(contexts)
         revoked = RevokedAnswers(scopes if settings.revoked_answers == "withhold" else None)
         exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
         for close in (gateway.close, exports.close, orchestrator.close):
@@ -185,6 +181,14 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             documents.analyses,
             suggestions,
         )
+
+
+def _build_models(settings: Settings, documents: Documents) -> ChatModels:
+    """The models of all roles; InvalidInput for intents that name others."""
+    counter, provider = documents.counter, documents.provider
+    models = build_chat_models(settings, counter, provider, offline=_build_offline_model)
+    check_intents(settings.intents, models)
+    return models
 
 
 def _build_suggestions(documents: Documents, log: TurnLog) -> Suggestions:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field, JsonValue, StringConstrai
 from core.grounding.models import Citation
 from orc.api.schemas import Body, ConversationView, View, example, without_nul
 from orc.contexts.models import ContextType, ReadableRef
+from orc.conversations.listing import history_view
 from orc.conversations.models import (
     Failure,
     Feedback,
@@ -19,7 +20,6 @@ from orc.conversations.models import (
     TurnChoices,
     TurnContext,
     TurnStatus,
-    history_view,
 )
 from orc.events import AnswerKind
 

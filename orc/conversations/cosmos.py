@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from core.names import Owner
 from core.storage.cosmos.client import ETAG, Container, Item, Operation, create, delete, replace, unraced
 from orc.conversations import transitions
+from orc.conversations.listing import first_page, place_of, read_cursor, sortable
 from orc.conversations.models import (
     HISTORY_TURNS,
     NO_SEQ,
@@ -25,10 +26,6 @@ from orc.conversations.models import (
     Turn,
     TurnOutcome,
     TurnStatus,
-    first_page,
-    place_of,
-    read_cursor,
-    sortable,
     utc_now,
 )
 from orc.conversations.search import Wanted

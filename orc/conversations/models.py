@@ -1,19 +1,14 @@
 """The models of a conversation (head, turn, message) and the port of the turn log."""
 
-import base64
-from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Literal
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue
 
-from core.errors import InvalidInput
 from core.grounding.models import Citation
 from core.models import FileRef, Record
 from core.names import Owner
-
-Each = TypeVar("Each")
 
 KEY_CHARACTERS = 128
 
@@ -271,66 +266,9 @@ class Replayed(Record):
 Begun = Started | Replayed
 
 
-def history_view(turns: list[Turn]) -> list[dict[str, JsonValue]]:
-    """The messages of the turns with a result by seq, as JSON objects: the seed's `history[]`.
-
-    A partial answer has `status`: `stopped`.
-    """
-    view: list[dict[str, JsonValue]] = []
-    for turn in sorted(turns, key=lambda turn: turn.seq):
-        if turn.assistant is not None:
-            stopped: dict[str, JsonValue] = (
-                {} if turn.status is not TurnStatus.STOPPED else {"status": "stopped"}
-            )
-            own = {"role", "content", "created_at", "contexts"}
-            view.append(turn.user.model_dump(mode="json", include=own))
-            view.append(turn.assistant.model_dump(mode="json") | stopped)
-    return view
-
-
-_PLACE = TypeAdapter(tuple[str, str])
-_TOP = ("~", "")
-"""Sorts above every timestamp."""
-
-
 def utc_now() -> datetime:
     """The wall clock."""
     return datetime.now(UTC)
-
-
-def timestamp(moment: datetime) -> str:
-    """The moment in UTC as text of fixed length that sorts."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def place_of(head: Head) -> tuple[str, str]:
-    """The conversation's position in the listing: when it was used, and its id."""
-    return timestamp(head.updated_at), head.conversation_id
-
-
-def sortable(place: tuple[str, str]) -> str:
-    """A place as one string, for a store in which sorting by two fields would take an index of both."""
-    return " ".join(place)
-
-
-def first_page(
-    found: list[Each], limit: int, place_of: Callable[[Each], tuple[str, str]]
-) -> tuple[list[Each], str | None]:
-    """At most `limit` of what was found, and the cursor of the next page if there is more."""
-    if len(found) <= limit:
-        return found, None
-    page = found[:limit]
-    return page, base64.urlsafe_b64encode(_PLACE.dump_json(place_of(page[-1]))).decode()
-
-
-def read_cursor(cursor: str | None) -> tuple[str, str]:
-    """The place in the cursor; without a cursor, the top. Raises InvalidInput."""
-    if cursor is None:
-        return _TOP
-    try:
-        return _PLACE.validate_json(base64.urlsafe_b64decode(cursor))
-    except ValueError as exc:
-        raise InvalidInput("This cursor is not from an earlier page.", field="cursor") from exc
 
 
 HISTORY_TURNS = 12

@@ -7,6 +7,7 @@ from datetime import datetime
 from core.infra.sqlite import Database
 from core.names import Owner
 from orc.conversations import transitions
+from orc.conversations.listing import first_page, place_of, read_cursor
 from orc.conversations.models import (
     HISTORY_TURNS,
     NO_SEQ,
@@ -22,9 +23,6 @@ from orc.conversations.models import (
     Turn,
     TurnOutcome,
     TurnStatus,
-    first_page,
-    place_of,
-    read_cursor,
     utc_now,
 )
 from orc.conversations.search import Wanted

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from core.names import Owner
 from core.storage.cosmos.client import Container
-from orc.conversations.models import first_page, read_cursor, sortable
+from orc.conversations.listing import first_page, read_cursor, sortable
 from orc.traces.models import (
     DayTotals,
     TraceFilter,

@@ -12,7 +12,8 @@ from pydantic import Field, StringConstraints
 
 from core.models import Record, Usage
 from core.names import Owner
-from orc.conversations.models import FeedbackReason, Rating, timestamp
+from orc.conversations.listing import timestamp
+from orc.conversations.models import FeedbackReason, Rating
 from orc.events import CriticAction, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
 

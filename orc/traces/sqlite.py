@@ -5,7 +5,8 @@ from datetime import date, datetime, timedelta
 
 from core.infra.sqlite import Database, Statement
 from core.names import Owner
-from orc.conversations.models import first_page, read_cursor, timestamp, utc_now
+from orc.conversations.listing import first_page, read_cursor, timestamp
+from orc.conversations.models import utc_now
 from orc.traces.models import DayTotals, TraceFilter, TurnTrace, before, earliest, place_of, stored_fields
 
 SCHEMA = """

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from core.grounding.models import Citation
 from core.models import FileRef
 from core.names import Owner
-from orc.conversations.models import Failure, Head, NewTurn, Turn, TurnOutcome, history_view
+from orc.conversations.listing import history_view
+from orc.conversations.models import Failure, Head, NewTurn, Turn, TurnOutcome
 from orc.conversations.transitions import commit_turn, fail_turn, first_head, open_turn
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
