@@ -49,6 +49,15 @@ MAX_COMPLETION_BYTES = 32 * MAX_QUESTION_BYTES
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
 
 
+OWN_ROUTERS = (
+    *(each.router for each in (turns, chat, documents, conversations, suggestions, contexts)),
+    *(each.router for each in (context_documents, workspaces, me, admin, health)),
+    pages.of_conversations,
+    pages.of_contexts,
+)
+"""Below the prefix of the API, in the order of its documentation."""
+
+
 class _App(DocumentedApp):
     """The app, with the translation of errors around the framework's own handler of unexpected ones."""
 
@@ -101,21 +110,7 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     app.add_middleware(Transfer)
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
     add_error_handlers(app)
-    for each in (
-        turns,
-        chat,
-        documents,
-        conversations,
-        suggestions,
-        contexts,
-        context_documents,
-        workspaces,
-        me,
-        admin,
-        health,
-    ):
-        app.include_router(each.router, prefix=PREFIX, dependencies=[Depends(given_once)])
-    for router in (pages.of_conversations, pages.of_contexts):
+    for router in OWN_ROUTERS:
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])
     app.include_router(web.router)
     for prefix in OPENAI_PREFIXES:
