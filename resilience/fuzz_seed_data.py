@@ -6,14 +6,23 @@ from itertools import count
 from typing import Any
 
 import httpx
+from fpdf import FPDF
 from schemathesis import Case, GenerationMode
 
 from devkit.system import upload
 
-FILE = "quay.txt"
-QUAY = b"The quay opens at seven. The harbour master keeps the key."
+FILE = "quay.pdf"
+QUAY = "The quay opens at seven. The harbour master keeps the key."
 _LEFT_TO_CHANCE = 3
 """One in so many requests keeps the ids that it was made up with, which name nothing."""
+
+
+def _quay() -> bytes:
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("helvetica", size=12)
+    pdf.cell(text=QUAY)
+    return bytes(pdf.output())
 
 
 @dataclass
@@ -24,6 +33,7 @@ class SeedData:
     _ids: dict[str, str] = field(default_factory=dict)
     _context: dict[str, str] = field(default_factory=dict)
     _asked: str = ""
+    _pdf: bytes = field(default_factory=_quay)
     _calls: "count[int]" = field(default_factory=count)
 
     def create(self) -> None:
@@ -47,8 +57,9 @@ class SeedData:
                 self._spare_what_is_read(case.path_parameters)
             elif not self._is_left_alone(case):
                 _set(case.path_parameters, self._ids)
-        if _is_positive(case, "body") and isinstance(case.body, dict) and not self._is_left_alone(case):
-            self._direct_question(case.body)
+        if _is_positive(case, "body") and isinstance(case.body, dict):
+            if not self._is_left_alone(case):
+                self._direct_question(case.body)
             if _is_positive(case, "header"):
                 # With it a question is not asked, but its stream taken up.
                 case.headers.pop("last-event-id", None)
@@ -61,6 +72,9 @@ class SeedData:
         if case.path_parameters and "trace_id" in case.path_parameters and _is_positive(case, "query"):
             # No page of a trace begins at a made-up place.
             case.query.clear()
+        if "/pages" in case.path and _is_positive(case, "query"):
+            # No document has a made-up version.
+            case.query.pop("v", None)
 
     def _is_left_alone(self, case: "Case[Any]") -> bool:
         """A sequence of requests follows what it was answered; some others are left to chance."""
@@ -70,7 +84,7 @@ class SeedData:
     def _direct_context(self, case: "Case[Any]") -> None:
         if self._is_left_alone(case):
             return
-        is_deletion = case.method.upper() == "DELETE" and "session_id" not in case.path_parameters
+        is_deletion = case.method.upper() == "DELETE"
         if isinstance(case.body, dict) and "message" in case.body and _is_positive(case, "body"):
             # A session that was not opened here does not exist here.
             for name in ("session_id", "sessionId", "model", "blob_names", "contexts"):
@@ -105,7 +119,7 @@ class SeedData:
 
     def _new_conversation(self) -> dict[str, str]:
         conversation_id = str(uuid.uuid4())
-        stored = upload(self.http, conversation_id, (FILE, QUAY)).raise_for_status().json()
+        stored = upload(self.http, conversation_id, (FILE, self._pdf)).raise_for_status().json()
         document_id = stored["documents"][0]["document_id"]
         return {"conversation_id": conversation_id, "document_id": document_id}
 
@@ -113,9 +127,10 @@ class SeedData:
         made = self.http.post("/contexts", json={"type": "workspace", "name": "Quays"}).raise_for_status()
         path = f"/contexts/{(context_id := made.json()['context_id'])}"
         self.http.put(f"{path}/members/user/ada", json={"role": "viewer"}).raise_for_status()
-        stored = self.http.post(f"{path}/documents", files=[("file", (FILE, QUAY))]).raise_for_status().json()
+        stored = self.http.post(f"{path}/documents", files=[("file", (FILE, self._pdf))]).raise_for_status().json()
+        asked = self.http.post(f"/workspaces/{context_id}/chat", json={"message": "When?"}).raise_for_status()
         ids = {"context_id": context_id, "document_id": stored["documents"][0]["document_id"]}
-        return {**ids, "kind": "user", "principal": "ada"}
+        return {**ids, "session_id": asked.json()["session_id"], "kind": "user", "principal": "ada"}
 
 
 def _deletes_a_conversation(case: "Case[Any]") -> bool:

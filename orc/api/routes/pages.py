@@ -53,7 +53,9 @@ async def _in_context(request: Request, owner: ReaderOwnerDep) -> None:
 
 async def _reader(request: Request) -> Owner:
     """The owner of the documents; a dependency of the router has checked that the caller may read them."""
-    checked: Owner = request.scope[_OWNER]
+    checked: Owner | None = request.scope.get(_OWNER)
+    if checked is None:  # the router's dependency is not called with an id that is not valid
+        raise InvalidInput("The id in this address is not valid.")
     return checked
 
 
