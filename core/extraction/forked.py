@@ -80,6 +80,7 @@ class ForkedChild:
         self.pid = pid
         self.stdin: _Pipe | None = None
         self.stdout: asyncio.StreamReader | None = None
+        self.pages: asyncio.ReadTransport | None = None
         self._handle = handle
         self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
@@ -93,6 +94,11 @@ class ForkedChild:
 
     async def wait(self) -> int:
         return await asyncio.shield(self._ended)
+
+    def close(self) -> None:
+        """Close the pipe of the pages; uvloop keeps it open at its end."""
+        if self.pages is not None:
+            self.pages.close()
 
     def end(self, returncode: int) -> None:
         """The process has ended, as the server says."""
@@ -166,8 +172,9 @@ class ForkServer:
         child.stdin, child.stdout = stdin, asyncio.StreamReader(limit=MAX_LINE_BYTES)
         reading = asyncio.StreamReaderProtocol(child.stdout)
         try:
-            await self._loop.connect_read_pipe(lambda: reading, output)
+            child.pages, _ = await self._loop.connect_read_pipe(lambda: reading, output)
         except BaseException:
+            output.close()
             child.kill()
             raise
         return child

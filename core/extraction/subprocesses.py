@@ -67,8 +67,13 @@ class Children:
     async def fork(self, *command: str) -> AsyncIterator[Child]:
         """A child that reads a file, with pipes: of a fork server, or else started by this command."""
         self._check_open()
-        async with self._used(await self._fork() or await self._take(command, {})) as process:
-            yield process
+        child = await self._fork()
+        try:
+            async with self._used(child or await self._take(command, {})) as process:
+                yield process
+        finally:
+            if child is not None:
+                child.close()
 
     @asynccontextmanager
     async def _used(self, process: Started) -> AsyncIterator[Started]:
