@@ -127,7 +127,9 @@ class SeedData:
         made = self.http.post("/contexts", json={"type": "workspace", "name": "Quays"}).raise_for_status()
         path = f"/contexts/{(context_id := made.json()['context_id'])}"
         self.http.put(f"{path}/members/user/ada", json={"role": "viewer"}).raise_for_status()
-        stored = self.http.post(f"{path}/documents", files=[("file", (FILE, self._pdf))]).raise_for_status().json()
+        stored = (
+            self.http.post(f"{path}/documents", files=[("file", (FILE, self._pdf))]).raise_for_status().json()
+        )
         asked = self.http.post(f"/workspaces/{context_id}/chat", json={"message": "When?"}).raise_for_status()
         ids = {"context_id": context_id, "document_id": stored["documents"][0]["document_id"]}
         return {**ids, "session_id": asked.json()["session_id"], "kind": "user", "principal": "ada"}

@@ -57,6 +57,7 @@ from core.offline import chat
 from core.offline.model import Conversation
 from core.offline.quotes import answer_from
 from core.search.bm25 import Candidate, QuestionTerms, TextRanking
+from core.search.candidates import question_terms
 from core.search.document_match import name_parts, reported_periods, score_names
 from core.search.fuzzy import edits, misspelling_of, resembles
 from core.search.hybrid import cover, search_in_memory, vector_weight
@@ -360,6 +361,9 @@ SEARCH: Mapping[str, Call] = {
     "find_periods": find_periods,
     "cover_period": cover_period,
     "parse_question": lambda text: parse_question(asked(text), shipped_vocabularies()),
+    "question_terms": lambda text: question_terms(
+        parse_question(asked(text), shipped_vocabularies()), ["en"]
+    ),
     "score_names": lambda text: score_names(asked(text), ["contoso-2023.pdf", "handbook.docx"]),
     "name_parts": name_parts,
     "reported_periods": lambda text: reported_periods(text, None),
@@ -541,7 +545,9 @@ EXCUSED: Mapping[str, str] = {
             " orc.memory.models.memory_from orc.memory.replaced.gaps orc.memory.replaced.without_replaced"
             " orc.memory.notes.freshness orc.memory.notes.Asked.share"
             " orc.memory.summary.Summarizer.__init__ orc.graphs.plan_rules.fallback_plan"
-            " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line",
+            " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
+            " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
+            " orc.graphs.origins.Origins.note",
         ),
         (
             _COUNTED,
@@ -554,7 +560,8 @@ EXCUSED: Mapping[str, str] = {
         (
             _NAMES,
             "core.search.statistics.ScopeStatistics.only_on_first_pages"
-            " core.search.vocabulary.Vocabulary.__init__"
+            " core.search.candidates.best_documents core.search.candidates.document_terms"
+            " core.search.vocabulary.Vocabulary.__init__ mcp_server.tools.scope_filter.named_ids"
             " core.analysis.allowance.DailyTokens.add core.analysis.allowance.DailyTokens.are_used_up"
             " core.offline.model.OfflineModel.bind_tools core.search.postings.DocumentIndex.find"
             " core.search.postings.DocumentIndex.terms_with_prefix mcp_server.tools.attachments.file_statuses"

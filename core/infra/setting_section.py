@@ -1,4 +1,4 @@
-"""The base of all sections of the settings."""
+"""The base of all sections of the settings, and how lists are read."""
 
 from pydantic import AliasChoices, AliasGenerator, BaseModel, ConfigDict
 
@@ -18,3 +18,10 @@ class Section(BaseModel):
         # The generator may return None, although its annotation does not say so.
         alias_generator=AliasGenerator(validation_alias=_vendor_name),  # type: ignore[arg-type]
     )
+
+
+def split_commas(value: object) -> object:
+    """The parts of a text with commas; another value as it is."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]

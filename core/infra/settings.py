@@ -13,13 +13,7 @@ from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import (
-    AliasChoices,
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-)
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -38,7 +32,7 @@ from core.infra.setting_names import (
     advanced_values,
     deprecation_warnings,
 )
-from core.infra.setting_section import Section
+from core.infra.setting_section import Section, split_commas
 from core.models import Record
 
 MIB = 1024 * 1024
@@ -398,13 +392,6 @@ def variable_of(field: str, alias: object = None) -> str:
     if isinstance(alias, AliasChoices):
         return str(alias.choices[0])
     return field if field.isupper() else PREFIX + field.upper()
-
-
-def split_commas(value: object) -> object:
-    """The parts of a text with commas; another value as it is."""
-    if not isinstance(value, str):
-        return value
-    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _place(loc: tuple[str | int, ...]) -> str:

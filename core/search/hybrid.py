@@ -7,8 +7,6 @@ the nearest vectors follow.
 
 Without an embedder, or if it is unavailable: lexical at a high threshold, lexical at a lower one, and words
 that only resemble those of the query. These thresholds only decide whether to go on: lexical hits remain.
-
-Documents without an index are scanned in full.
 """
 
 import asyncio
@@ -27,13 +25,10 @@ from core.documents.ports import (
     DocumentFinder,
     Embedder,
     Neighbour,
-    PageStore,
     PassageIndex,
-    PlaceRetriever,
     VectorIndex,
 )
 from core.errors import DependencyDown, InvalidInput
-from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Page, Passage, Progress, Retrieval, RetrievalStep
 from core.search.postings import index_passages
 from core.search.query import parse_question
@@ -344,59 +339,6 @@ def _descend(thresholds: Sequence[float], scores: Sequence[float]) -> list[Retri
 
 def _page(passage: Passage) -> tuple[str, int]:
     return passage.document_id, passage.page
-
-
-NOTE = "{} of {} documents are not indexed yet; their text was read through."
-DOWN_NOTE = "The search does not answer ({}); the text of the documents was read through instead."
-
-
-class WholeScopeRetriever:
-    """A Retriever that covers every document whose pages are stored, even if the index is unavailable."""
-
-    def __init__(
-        self, retriever: PlaceRetriever, index: PassageIndex, pages: PageStore, text: TextWork | None = None
-    ) -> None:
-        self._retriever = retriever
-        self._index = index
-        self._pages = pages
-        self._text = text or InThread()
-
-    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        """The best passages of exactly these documents, indexed or not.
-
-        Raises DependencyDown only if the pages cannot be read either.
-        """
-        scope = list(dict.fromkeys(document_ids))
-        try:
-            known = await self._index.indexed(scope)
-            found = await self._retriever.search(query, [key for key in scope if key in known], top_k)
-            unindexed = [key for key in scope if key not in known]
-            note = NOTE.format(len(unindexed), len(scope))
-        except DependencyDown as exc:
-            log.warning(
-                "search unavailable, scanning the full text error=%s documents=%d", exc.code, len(scope)
-            )
-            found, unindexed, note = Retrieval(), scope, DOWN_NOTE.format(exc.code)
-        if not unindexed:
-            return found
-        read = await self._scan(query, unindexed, top_k)
-        steps = [step.model_copy(update={"note": note}) for step in read.steps]
-        return with_more(found, read.model_copy(update={"steps": steps}), top_k)
-
-    async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
-        """The best passages of indexed documents: of very many, not all are read through."""
-        return await self._retriever.search_places(query, accessible, top_k)
-
-    async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        pages = {document_id: await self._pages.get(document_id) for document_id in document_ids}
-        characters = sum(len(page.text) for found in pages.values() for page in found)
-        return await self._text.run(search_pages, query, pages, top_k, seconds=allowance(characters))
-
-
-def with_more(found: Retrieval, more: Retrieval, top_k: int) -> Retrieval:
-    """The results of two searches of different documents as one."""
-    hits = fuse_hits(found.hits, more.hits) if found.hits else more.hits
-    return Retrieval(hits=hits[:top_k], steps=[*found.steps, *more.steps])
 
 
 def search_pages(query: str, pages: Mapping[str, Sequence[Page]], top_k: int) -> Retrieval:

@@ -19,7 +19,8 @@ from core.infra.text_processes import TextWork
 from core.llm.embeddings import build_embedder
 from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
-from core.search.hybrid import HybridRetriever, WholeScopeRetriever
+from core.search.hybrid import HybridRetriever
+from core.search.whole_scope import WholeScopeRetriever
 from core.storage.folder import FolderBlobStore
 from core.storage.sqlite import documents as sqlite_documents
 from core.storage.sqlite import passages as sqlite_passages

@@ -29,7 +29,7 @@ from core.mcp_contract import (
 from core.models import Document, DocumentStatus, Hit, Progress, Retrieval
 from core.names import page_id
 from core.search.bm25 import Candidate, TextRanking
-from core.search.hybrid import with_more
+from core.search.whole_scope import with_more
 from mcp_server.tools.registration import (
     CallProgress,
     CallScope,

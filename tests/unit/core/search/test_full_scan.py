@@ -11,7 +11,7 @@ from core.documents.passages import split_pages
 from core.errors import DependencyDown
 from core.infra.sqlite import Database
 from core.models import Page, Retrieval, RetrievalStep
-from core.search.hybrid import WholeScopeRetriever
+from core.search.whole_scope import WholeScopeRetriever
 from core.storage.ai_search.client import Search
 from core.storage.ai_search.index import create_index
 from core.storage.ai_search.passages import AzurePassageIndex

@@ -40,6 +40,9 @@ class Forgetful:
     async def forget(self, owner: Owner) -> None:
         """See Orchestrator."""
 
+    def changed(self, owner: Owner) -> None:
+        """See Orchestrator."""
+
 
 async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
