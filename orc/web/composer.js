@@ -97,9 +97,11 @@ function Menu() {
     }, h(Icon, { name: "plus" })),
     h("div", {
       id: "plus-menu", class: "menu", popover: "auto", ref: menu, role: "group", "aria-label": t("composer.plus"),
+      // Before it is shown: the event after it comes a frame later, and the menu would jump.
+      onBeforeToggle: (event) => { if (event.newState === "open") place(); },
       onToggle: (event) => {
         menuOpen.value = event.newState === "open";
-        if (menuOpen.value) { place(); offerContexts(); }
+        if (menuOpen.value) offerContexts();
       },
     },
     h("button", { type: "button", class: "toggle", id: "attach", onClick: () => choose(() => picker.current?.click()) },
