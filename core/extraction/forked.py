@@ -7,6 +7,7 @@ import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Protocol
 
 from core.extraction.fork_server import MESSAGE, REFUSED, STARTED
@@ -90,7 +91,8 @@ class ForkedChild:
 
     def kill(self) -> None:
         if not self._ended.done():
-            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended, and the message that says so is on its way
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     async def wait(self) -> int:
         return await asyncio.shield(self._ended)
@@ -193,6 +195,8 @@ class ForkServer:
             socket.send_fds(self._control, [b"f"], descriptors)
         except OSError as error:
             self._waiting.remove(answer)
+            if isinstance(error, ConnectionError):
+                self._stop()
             raise Gone from error
         self.forks += 1
         try:
@@ -215,11 +219,13 @@ class ForkServer:
         number, code = MESSAGE.unpack(message)
         if number == REFUSED:
             _settle(self._waiting.pop(0), Gone())
-        elif code == STARTED:
+        elif code != STARTED:
+            self._children.pop(number).end(code)
+        elif handles:
             child = self._children[number] = ForkedChild(number, handles[0])
             _settle(self._waiting.pop(0), child)
-        else:
-            self._children.pop(number).end(code)
+        else:  # no descriptor was free here, so the kernel dropped the child's
+            self._stop()
 
     def _stop(self) -> None:
         """The server has ended, or does now; the kernel kills its children."""

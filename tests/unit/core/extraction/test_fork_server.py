@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import os
+import signal
+import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import psutil
 import pytest
@@ -144,3 +148,37 @@ async def test_a_server_has_a_limit_of_children(server: ForkServer, monkeypatch:
     await ask(child, "go\n")
     await child.wait()
     assert server.is_used_up
+
+
+async def test_children_end_with_the_server_even_if_they_were_reaped_before(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_such_process(*_: object) -> None:
+        raise ProcessLookupError
+
+    sleeping = [await server.fork() for _ in range(2)]
+    monkeypatch.setattr(signal, "pidfd_send_signal", no_such_process)
+    await server.close()
+    async with asyncio.timeout(30):
+        assert [await child.wait() for child in sleeping] == [-9, -9]
+        assert [await rest(child) for child in sleeping] == [b"", b""]
+
+
+async def test_a_child_whose_descriptor_is_lost_is_no_other_callers(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeping = await server.fork()
+    receive = socket.recv_fds
+
+    def without_handles(*arguments: Any) -> Any:
+        message, handles, flags, address = receive(*arguments)
+        for handle in handles:
+            os.close(handle)
+        return message, [], flags, address
+
+    monkeypatch.setattr(socket, "recv_fds", without_handles)
+    asked = await asyncio.gather(server.fork(), server.fork(), return_exceptions=True)
+    assert [type(each) for each in asked] == [Gone, Gone]
+    async with asyncio.timeout(30):
+        assert await sleeping.wait() == -9
+    assert not server.is_alive
