@@ -52,23 +52,31 @@ def common_view(result: Json, folded: Json) -> tuple[Json, Json]:
 def joined(events: Iterable[Event]) -> list[tuple[str, Json]]:
     """The events as every way of asking has them: without numbers, text in one piece, no tool's progress.
 
-    A tool that streams its answer sends text before it is done, another after that: text follows the tools.
+    A tool that streams its answer sends text before it is done, another after that: text follows the tools,
+    and what it cites follows the text.
     Tools that work side by side begin and end in any order, here in that of their names.
     """
     kept: list[tuple[str, Json]] = []
-    for is_work, together in groupby(events, lambda event: event[1] in ("token", "tool")):
+    for is_work, together in groupby(events, lambda event: event[1] in ("token", "citation", "tool")):
         if is_work:
             kept += _worked([(kind, data) for _, kind, data in together])
         else:
-            kept += [(kind, data) for _, kind, data in together]
+            kept += [(kind, _with_tools_by_name(data)) for _, kind, data in together]
     return kept
+
+
+def _with_tools_by_name(data: Json) -> Json:
+    if not (steps := data.get("metadata", {}).get("tools")):
+        return data
+    return {**data, "metadata": {**data["metadata"], "tools": sorted(steps, key=lambda step: step["name"])}}
 
 
 def _worked(events: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:
     tools = [event for event in events if event[0] == "tool" and event[1]["status"] != "progress"]
     text = "".join(data["text"] for kind, data in events if kind == "token")
     tools.sort(key=lambda event: (event[1]["name"], event[1]["status"] != "started"))
-    return [*tools, *([("token", {"text": text})] if text else [])]
+    cited = [event for event in events if event[0] == "citation"]
+    return [*tools, *([("token", {"text": text})] if text else []), *cited]
 
 
 def comparable(value: Any) -> Any:

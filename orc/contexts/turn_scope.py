@@ -102,6 +102,13 @@ class TurnScopes:
         rights = await self._rights(caller, [each.context_id for each in head.contexts])
         return _blocked(head, rights)
 
+    async def as_begun(self, scope: TurnScope, caller: Principal, head: Head) -> TurnScope:
+        """The scope with what is blocked by the head that the turn began with.
+
+        An earlier turn may have been committed since the scope was made, and the history has its answer.
+        """
+        return scope.model_copy(update={"blocked": await self.blocked(caller, head)})
+
     async def readable(self, caller: Principal, head: Head) -> list[ReadableRef]:
         """The contexts of a conversation that the caller may read now, in the order of their first use."""
         ids = [*(each.context_id for each in head.contexts if each.named), *filter(None, [head.home])]

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from orc.contexts.turn_scope import TurnScopes
 from orc.conversations.models import Head, Turn
 from orc.conversations.session_contexts import Range, covers
@@ -32,5 +34,16 @@ def withheld(turn: Turn) -> Turn:
     if turn.assistant is None:
         return turn
     assistant = turn.assistant.model_copy(update={"content": WITHHELD, "citations": []})
-    result = turn.result and {**turn.result, "answer": WITHHELD, "citations": []}
+    result = turn.result and {
+        **turn.result,
+        "answer": WITHHELD,
+        "citations": [],
+        "metadata": _trace(turn.result),
+    }
     return turn.model_copy(update={"assistant": assistant, "result": result})
+
+
+def _trace(result: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """What is left of the metadata: verdicts quote the answer, and contexts have names."""
+    metadata = result.get("metadata")
+    return {"trace_id": metadata.get("trace_id", "") if isinstance(metadata, dict) else ""}

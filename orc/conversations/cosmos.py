@@ -144,7 +144,12 @@ class CosmosTurnLog:
             found = await self._query(
                 _COMMITTED_BEFORE, owner, life=conversation.life, before=turn.seq, limit=history_limit
             )
-            return Started(turn=turn, head=head, history=[turn_of(item) for item in reversed(found)])
+            history = [turn_of(item) for item in reversed(found)]
+            if head.contexts or head.home or any(each.contexts for each in history):
+                # A turn that was committed meanwhile has noted on the head which contexts it was shown.
+                latest = await self._find(owner)
+                head = latest.head if latest and latest.life == conversation.life else head
+            return Started(turn=turn, head=head, history=history)
 
         return await unraced(work)
 

@@ -103,7 +103,7 @@ class Orchestrator:
             turn = started.turn
             if isinstance(started, Replayed):
                 return self._log_of(turn, 0, request.trace_id, self._in_memory(owner, turn))
-            scope = scope or await self._scope_of_session(request, owner, principal, started)
+            scope = await self._scope_begun(scope, request, owner, principal, started)
             log = EventLog(
                 [begun(turn)],
                 conversation_id=turn.conversation_id,
@@ -251,14 +251,21 @@ class Orchestrator:
         head = await self._parts.log.head(owner) if request.conversation_id else None
         return await scopes.of_turn(principal, request.contexts, head, request.home)
 
-    async def _scope_of_session(
-        self, request: TurnRequest, owner: Owner, principal: Principal, started: Started
+    async def _scope_begun(
+        self,
+        scope: TurnScope | None,
+        request: TurnRequest,
+        owner: Owner,
+        principal: Principal,
+        started: Started,
     ) -> TurnScope | None:
-        """The contexts that the conversation has used, for a request that names none of ours."""
+        """The contexts of a turn that has begun: those asked for, else those of its conversation."""
         scopes, head = self._parts.contexts, started.head
-        if scopes is None or not (request.contexts or head.contexts or head.home):
+        if scopes is None or not (scope or request.contexts or head.contexts or head.home):
             return None
         try:
+            if scope is not None:
+                return await scopes.as_begun(scope, principal, head)
             return await scopes.of_turn(principal, request.contexts, head)
         except OrcError as exc:
             turn = started.turn

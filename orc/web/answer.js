@@ -2,7 +2,7 @@
 import { ask, answering, isRunning, rate, replacing, retry, setDraft } from "./chat.js";
 import { duration, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
-import { Countdown, Icon, IconButton, pageOf, peek, unpeek, verdictOf } from "./parts.js";
+import { Countdown, Icon, IconButton, lookOf, pageOf, peek, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
 import { me, notify, report, wordsOf } from "./store.js";
 import { toolTitle } from "./stream.js";
@@ -24,7 +24,7 @@ export function placesOf({ text, marks, citations, state }) {
 
 /** @param {{turn: TurnView, citation: Citation, index: number, provisional: boolean}} properties */
 function Marker({ turn, citation, index, provisional }) {
-  const shape = provisional ? "is-open" : citation.closest ? "is-close" : citation.verified ? "is-found" : "is-missing";
+  const shape = provisional ? "is-open" : lookOf(citation);
   const verdict = provisional ? t("verdict.open") : verdictOf(citation);
   const shownText = shape === "is-missing" ? `${index + 1} ${t("verdict.missing.short")}` : String(index + 1);
   const label = t("marker", { shown: shownText, page: pageOf(citation), verdict });
@@ -69,11 +69,11 @@ function caution(turn) {
   const checks = /** @type {Record<string, any>} */ (turn.metadata?.critic_summary ?? {});
   if (turn.kind === "closest_passages") return ["close", t("kind.closest")];
   if (turn.kind === "not_found") return ["none", t("kind.not_found")];
+  if (checks.checked === false) return ["warn", t("kind.unchecked")];
   if (checks.contradicted?.length) return ["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })];
   const missing = turn.citations.filter((each) => each && !each.verified).length;
   if (missing && missing === turn.citations.length) return ["warn", t("kind.unverified")];
   if (missing) return ["warn", t("kind.partly", { n: missing })];
-  if (checks.checked === false) return ["warn", t("kind.unchecked")];
   const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
   if (!turn.citations.length && lookedUp) return ["warn", t("kind.no_sources")];
   return null;

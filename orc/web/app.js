@@ -9,7 +9,7 @@ import { attach, documents, hasFiles } from "./files.js";
 import { speak, t } from "./i18n.js";
 import { Dialogs, Icon, IconButton, Notices, Peek } from "./parts.js";
 import { Sessions } from "./sessions.js";
-import { closeSources, shown, Sources } from "./sources.js";
+import { closeSources, shown, shownTurn, Sources } from "./sources.js";
 import { alarm, dialog, finished, go, loadMe, loadPreferences, loadSessions, me, online, outdated, place, prefer, preferences,
   readAddress, said, sessionsOpen, signedOut } from "./store.js";
 import { Telemetry } from "./telemetry.js";
@@ -126,7 +126,7 @@ function App() {
   return h(Fragment, null,
     h("a", { class: "skip", href: `#${main}`, onClick: (event) => { event.preventDefault(); document.getElementById(main)?.focus(); } },
       t(main === "question" ? "skip" : "skip.content")),
-    h("div", { class: `layout${preferences.value.folded ? " is-folded" : ""}${shown.value ? " has-sources" : ""}` },
+    h("div", { class: `layout${preferences.value.folded ? " is-folded" : ""}${shownTurn.value && place.value.view === "session" ? " has-sources" : ""}` },
       h(Sessions, null), sessionsOpen.value && h("div", { class: "shade", onClick: () => { sessionsOpen.value = false; } }),
       place.value.view !== "session" ? h(Elsewhere, null) : h(Conversation, null),
       place.value.view === "session" && h(Sources, null)),
@@ -187,7 +187,7 @@ function listenToWindow() {
     dragging.value = false;
     if (!event.dataTransfer?.files.length) return;
     event.preventDefault();
-    attach(event.dataTransfer.files);
+    if (place.value.view === "session") attach(event.dataTransfer.files);
   });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) checkVersion(); });
 }

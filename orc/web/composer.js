@@ -58,6 +58,9 @@ const Toggle = ({ icon, label, detail, pressed, disabled, onClick }) =>
     h(Icon, { name: icon }), h("span", null, h("bdi", null, label), detail && h("small", null, detail)),
     h("span", { class: "state" }, h(Icon, { name: pressed ? "check" : "off" })));
 
+/** A file that is removed is not asked. @param {string} name */
+const askNoMore = (name) => { asked.value = asked.value.filter((each) => each !== name); };
+
 /** @param {ToolInfo} tool */
 function toolRow(tool) {
   const locked = tool.kind === "update" && readsOnly.value;
@@ -184,7 +187,7 @@ export function Composer() {
     box.current.style.height = `${box.current.scrollHeight}px`;
   }, [draft.value, conversationId.value]);
   return h("form", { class: "composer", "aria-label": t("composer"), onSubmit: (event) => { event.preventDefault(); submit(); } },
-    h(Files, { asked: asked.value, onAsk: askAbout }),
+    h(Files, { asked: asked.value, onAsk: askAbout, onRemove: askNoMore }),
     replacing.value && h("p", { class: "replacing" }, h(Icon, { name: "edit" }), t("composer.editing"),
       h("button", { type: "button", class: "quiet", onClick: () => { replacing.value = null; setDraft(""); } }, t("cancel"))),
     h(Chips, null),

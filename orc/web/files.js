@@ -173,14 +173,14 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
       h(Icon, { name: "close" })));
 }
 
-/** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void}} properties */
-export function Files({ asked, onAsk }) {
+/** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void, onRemove: (name: string) => void}} properties */
+export function Files({ asked, onAsk, onRemove }) {
   if (!hasFiles.value) return null;
   const stored = documents.value.map((each) => h(Widget, {
     key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
     state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",
     asked: asked.includes(each.blob_name),
-    onAsk: each.readable ? () => onAsk(each.blob_name) : undefined, onRemove: () => removeDocument(each),
+    onAsk: each.readable ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each); },
   }));
   const coming = uploads.value.map((each) => h(Widget, {
     key: each.key, name: each.name, bytes: each.size, onRemove: () => cancel(each),

@@ -75,8 +75,16 @@ export function pageOf({ blob_name: name, page, page_label: label, url }) {
   return label ? t("page.label", { name, label }) : t("page.number", { name, page: String(page) });
 }
 
-/** Whether the quote was found, in words. @param {Citation} citation */
-export const verdictOf = (citation) => t(citation.verified ? "verdict.found" : "verdict.missing");
+/**
+ * The look of a citation: what only comes close to the question is no answer, although it is on its page.
+ * @param {Citation} citation @returns {"is-close" | "is-found" | "is-missing"}
+ */
+export const lookOf = (citation) => citation.closest ? "is-close" : citation.verified ? "is-found" : "is-missing";
+
+const VERDICTS = { "is-close": "verdict.close", "is-found": "verdict.found", "is-missing": "verdict.missing" };
+
+/** What was found out about the quote, in words. @param {Citation} citation */
+export const verdictOf = (citation) => t(VERDICTS[lookOf(citation)]);
 
 export function Peek() {
   const place = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
@@ -95,7 +103,7 @@ export function Peek() {
     class: "peek", ref: place, "aria-hidden": "true", onMouseEnter: () => clearTimeout(leaving), onMouseLeave: unpeek,
   }, h("p", { class: "peek-place" }, h("bdi", null, pageOf(citation))),
   h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),
-  h("p", { class: `verdict ${citation.verified ? "is-found" : "is-missing"}` }, verdictOf(citation)));
+  h("p", { class: `verdict ${lookOf(citation)}` }, verdictOf(citation)));
 }
 
 // --- Preferences and the list of keys

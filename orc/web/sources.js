@@ -4,7 +4,7 @@ import { ApiError, download, get, request } from "./api.js";
 import { conversationId, turns } from "./chat.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { Icon, IconButton, pageOf, verdictOf } from "./parts.js";
+import { Icon, IconButton, lookOf, pageOf, verdictOf } from "./parts.js";
 import { report } from "./store.js";
 import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -53,7 +53,7 @@ export function documentPath({ document_id: id, context_type: type, context_id: 
   return `${owner}/documents/${id}`;
 }
 
-const shownTurn = computed(() => turns.value.find((each) => each.value.key === shown.value?.turnKey)?.value ?? null);
+export const shownTurn = computed(() => turns.value.find((each) => each.value.key === shown.value?.turnKey)?.value ?? null);
 
 /** The citations by page, in the order of the answer. @param {Citation[]} citations */
 export function byPage(citations) {
@@ -95,11 +95,10 @@ function Quote({ turn, index }) {
   const citation = turn.citations[index];
   if (!citation) return null;
   return h("li", null, h("button", { type: "button", class: "quote-row", onClick: () => openSource(turn, index) },
-    h("span", { class: `marker ${citation.verified ? "is-found" : "is-missing"}` }, String(index + 1),
-      citation.verified && h(Icon, { name: "check" })),
+    h("span", { class: `marker ${lookOf(citation)}` }, String(index + 1),
+      lookOf(citation) === "is-found" && h(Icon, { name: "check" })),
     h("span", null, h("span", { class: citation.verified ? "quote" : "claim" }, citation.quote),
-      h("span", { class: `verdict ${citation.verified ? "is-found" : "is-missing"}` },
-        citation.closest ? t("verdict.close") : verdictOf(citation)))));
+      h("span", { class: `verdict ${lookOf(citation)}` }, verdictOf(citation)))));
 }
 
 export function Sources() {
@@ -219,14 +218,16 @@ const Toolbar = ({ turn, index, number, onStep, onPage }) => h("div", { class: "
   h("span", { class: "count" }, t("page.of", { n: number })),
   h(IconButton, { name: "down_page", label: t("page.after"), onClick: () => onPage(1) }));
 
+const VERDICT_ICONS = { "is-close": "near", "is-found": "check", "is-missing": "alert" };
+
 /** @param {{citation: Citation, index: number, state: "" | "removed" | "replaced"}} properties */
 function QuoteBox({ citation, index, state }) {
-  return h("div", { class: `quote-box ${citation.verified ? "is-found" : "is-missing"}` },
-    h("span", { class: `marker ${citation.verified ? "is-found" : "is-missing"}`, "aria-hidden": "true" }, String(index + 1)),
+  return h("div", { class: `quote-box ${lookOf(citation)}` },
+    h("span", { class: `marker ${lookOf(citation)}`, "aria-hidden": "true" }, String(index + 1)),
     h("div", null,
       h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),
-      h("p", { class: `verdict ${citation.verified ? "is-found" : "is-missing"}` },
-        h(Icon, { name: citation.verified ? "check" : "alert" }), citation.closest ? t("verdict.close") : verdictOf(citation)),
+      h("p", { class: `verdict ${lookOf(citation)}` },
+        h(Icon, { name: VERDICT_ICONS[lookOf(citation)] }), verdictOf(citation)),
       state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`))));
 }
 

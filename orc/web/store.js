@@ -112,8 +112,16 @@ export function report(error) {
   if (error instanceof ApiError) {
     if (error.problem.status === 401) signedOut.value = true;
     else notify({ text: wordsOf(error.problem), kind: "error" });
-  } else if (error instanceof TypeError) online.value = false;
+  } else if (error instanceof TypeError) awaitServer();
   else throw error;
+}
+
+/** The server does not answer: look for it until it does. */
+function awaitServer() {
+  if (!online.value) return;
+  online.value = false;
+  const looking = setInterval(() => get("/health").then(() => { online.value = true; }, () => {}), 2000);
+  const ended = online.subscribe((is) => { if (is) { clearInterval(looking); queueMicrotask(() => ended()); } });
 }
 
 /** What went wrong, in the user's language if the code is known. @param {import("./types/page.js").Problem} problem */
