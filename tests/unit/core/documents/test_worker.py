@@ -143,6 +143,7 @@ async def test_one_organization_cannot_have_all_places_of_a_worker(side: Documen
     side.before_save("index", note)
     working = asyncio.create_task(worker.run())
     await asyncio.wait_for(indexed.wait(), 60)
+    await asyncio.wait_for(hanging.hangs.wait(), 60)
     assert hanging.begun == 1
     assert await status(side, document) in {DocumentStatus.PROCESSING, DocumentStatus.COMPLETED}
     working.cancel()
