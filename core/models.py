@@ -1,7 +1,7 @@
 """The types that all layers share: documents, pages, passages, jobs, search results, file references."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -108,6 +108,12 @@ class Document(Record):
             generation=uuid.uuid4().hex,
             size=blob.size,
         )
+
+
+def in_order_of(document_ids: Iterable[str], documents: Iterable[Document]) -> list[Document]:
+    """The documents with these ids, each once, in the order of the ids; unknown ids are left out."""
+    by_id = {document.document_id: document for document in documents}
+    return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
 
 
 class Page(Record):

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from core.documents.places import Accessible, Area, DocumentsPage, PlaceCount, Portion, read_page
-from core.models import Document, DocumentStatus, StoredFile, UnwantedFile
+from core.models import Document, DocumentStatus, StoredFile, UnwantedFile, in_order_of
 from core.names import CONTEXTS_USER, BlobPath, Owner
 from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, repeated_if_raced
 
@@ -87,8 +87,7 @@ class CosmosCatalog:
     async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
         ids = [_document_key(document_id) for document_id in document_ids]
         found = await read_some(self._container, owner.key, ids)
-        by_id = {document.document_id: document for document in map(Document.model_validate, found)}
-        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+        return in_order_of(document_ids, map(Document.model_validate, found))
 
     async def list_in(self, owner: Owner) -> list[Document]:
         found = map(Document.model_validate, await self._container.query(_LISTING, {}, owner.key))
@@ -105,8 +104,7 @@ class CosmosCatalog:
             for some in portions(ids, IDS_PER_QUERY):
                 found += await self._container.query(_FIND, {**known, "ids": some}, shared)
         documents = map(Document.model_validate, found)
-        by_id = {document.document_id: document for document in documents if accessible.holds(document)}
-        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+        return in_order_of(document_ids, filter(accessible.holds, documents))
 
     async def page(
         self,

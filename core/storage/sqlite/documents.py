@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from core.analysis.models import DocumentAnalysis, PageAnalysis
 from core.documents.places import Accessible, Area, DocumentsPage, PlaceCount, Portion, read_page
 from core.infra.sqlite import IN_LIST, Database, Statement
-from core.models import Document, DocumentStatus, Page, StoredFile, UnwantedFile
+from core.models import Document, DocumentStatus, Page, StoredFile, UnwantedFile, in_order_of
 from core.names import BlobPath, Owner
 
 CATALOG_SCHEMA = """
@@ -71,8 +71,7 @@ class SqliteCatalog:
     async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
         query = f"SELECT body FROM documents WHERE {_OWNED} AND document_id {IN_LIST}"
         found = await self._documents(query, (*owner.key, json.dumps(list(document_ids))))
-        by_id = {document.document_id: document for document in found}
-        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+        return in_order_of(document_ids, found)
 
     async def list_in(self, owner: Owner) -> list[Document]:
         found = await self._documents(f"SELECT body FROM documents WHERE {_OWNED}", owner.key)
@@ -81,8 +80,7 @@ class SqliteCatalog:
     async def find(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
         ids = json.dumps(list(document_ids))
         found = await self._documents(_FIND, (accessible.owner.organization_id, ids))
-        by_id = {document.document_id: document for document in found if accessible.holds(document)}
-        return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
+        return in_order_of(document_ids, filter(accessible.holds, found))
 
     async def page(
         self,

@@ -26,9 +26,10 @@ from orc.api.routes.conversations import (
     SeqParameter,
     delete_conversation,
     get_conversation,
+    list_conversations,
 )
 from orc.api.routes.suggestions import SuggestionsResponse, session_suggestions
-from orc.api.schemas import ConversationsResponse, ConversationView
+from orc.api.schemas import ConversationsResponse
 from orc.api.turn_schemas import ConversationResponse
 from orc.api.workspace_schemas import WorkspaceAnswer, WorkspaceQuestion
 from orc.bootstrap import App
@@ -124,12 +125,7 @@ async def list_sessions(
     """The caller's own sessions that were opened here, latest used first."""
     await app.contexts.read(caller, context_id)
     who = caller.principal
-    heads, next_cursor = await app.log.conversations(
-        who.organization_id, who.user_id, limit=limit, cursor=cursor, home=context_id
-    )
-    return ConversationsResponse(
-        conversations=[ConversationView.of(head) for head in heads], next_cursor=next_cursor
-    )
+    return await list_conversations(who, app, context_id=context_id, limit=limit, cursor=cursor)
 
 
 @router.get("/sessions/{session_id}", response_model=ConversationResponse, responses=responses(404))
