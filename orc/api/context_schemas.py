@@ -150,8 +150,8 @@ class AuditResponse(BaseModel):
                 "action": "role_granted",
                 "context_id": "k3v9x2mq7hd4tz1w",
                 "principal": "group:crew",
-                "role_before": None,
-                "role_after": "viewer",
+                "role_before": "viewer",
+                "role_after": "editor",
                 "trace_id": "0af7651916cd43dd8448eb211c80319c",
             }
         ],

@@ -102,7 +102,7 @@ class Me(BaseModel):
                 "kind": "read",
             }
         ],
-        direct_upload_origin=None,
+        direct_upload_origin="https://orcdata.blob.core.windows.net",
         offline_model=False,
         version="0.1.0",
         languages=["de", "en"],

@@ -62,11 +62,12 @@ def write(system: System, ledger: Ledger, enough: threading.Event, stop: threadi
             if stop.is_set():
                 return
             name, content = f"{number}.txt", f"The fee of berth {number} is {number + 400} euros.".encode()
-            assert upload(client, conversation, (name, content)).status_code == 201
+            stored = upload(client, conversation, (name, content))
+            assert stored.status_code == 201, f"{stored.text}\n{system.log}"
             ledger.documents[conversation, name] = content
             body = {"question": f"What is the fee of berth {number}?", "conversation_id": conversation}
             answer = client.post("/orc", json={**body, "blob_names": [name]})
-            assert answer.status_code == 200, answer.text
+            assert answer.status_code == 200, f"{answer.text}\n{system.log}"
             ledger.answers[conversation, answer.json()["turn_id"]] = answer.json()["answer"]
             if number >= 1:
                 enough.set()

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from core.errors import InvalidInput, NotFound, Unavailable
@@ -74,7 +75,7 @@ async def list_conversations(
 
 
 FullParameter = Annotated[bool, Query(description="with the whole result of each turn, and the history")]
-SeqParameter = Annotated[int | SkipJsonSchema[None], Query(ge=0, le=NO_SEQ), DIGITS]
+SeqParameter = Annotated[Annotated[int, Field(ge=0, le=NO_SEQ)] | SkipJsonSchema[None], Query(), DIGITS]
 
 
 @router.get("/{conversation_id}", response_model=ConversationResponse, responses=responses(404))

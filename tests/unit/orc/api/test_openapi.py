@@ -1,8 +1,10 @@
 """The OpenAPI document is valid, and generators of clients can use its names."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from orc.api.app import create_app
@@ -41,6 +43,34 @@ def test_the_document_is_valid(mode: AuthMode) -> None:
     document = document_of(mode)
     assert document["openapi"] == "3.1.0"
     OpenAPIV31SpecValidator(document).validate()
+
+
+def schemas_in(node: object) -> Iterator[Json]:
+    """All schemas of parameters, bodies and components."""
+    for key, value in (
+        node.items() if isinstance(node, dict) else enumerate(node if isinstance(node, list) else ())
+    ):
+        if key == "schema":
+            yield value
+        elif key == "schemas":
+            yield from value.values()
+        yield from schemas_in(value)
+
+
+def test_limits_of_parameters_are_keywords_of_json_schema() -> None:
+    pydantic = {"ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length"}
+    schemas = list(schemas_in(document_of(AuthMode.LOCAL)))
+    assert [schema for schema in schemas if pydantic & schema.keys()] == []
+    assert len(schemas) > 100
+
+
+def test_the_examples_of_schemas_fit_them() -> None:
+    document = document_of(AuthMode.LOCAL)
+    for name, schema in document["components"]["schemas"].items():
+        rooted = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        for each in schema.get("examples", []):
+            problems = [error.message for error in Draft202012Validator(rooted).iter_errors(each)]
+            assert problems == [], name
 
 
 @each_mode
