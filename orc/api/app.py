@@ -15,6 +15,7 @@ from orc.api.auth import AuthMiddleware, build_authenticator
 from orc.api.dependencies import given_once
 from orc.api.errors import add_error_handlers
 from orc.api.limits import UserLimits
+from orc.api.me_schemas import SignIn
 from orc.api.openai_errors import OpenAIErrors
 from orc.api.openapi import DocumentedApp
 from orc.api.routes import (
@@ -98,6 +99,7 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     app.state.provider = provider
     app.state.authenticator = build_authenticator(settings)
     app.state.admin_role = settings.admin_role
+    app.state.sign_in = SignIn.of(settings)
     app.add_middleware(UserLimits, settings=settings, body_bytes=MAX_QUESTION_BYTES)
     upload_bytes = settings.max_upload_bytes * documents.MAX_FILES_PER_UPLOAD
     app.add_middleware(

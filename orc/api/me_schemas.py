@@ -7,7 +7,10 @@ from pydantic import BaseModel, Field
 from orc.api.schemas import View, example
 from orc.contexts.models import ContextType
 from orc.limits.window import Window
-from orc.settings import AuthMode
+from orc.settings import AuthMode, Settings
+
+SIGN_IN, SIGN_OUT = "/.auth/login/aad", "/.auth/logout"
+"""Where Azure's authentication signs a browser in and out."""
 
 
 class Can(BaseModel):
@@ -25,6 +28,13 @@ class SignIn(BaseModel):
     mode: AuthMode
     sign_in_url: str | None
     sign_out_url: str | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> "SignIn":
+        """What these settings say. A proxy of the operator's has addresses that are not known here."""
+        is_azure = settings.auth_mode is AuthMode.EASYAUTH and settings.azure_auth_enabled
+        urls = (SIGN_IN, SIGN_OUT) if is_azure else (None, None)
+        return cls(mode=settings.auth_mode, sign_in_url=urls[0], sign_out_url=urls[1])
 
 
 class WindowView(BaseModel):

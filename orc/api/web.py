@@ -5,13 +5,15 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 
 from core.errors import NotFound
+from orc.api.me_schemas import SignIn
 
 FOLDER = Path(__file__).resolve().parents[1] / "web"
 ASSETS = "/assets/"
@@ -78,11 +80,18 @@ class Asset:
 
 
 @dataclass(frozen=True)
+class Page:
+    """The page itself, and its ETag."""
+
+    asset: Asset
+    tag: str
+
+
+@dataclass(frozen=True)
 class Site:
-    """The page in each language, and the files that it loads. `digest` changes with any of them."""
+    """The files that the page loads. `digest` changes with any of them, and with the page's template."""
 
     digest: str
-    pages: dict[str, Asset]
     assets: dict[str, Asset]
 
 
@@ -91,22 +100,36 @@ def site() -> Site:
     """The files of the folder, read once."""
     files = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.rglob("*"))}
     served = {name: path.read_bytes() for name, path in files.items() if path.suffix in _MEDIA_TYPES}
-    template = (FOLDER / "index.html").read_text(encoding="utf-8")
-    whole = hashlib.sha256(template.encode())
+    whole = hashlib.sha256(_template().encode())
     for name, content in served.items():
         whole.update(f"{name}:{len(content)}:".encode() + content)
     digest = whole.hexdigest()[:HASH_DIGITS]
     assets = {name: Asset.of(_MEDIA_TYPES[files[name].suffix], content) for name, content in served.items()}
-    modules = [name for name in served if name.endswith(".js")]
-    pages = {each: _page(template, each, f"{ASSETS}{digest}/", modules) for each in _LANGUAGES}
-    return Site(digest, pages, assets)
+    return Site(digest, assets)
 
 
-def _page(template: str, language: str, base: str, modules: list[str]) -> Asset:
-    preloads = "\n".join(f'<link rel="modulepreload" href="{base}{name}">' for name in modules)
-    for slot, value in {"language": language, "base": base, "preloads": preloads}.items():
-        template = template.replace(f"{{{{{slot}}}}}", value)
-    return Asset.of("text/html; charset=utf-8", template.encode())
+def _template() -> str:
+    return (FOLDER / "index.html").read_text(encoding="utf-8")
+
+
+@cache
+def page_of(language: str, mode: str, sign_in_url: str) -> Page:
+    """The page in this language. Who is not signed in learns from it where to sign in: Azure itself answers
+    every request to the API with 401 and no body."""
+    base = f"{ASSETS}{site().digest}/"
+    modules = [name for name in site().assets if name.endswith(".js")]
+    slots = {
+        "language": language,
+        "base": base,
+        "mode": mode,
+        "sign_in": escape(sign_in_url),
+        "preloads": "\n".join(f'<link rel="modulepreload" href="{base}{name}">' for name in modules),
+    }
+    text = _template()
+    for slot, value in slots.items():
+        text = text.replace(f"{{{{{slot}}}}}", value)
+    tag = hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+    return Page(Asset.of("text/html; charset=utf-8", text.encode()), f'"{tag}"')
 
 
 def preferred_language(accepted: str) -> str:
@@ -117,17 +140,18 @@ def preferred_language(accepted: str) -> str:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def show_page(
+    request: Request,
     accept_encoding: Annotated[str, Header()] = "",
     accept_language: Annotated[str, Header()] = "",
     if_none_match: Annotated[str, Header()] = "",
 ) -> Response:
     """The page. A browser asks each time whether it has changed."""
-    language = preferred_language(accept_language)
-    tag = f'"{site().digest}-{language}"'
-    headers = {"cache-control": "no-cache", "etag": tag, "vary": "accept-encoding, accept-language"}
-    if tag in if_none_match:
+    sign_in: SignIn = request.app.state.sign_in
+    page = page_of(preferred_language(accept_language), sign_in.mode, sign_in.sign_in_url or "")
+    headers = {"cache-control": "no-cache", "etag": page.tag, "vary": "accept-encoding, accept-language"}
+    if page.tag in if_none_match:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=HEADERS | headers)
-    return site().pages[language].response(accept_encoding, headers)
+    return page.asset.response(accept_encoding, headers)
 
 
 @router.api_route(ASSETS + "{digest}/{name:path}", methods=["GET", "HEAD"])

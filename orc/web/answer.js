@@ -1,5 +1,5 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
-import { ask, answering, isRunning, rate, replacing, retry, setDraft } from "./chat.js";
+import { ask, answering, edit, isRunning, rate, retry, setDraft } from "./chat.js";
 import { duration, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, Icon, IconButton, lookOf, pageOf, peek, unpeek, verdictOf } from "./parts.js";
@@ -97,7 +97,7 @@ function Withdrawn({ turn }) {
 function Trouble({ turn }) {
   const { state, problem, turnId } = turn.value;
   if (state === "stopped") return h(Note, { kind: "stopped" }, t("turn.stopped.note"));
-  if (!["failed", "interrupted", "refused"].includes(state)) return null;
+  if (!["failed", "interrupted"].includes(state)) return null;
   const text = state === "interrupted" ? t("turn.interrupted") : problem ? wordsOf(problem) : t("problem.unknown");
   const trace = problem?.trace_id;
   return h("div", { class: "note is-bad", role: "alert" }, h(Icon, { name: "alert" }), h("div", null,
@@ -110,7 +110,7 @@ function Trouble({ turn }) {
 }
 
 /** @param {string} text @param {string} words */
-function copy(text, words) {
+export function copy(text, words) {
   navigator.clipboard.writeText(text).then(() => notify({ text: words, kind: "info" }, 3), report);
 }
 
@@ -134,12 +134,12 @@ function Actions({ turn }) {
   const now = turn.value;
   const idle = !answering.value;
   const again = () => ask(now.question, { replaces: now });
-  const edit = () => { replacing.value = now.key; setDraft(now.question); document.getElementById("question")?.focus(); };
+  const change = () => { edit(now); document.getElementById("question")?.focus(); };
   const rated = now.feedback?.rating;
   return h("div", { class: "actions", role: "group", "aria-label": t("turn.actions") },
     now.text && h(IconButton, { name: "copy", label: t("turn.copy"), onClick: () => copy(plainOf(now), t("turn.copied")) }),
     now.turnId && idle && h(IconButton, { name: "again", label: t("turn.again"), onClick: again }),
-    idle && h(IconButton, { name: "edit", label: t("turn.edit"), onClick: edit }),
+    idle && h(IconButton, { name: "edit", label: t("turn.edit"), onClick: change }),
     now.state === "answered" && [
       h(IconButton, { name: "up", label: t("turn.good"), pressed: rated === "up", onClick: () => rate(turn, rated === "up" ? null : "up") }),
       h(IconButton, { name: "down", label: t("turn.bad"), pressed: rated === "down", onClick: () => rate(turn, rated === "down" ? null : "down") }),

@@ -20,6 +20,7 @@ export class ApiError extends Error {
  * @property {FormData} [form]
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
+ * @property {boolean} [keepalive] the request ends although the page is left
  */
 
 /**
@@ -28,13 +29,15 @@ export class ApiError extends Error {
  */
 export async function request(method, path, sent = {}) {
   const headers = new Headers(sent.headers);
-  const init = /** @type {RequestInit} */ ({ method, headers, signal: sent.signal, redirect: "error" });
+  const init = /** @type {RequestInit} */ ({ method, headers, signal: sent.signal, redirect: "manual", keepalive: sent.keepalive });
   if (sent.json !== undefined) {
     headers.set("content-type", "application/json");
     init.body = JSON.stringify(sent.json);
   }
   if (sent.form) init.body = sent.form;
   const response = await fetch(BASE + path, init);
+  // The API redirects nowhere: a proxy does, to its sign-in.
+  if (response.type === "opaqueredirect") throw new ApiError(readProblem(401, "", ""));
   if (!response.ok) throw await problemOf(response);
   return response;
 }

@@ -10,21 +10,36 @@ import { speak, t } from "./i18n.js";
 import { Dialogs, Icon, IconButton, Notices, Peek } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { closeSources, shown, shownTurn, Sources } from "./sources.js";
-import { alarm, dialog, finished, go, loadMe, loadPreferences, loadSessions, me, online, outdated, place, prefer, preferences,
-  readAddress, said, sessionsOpen, signedOut } from "./store.js";
+import { alarm, authMode, dialog, finished, go, leaveToSignIn, loadMe, loadPreferences, loadSessions, me, online, outdated, place,
+  prefer, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress } from "./store.js";
 import { Telemetry } from "./telemetry.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 const NEAR_TOP = 1500;
 const dragging = signal(false);
 
+/** The way to sign in; where this server does not know one, a proxy may ask whoever loads the page. @param {{words: string, class?: string}} properties */
+function SignIn({ words, class: extra = "" }) {
+  place.value;
+  const address = signInAddress();
+  return address ? h("a", { href: address, class: extra, onClick: leaveToSignIn }, words)
+    : h("button", { type: "button", onClick: () => location.reload() }, t("reload"));
+}
+
+/** What is shown to who is not signed in yet. */
+function Welcome() {
+  const why = signInAddress() ? t("welcome.hint") : authMode === "jwt" ? t("welcome.jwt")
+    : t(authMode === "local" ? "welcome.local" : "welcome.proxy");
+  return h("main", { class: "welcome" },
+    h("img", { src: `${document.documentElement.dataset.base}logo.svg`, alt: "", width: 56, height: 56 }),
+    h("h1", null, t("empty")),
+    signedOut.value && [h("p", { class: "soft" }, why), h(SignIn, { words: t("welcome.sign_in"), class: "button" })],
+    !signedOut.value && (online.value ? h("button", { type: "button", onClick: () => { loadMe(); } }, t("try_again"))
+      : h("p", { class: "soft", role: "status" }, t("welcome.offline"))));
+}
+
 function Banner() {
-  if (signedOut.value) {
-    const url = me.value?.sign_in?.sign_in_url;
-    return h("div", { class: "banner is-bad", role: "alert" }, t("signed_out"),
-      url ? h("a", { href: url + (url.includes("?") ? "" : `?post_login_redirect_uri=${encodeURIComponent(`/${location.hash}`)}`) }, t("sign_in"))
-        : h("button", { type: "button", onClick: () => loadMe() }, t("try_again")));
-  }
+  if (signedOut.value) return h("div", { class: "banner is-bad", role: "alert" }, t("signed_out"), h(SignIn, { words: t("sign_in") }));
   if (!online.value) return h("div", { class: "banner", role: "status" }, t("offline"));
   if (outdated.value) {
     return h("div", { class: "banner", role: "status" }, t("outdated"),
@@ -122,6 +137,7 @@ function Elsewhere() {
 }
 
 function App() {
+  if (!me.value) return h(Fragment, null, h(Welcome, null), h(Notices, null));
   const main = place.value.view === "session" ? "question" : "conversation";
   return h(Fragment, null,
     h("a", { class: "skip", href: `#${main}`, onClick: (event) => { event.preventDefault(); document.getElementById(main)?.focus(); } },
@@ -189,12 +205,26 @@ function listenToWindow() {
     event.preventDefault();
     if (place.value.view === "session") attach(event.dataTransfer.files);
   });
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) checkVersion(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    checkVersion();
+    if (signedOut.value) loadMe();
+  });
+}
+
+/** Begin as the user who is known now. */
+function enter() {
+  loadPreferences();
+  readAddress();
+  startChat();
+  listenToWindow();
+  loadSessions();
+  requestAnimationFrame(() => document.getElementById("question")?.focus());
 }
 
 async function start() {
   await Promise.all([loadMe(), speak("")]);
-  loadPreferences();
+  if (me.value) loadPreferences();
   let spoken = "";
   const change = async () => {
     const wanted = preferences.value.language;
@@ -203,12 +233,14 @@ async function start() {
   await change();
   effect(() => { change(); });
   effect(() => { document.title = shownTitle.value ? `${shownTitle.value} – Orc` : "Orc"; });
-  readAddress();
-  startChat();
-  listenToWindow();
+  if (me.value) enter();
+  else {
+    // A server that was away, or a sign-in in another window.
+    const coming = effect(() => { if (online.value && !signedOut.value) queueMicrotask(() => { if (!me.value) loadMe(); }); });
+    const known = me.subscribe((is) => { if (is) { queueMicrotask(() => { coming(); known(); }); enter(); } });
+    document.addEventListener("visibilitychange", () => { if (!document.hidden && !me.value) loadMe(); });
+  }
   render(h(App, null), document.body);
-  loadSessions();
-  document.getElementById("question")?.focus();
 }
 
 start();

@@ -1,6 +1,6 @@
 // The open session: its turns, how a question is asked and its answer followed, and what happens elsewhere.
 import { ApiError, get, send } from "./api.js";
-import { forgetFiles } from "./files.js";
+import { forgetFiles, hasFiles } from "./files.js";
 import { t } from "./i18n.js";
 import { go, keep, kept, notify, outdated, place, report, said, sessions } from "./store.js";
 import { follow, listen, stopListening } from "./stream.js";
@@ -36,6 +36,14 @@ export const asked = signal([]);
 export const draft = signal("");
 /** The turn that the next question takes the place of. @type {Signal<string | null>} */
 export const replacing = signal(null);
+/** What stood in the text box before an earlier question was put there to be edited. */
+let beforeEdit = "";
+/** Why the last question was not taken, and from when on one may ask again (0: at any time).
+ * @type {Signal<{problem: Problem, until: number} | null>} */
+export const refused = signal(null);
+/** Turns that were taken out of the list, by the key of the turn that takes their place.
+ * @type {Map<string, Signal<TurnView>>} */
+const replaced = new Map();
 
 export const answering = computed(() => turns.value.find((each) => isRunning(each.value.state)) ?? null);
 /** The turn whose question was sent last from here: it gets the height of the window. @type {Signal<string>} */
@@ -62,18 +70,20 @@ export const path = (id) => `/conversations/${id}`;
 
 /** Show the session of the address, or a new one. @param {string | null} id */
 export async function open(id) {
-  if (id !== null && id === conversationId.value) return;
+  if (conversationId.value && (id === null ? !known.value : id === conversationId.value)) return;
   stopListening();
   forgetFiles();
   batch(() => {
-    conversationId.value = id ?? crypto.randomUUID();
+    conversationId.value = id ?? idOfNew();
     known.value = id !== null;
     title.value = "";
     turns.value = [];
     earlierBefore.value = null;
     later.value = false;
     replacing.value = null;
+    newest.value = "";
     asked.value = [];
+    if (!refused.value?.until) refused.value = null;
     loadChoices();
   });
   if (id !== null) {
@@ -82,24 +92,77 @@ export async function open(id) {
   }
 }
 
+/** A session that is not sent yet has one id in this window, so that a reload finds its draft and its choices. */
+function idOfNew() {
+  const found = kept("sessionStorage", "new");
+  const id = typeof found === "string" ? found : crypto.randomUUID();
+  keep("sessionStorage", "new", id);
+  return id;
+}
+
+/** From now on the API knows the open session: it has a question or a file. */
+export function settle() {
+  if (known.value) return;
+  known.value = true;
+  keep("sessionStorage", "new", null);
+  keep("sessionStorage", `choices.${conversationId.value}`, null);
+  keepChoices();
+  go(conversationId.value, { replace: true });
+}
+
+/** The API did not take the first question of the open session: it is a new one again. */
+function unsettle() {
+  known.value = false;
+  keep("sessionStorage", "new", conversationId.value);
+  keep("localStorage", `choices.${conversationId.value}`, null);
+  keepChoices();
+  go(null, { replace: true });
+}
+
+const choicesAre = () => (known.value ? "localStorage" : "sessionStorage");
+
 function loadChoices() {
   const name = `choices.${conversationId.value}`;
-  const found = /** @type {{contexts?: any[], toolsOff?: string[], model?: string} | null} */ (kept(localStorage, name));
+  const found = /** @type {{contexts?: any[], toolsOff?: string[], model?: string} | null} */ (kept(choicesAre(), name));
   contexts.value = found?.contexts ?? [];
   toolsOff.value = found?.toolsOff ?? [];
   model.value = found?.model ?? "";
-  draft.value = /** @type {string | null} */ (kept(sessionStorage, `draft.${conversationId.value}`)) ?? "";
+  draft.value = /** @type {string | null} */ (kept("sessionStorage", `draft.${conversationId.value}`)) ?? "";
 }
 
 export function keepChoices() {
   const chosen = { contexts: contexts.value, toolsOff: toolsOff.value, model: model.value };
-  keep(localStorage, `choices.${conversationId.value}`, chosen);
+  keep(choicesAre(), `choices.${conversationId.value}`, chosen);
 }
 
 /** @param {string} text */
 export function setDraft(text) {
   draft.value = text;
-  keep(sessionStorage, `draft.${conversationId.value}`, text || null);
+  const edited = turns.value.find((each) => each.value.key === replacing.value)?.value.turnId;
+  keep("sessionStorage", `edit.${conversationId.value}`, edited ? { turnId: edited, text } : null);
+  if (!replacing.value) keep("sessionStorage", `draft.${conversationId.value}`, text || null);
+}
+
+/** Put the question of a turn into the text box, to be asked in its place. @param {TurnView} turn */
+export function edit(turn) {
+  if (!replacing.value) beforeEdit = draft.value;
+  replacing.value = turn.key;
+  setDraft(turn.question);
+}
+
+/** Back to what stood in the text box before. */
+export function endEdit() {
+  replacing.value = null;
+  setDraft(beforeEdit);
+}
+
+/** After a reload: go on with the edit that it interrupted. @param {string} id */
+function editAgain(id) {
+  const found = /** @type {{turnId: string, text: string} | null} */ (kept("sessionStorage", `edit.${id}`));
+  const turn = found && turns.value.find((each) => each.value.turnId === found.turnId)?.value;
+  if (!found || !turn) return;
+  edit(turn);
+  setDraft(found.text);
 }
 
 /** @param {string} id */
@@ -116,8 +179,12 @@ async function loadTurns(id) {
     });
     for (const turn of turns.value) if (turn.value.state === "elsewhere") follow(turn);
     sendAgain(id);
+    editAgain(id);
   } catch (error) {
-    if (error instanceof ApiError && error.problem.status === 404) {
+    const isGone = error instanceof ApiError && error.problem.status === 404;
+    // The window was closed before the API had the first question.
+    if (isGone && conversationId.value === id && sendAgain(id)) return;
+    if (isGone) {
       known.value = false;
       notify({ text: t("sessions.gone"), kind: "info" });
       go(null, { replace: true });
@@ -176,7 +243,7 @@ const problemOf = (code, detail) => ({
 
 // --- Asking
 
-/** @typedef {{key: string, body: Record<string, unknown>}} Question */
+/** @typedef {{key: string, body: Record<string, unknown>, shown?: Partial<TurnView>}} Question */
 
 /** Ask what is in the text. @param {string} question @param {{replaces?: TurnView | null}} [how] */
 export function ask(question, { replaces = null } = {}) {
@@ -191,47 +258,79 @@ export function ask(question, { replaces = null } = {}) {
     ...(model.value ? { model: model.value } : {}),
     ...(replaces?.turnId ? { replaces: replaces.turnId } : {}),
   };
-  const turn = signal(view({
+  const shown = {
     question: question.trim(), files: names, contexts: chosen, tools, replaces: replaces?.turnId ?? null,
     model: model.value || null,
-  }));
+  };
+  const turn = signal(view(shown));
   batch(() => {
-    turns.value = [...turns.value.filter((each) => !replaces || each.value.turnId !== replaces.turnId), turn];
+    show(turn);
     newest.value = turn.value.key;
-    replacing.value = null;
-    setDraft("");
+    refused.value = null;
+    if (replacing.value) endEdit();
+    else if (!replaces) setDraft("");
   });
-  if (!known.value) {
-    known.value = true;
-    go(id, { replace: true });
-  }
+  settle();
   said.value = t("turn.answering");
-  const asking = { key: turn.value.key, body };
-  keep(sessionStorage, `asking.${id}`, asking);
+  const asking = { key: turn.value.key, body, shown };
+  keep("sessionStorage", `asking.${id}`, asking);
   follow(turn, asking);
 }
 
-/** Send what a reload interrupted before the API had confirmed it: the same key never asks twice. @param {string} id */
+/** Add a turn to the list, in the place of the one that it replaces. @param {Signal<TurnView>} turn */
+function show(turn) {
+  const { key, replaces } = turn.value;
+  const old = turns.value.find((each) => replaces && each.value.turnId === replaces);
+  if (old) replaced.set(key, old);
+  turns.value = [...turns.value.filter((each) => each !== old), turn];
+}
+
+/**
+ * Send what a reload interrupted before the API had confirmed it: the same key never asks twice.
+ * @param {string} id @returns {boolean} whether there was something to send
+ */
 function sendAgain(id) {
-  const asking = /** @type {Question | null} */ (kept(sessionStorage, `asking.${id}`));
-  if (!asking || answering.value) return;
+  const asking = /** @type {Question | null} */ (kept("sessionStorage", `asking.${id}`));
+  if (!asking || answering.value) return false;
   const { question, blob_names: files } = /** @type {{question: string, blob_names: string[]}} */ (asking.body);
-  const turn = signal(view({ key: asking.key, question, files }));
-  turns.value = [...turns.value, turn];
+  const turn = signal(view({ question, files, ...asking.shown, key: asking.key }));
+  show(turn);
   follow(turn, asking);
+  return true;
+}
+
+/**
+ * Undo a question that the API did not take: the list is as before, and the question is in the text box again.
+ * @param {Signal<TurnView>} turn @param {Problem | null} problem @param {number} [until] from when on one may ask
+ */
+export function giveBack(turn, problem, until = 0) {
+  const { key, question } = turn.value;
+  const old = replaced.get(key);
+  replaced.delete(key);
+  batch(() => {
+    change(turn, { state: "refused", retryAt: null });
+    const others = turns.value.filter((each) => each !== turn);
+    turns.value = old ? [...others, old].sort((a, b) => a.value.seq - b.value.seq) : others;
+    refused.value = problem && { problem, until };
+    if (old && question !== old.value.question) edit(old.value);
+    if (!old || replacing.value) setDraft(!old && draft.value ? `${question}\n\n${draft.value}` : question);
+    if (!turns.value.length && !hasFiles.value) unsettle();
+  });
 }
 
 /** Ask the question of a failed, interrupted or stopped turn again. @param {Signal<TurnView>} turn */
 export function retry(turn) {
   const { turnId } = turn.value;
   if (!turnId || answering.value) return;
+  const before = turn.value;
   change(turn, { state: "waiting", text: "", citations: [], marks: [], problem: null, status: null, withdrawn: null });
-  follow(turn, null, `${path(conversationId.value ?? "")}/turns/${turnId}/retry`);
+  follow(turn, null, { path: `${path(conversationId.value ?? "")}/turns/${turnId}/retry`, before });
 }
 
 /** @param {Signal<TurnView>} turn */
 export async function stop(turn) {
-  const { turnId } = turn.value;
+  const { turnId, retryAt } = turn.value;
+  if (!turnId && retryAt) giveBack(turn, null);
   if (!turnId) return;
   change(turn, { state: "stopping" });
   try {

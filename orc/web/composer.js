@@ -1,11 +1,12 @@
 // Where a question is written: the text box, the "+" menu with files, contexts and tools, and send or stop.
-import { answering, ask, asked, contexts, conversationId, draft, keepChoices, model, replacing, setDraft, stop,
-  toolsOff, turns } from "./chat.js";
+import { copy } from "./answer.js";
+import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, refused, replacing, setDraft,
+  stop, toolsOff, turns } from "./chat.js";
 import { get } from "./api.js";
 import { attach, Files, hasFiles } from "./files.js";
-import { number, t } from "./i18n.js";
-import { Icon, IconButton } from "./parts.js";
-import { me, online, preferences, report, said } from "./store.js";
+import { clock, number, t } from "./i18n.js";
+import { Countdown, Icon, IconButton } from "./parts.js";
+import { me, online, preferences, report, said, wordsOf } from "./store.js";
 import { computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
 
 /** @import { Context, ToolInfo } from "./types/page.js" */
@@ -150,12 +151,39 @@ function Models() {
 
 function submit() {
   const question = draft.value.trim();
-  if (!question || answering.value || question.length > limit()) return;
+  if (!question || answering.value || [...question].length > limit() || mustWait()) return;
   const replaced = turns.value.find((each) => each.value.key === replacing.value)?.value ?? null;
   ask(question, { replaces: replaced?.turnId ? replaced : null });
 }
 
 const limit = () => me.value?.limits?.question_characters ?? USUAL_LIMIT;
+
+const mustWait = () => (refused.value?.until ?? 0) > Date.now();
+
+/** Why the question stands in the text box again. */
+function Refused() {
+  const now = refused.value;
+  const until = now?.until ?? 0;
+  useEffect(() => {
+    if (!until) return;
+    const timer = setTimeout(() => { refused.value = null; said.value = t("limit.over"); }, Math.min(until - Date.now(), 2 ** 31 - 1));
+    return () => clearTimeout(timer);
+  }, [until]);
+  if (!now) return null;
+  const { problem } = now;
+  const trace = problem.trace_id;
+  return h("div", { class: `note ${until ? "is-warn" : "is-bad"}`, role: "alert" }, h(Icon, { name: until ? "clock" : "alert" }),
+    h("div", null, until ? h(Countdown, { until, words: (seconds) => waitWords(seconds, until) }) : h("p", null, wordsOf(problem)),
+      !until && problem.errors?.map((each) => h("p", { key: each.field }, `${each.field}: ${each.reason}`)),
+      !until && trace && h("button", { type: "button", class: "quiet", onClick: () => copy(trace, t("turn.trace.copied")) }, t("turn.trace"))),
+    !until && h(IconButton, { name: "close", label: t("close"), onClick: () => { refused.value = null; } }));
+}
+
+/** @param {number} seconds @param {number} until */
+function waitWords(seconds, until) {
+  const time = clock(until);
+  return seconds < 60 ? t("limit.seconds", { n: seconds, time }) : t("limit.minutes", { n: Math.ceil(seconds / 60), time });
+}
 
 /** @param {KeyboardEvent} event */
 function onKeyDown(event) {
@@ -168,12 +196,10 @@ function onKeyDown(event) {
     const last = turns.value[turns.value.length - 1];
     if (!last) return;
     event.preventDefault();
-    replacing.value = last.value.key;
-    setDraft(last.value.question);
+    edit(last.value);
   } else if (event.key === "Escape" && replacing.value) {
     event.stopPropagation();
-    replacing.value = null;
-    setDraft("");
+    endEdit();
   }
 }
 
@@ -189,8 +215,8 @@ export function Composer() {
   return h("form", { class: "composer", "aria-label": t("composer"), onSubmit: (event) => { event.preventDefault(); submit(); } },
     h(Files, { asked: asked.value, onAsk: askAbout, onRemove: askNoMore }),
     replacing.value && h("p", { class: "replacing" }, h(Icon, { name: "edit" }), t("composer.editing"),
-      h("button", { type: "button", class: "quiet", onClick: () => { replacing.value = null; setDraft(""); } }, t("cancel"))),
-    h(Chips, null),
+      h("button", { type: "button", class: "quiet", onClick: endEdit }, t("cancel"))),
+    h(Chips, null), h(Refused, null),
     h("label", { class: "hidden", for: "question" }, t("composer.question")),
     h("textarea", {
       id: "question", ref: box, rows: 1, value: draft.value, dir: "auto",
@@ -208,10 +234,10 @@ export function Composer() {
         t("composer.characters", { used: number(limit() - left), most: number(limit()) })),
       running
         ? h("button", { type: "button", class: "primary icon", id: "stop", "aria-label": t("composer.stop"), title: t("composer.stop"),
-          disabled: !running.value.turnId || running.value.state === "stopping", onClick: () => { said.value = t("turn.stopping"); stop(running); } },
+          disabled: (!running.value.turnId && !running.value.retryAt) || running.value.state === "stopping", onClick: () => { said.value = t("turn.stopping"); stop(running); } },
         h(Icon, { name: "stop" }))
         : h("button", { type: "submit", class: "primary icon", id: "send", "aria-label": t("send"), title: t("send"),
-          disabled: !draft.value.trim() || left < 0 || !online.value }, h(Icon, { name: "send" }))));
+          disabled: !draft.value.trim() || left < 0 || !online.value || mustWait() }, h(Icon, { name: "send" }))));
 }
 
 function OfflineBadge() {

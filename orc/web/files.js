@@ -1,8 +1,8 @@
 // The documents of the open session: uploads with their progress, the widgets of files, and their status.
 import { ApiError, get, readProblem, send } from "./api.js";
-import { conversationId, known } from "./chat.js";
+import { conversationId, known, settle } from "./chat.js";
 import { has, size, t } from "./i18n.js";
-import { go, me, notify, report, signedOut, wordsOf } from "./store.js";
+import { me, notify, report, signedOut, wordsOf } from "./store.js";
 import { Icon } from "./parts.js";
 import { listen } from "./stream.js";
 import { computed, h, signal } from "./vendor/ui.js";
@@ -107,8 +107,7 @@ function arrive(upload, request, id) {
     uploads.value = uploads.value.filter((each) => each.key !== upload.key);
     stored.documents.forEach(put);
     if (!known.value) {
-      known.value = true;
-      go(id, { replace: true });
+      settle();
       listen(id);
     }
     return;

@@ -75,6 +75,12 @@ export function day(moment) {
   return new Intl.DateTimeFormat(language.value, { day: "numeric", month: "long", year }).format(moment);
 }
 
+/** The time of day, and the day if it is another one. @param {number} moment in ms */
+export function clock(moment) {
+  const isToday = new Date(moment).toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(language.value, { timeStyle: "short", ...(isToday ? {} : { dateStyle: "medium" }) }).format(moment);
+}
+
 /** @param {string} moment in ISO form */
 export function when(moment) {
   return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }).format(new Date(moment));

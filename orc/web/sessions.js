@@ -2,7 +2,7 @@
 import { download } from "./api.js";
 import { day, t } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
-import { busy, dialog, go, loadSessions, me, place, prefer, remove, rename, report, sessionsCursor,
+import { busy, dialog, forgetUser, go, loadSessions, me, place, prefer, remove, rename, report, sessionsCursor,
   sessionsLoaded, sessionsOpen, sessionsQuery, shownSessions } from "./store.js";
 import { h, signal, useEffect, useRef } from "./vendor/ui.js";
 
@@ -138,5 +138,5 @@ function Foot() {
     link("contexts", "folder"),
     user?.can.administer && link("telemetry", "chart"),
     h("button", { type: "button", class: "foot-link", onClick: () => { dialog.value = "preferences"; } }, h(Icon, { name: "settings" }), t("preferences")),
-    user?.sign_in?.sign_out_url && h("a", { class: "foot-link", href: user.sign_in.sign_out_url }, h(Icon, { name: "leave" }), t("sign_out", { name: user.name ?? "" })));
+    user?.sign_in?.sign_out_url && h("a", { class: "foot-link", href: `${user.sign_in.sign_out_url}?post_logout_redirect_uri=%2F`, onClick: forgetUser }, h(Icon, { name: "leave" }), t("sign_out", { name: user.name ?? "" })));
 }

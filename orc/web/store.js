@@ -46,23 +46,33 @@ export function go(id, { replace = false } = {}) {
 
 const mine = () => `orc.${me.value?.organization_id ?? ""}.${me.value?.user_id ?? ""}.`;
 
-/** @param {Storage} storage @param {string} name @returns {unknown} */
-export function kept(storage, name) {
+/** A browser may refuse to keep anything: the page works without it. @template T @param {() => T} act */
+function permitted(act) {
   try {
-    return JSON.parse(storage.getItem(mine() + name) ?? "null");
+    return act();
   } catch {
     return null;
   }
 }
 
-/** @param {Storage} storage @param {string} name @param {unknown} value */
+/** @typedef {"localStorage" | "sessionStorage"} Kept */
+
+/** @param {Kept} storage @param {string} name @returns {unknown} */
+export const kept = (storage, name) => permitted(() => JSON.parse(window[storage].getItem(mine() + name) ?? "null"));
+
+/** @param {Kept} storage @param {string} name @param {unknown} value */
 export function keep(storage, name, value) {
-  try {
-    if (value === null) storage.removeItem(mine() + name);
-    else storage.setItem(mine() + name, JSON.stringify(value));
-  } catch {
-    // A browser may refuse to keep anything: the page works without it.
-  }
+  permitted(() => {
+    if (value === null) window[storage].removeItem(mine() + name);
+    else window[storage].setItem(mine() + name, JSON.stringify(value));
+  });
+}
+
+/** @param {Kept} storage @param {string} prefix */
+function forgetAll(storage, prefix) {
+  permitted(() => {
+    for (const name of Object.keys(window[storage])) if (name.startsWith(prefix)) window[storage].removeItem(name);
+  });
 }
 
 /** @typedef {{theme: "" | "light" | "dark", language: string, sendKey: "enter" | "ctrl", folded: boolean, panelWidth: number}} Preferences */
@@ -72,14 +82,14 @@ const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, pan
 export const preferences = signal(DEFAULTS);
 
 export function loadPreferences() {
-  const found = /** @type {Partial<Preferences> | null} */ (kept(localStorage, "preferences"));
+  const found = /** @type {Partial<Preferences> | null} */ (kept("localStorage", "preferences"));
   preferences.value = { ...DEFAULTS, ...found };
 }
 
 /** @param {Partial<Preferences>} changed */
 export function prefer(changed) {
   preferences.value = { ...preferences.value, ...changed };
-  keep(localStorage, "preferences", preferences.value);
+  keep("localStorage", "preferences", preferences.value);
 }
 
 effect(() => {
@@ -213,9 +223,35 @@ export function remove(id, title) {
   }, UNDO_SECONDS);
 }
 
+// --- The user
+
+const { auth = "", signIn = "" } = document.documentElement.dataset;
+const RETURN = "orc.return";
+const LEFT = "orc.left";
+
+/** How callers are identified here: local, easyauth or jwt. */
+export const authMode = auth;
+/** Where a browser signs in, and then comes back to where it is now; "" if that is not known here. */
+export const signInAddress = () =>
+  signIn && `${signIn}?post_login_redirect_uri=${encodeURIComponent(location.pathname + location.hash)}`;
+
+/** Keep where the page is: not every sign-in gives the part of an address back that only the browser knows. */
+export const leaveToSignIn = () => permitted(() => sessionStorage.setItem(RETURN, location.hash));
+
+function comeBack() {
+  const address = permitted(() => sessionStorage.getItem(RETURN));
+  permitted(() => sessionStorage.removeItem(RETURN));
+  if (address && !location.hash) history.replaceState(null, "", address);
+}
+
+/** Load the user. Another user than before gets the page anew. */
 export async function loadMe() {
   try {
-    me.value = await get("/me");
+    const before = me.value;
+    const found = /** @type {Me} */ (await get("/me"));
+    if (before && (before.user_id !== found.user_id || before.organization_id !== found.organization_id)) location.reload();
+    if (!before) comeBack();
+    me.value = found;
     signedOut.value = false;
     return true;
   } catch (error) {
@@ -223,3 +259,16 @@ export async function loadMe() {
     return false;
   }
 }
+
+/** Forget what the user wrote and chose, here and in other windows. The preferences stay. */
+export function forgetUser() {
+  forgetAll("sessionStorage", "orc.");
+  forgetAll("localStorage", `${mine()}choices.`);
+  permitted(() => localStorage.setItem(LEFT, String(Date.now())));
+}
+
+addEventListener("storage", ({ key }) => {
+  if (key !== LEFT) return;
+  forgetAll("sessionStorage", "orc.");
+  signedOut.value = true;
+});

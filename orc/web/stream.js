@@ -1,6 +1,6 @@
 // Following answers to their end, over lost connections and restarts, and what happens in other windows.
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
-import { change, conversationId, isRunning, later, path, setDraft, stored, title, turns } from "./chat.js";
+import { change, conversationId, giveBack, isRunning, later, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
@@ -13,6 +13,8 @@ import { signal } from "./vendor/ui.js";
 
 const LONGEST_WAIT = 4000;
 const ELSEWHERE_WAIT = 2000;
+/** Seconds of a rate limit that a question waits for. What takes longer is given back. */
+const LONGEST_LIMIT = 30;
 const STILL_MS = 10_000;
 /** Events from this number on are of a stored answer: what was streamed before is only shown again. */
 const STORED_AFTER = 1_000_000;
@@ -26,11 +28,13 @@ export function stopListening() {
   listening = null;
 }
 
+/** @typedef {{path: string, before: TurnView}} Retry how a turn is asked for again, and what it was */
+
 /**
  * Follow a turn to its end, over lost connections and restarts.
- * @param {Signal<TurnView>} turn @param {Question | null} [asking] @param {string} [retryPath]
+ * @param {Signal<TurnView>} turn @param {Question | null} [asking] @param {Retry | null} [retrying]
  */
-export async function follow(turn, asking = null, retryPath = "") {
+export async function follow(turn, asking = null, retrying = null) {
   const id = conversationId.value ?? "";
   const writer = new Writer(turn);
   const began = Date.now();
@@ -42,8 +46,8 @@ export async function follow(turn, asking = null, retryPath = "") {
   try {
     while (isRunning(turn.value.state) && conversationId.value === id) {
       try {
-        const response = await connect(turn, writer.last, asking, retryPath);
-        retryPath = "";
+        const response = await connect(turn, writer.last, asking, retrying);
+        retrying = null;
         if (response.status === 204) {
           await refresh(turn);
           continue;
@@ -56,7 +60,9 @@ export async function follow(turn, asking = null, retryPath = "") {
           if (conversationId.value !== id) break;
         }
       } catch (error) {
-        wait = await recover(turn, error, asking, wait);
+        // Another session is open: what this one was to say is asked again once it is open.
+        if (conversationId.value !== id) break;
+        wait = await recover(turn, error, { asking, retrying }, wait);
       }
       if (isRunning(turn.value.state)) await pause(wait);
       wait = Math.min(wait * 2, LONGEST_WAIT);
@@ -65,16 +71,16 @@ export async function follow(turn, asking = null, retryPath = "") {
     clearInterval(still);
     writer.flush();
     busy.value = new Set([...busy.value].filter((each) => each !== id));
-    if (asking && !isRunning(turn.value.state)) keep(sessionStorage, `asking.${id}`, null);
+    if (asking && !isRunning(turn.value.state)) keep("sessionStorage", `asking.${id}`, null);
     announce(turn.value);
     loadSessions();
   }
 }
 
-/** @param {Signal<TurnView>} turn @param {number} last @param {Question | null} asking @param {string} retryPath */
-function connect(turn, last, asking, retryPath) {
+/** @param {Signal<TurnView>} turn @param {number} last @param {Question | null} asking @param {Retry | null} retrying */
+function connect(turn, last, asking, retrying) {
   const headers = { accept: "text/event-stream" };
-  if (retryPath) return request("POST", retryPath, { headers });
+  if (retrying) return request("POST", retrying.path, { headers });
   const { turnId } = turn.value;
   if (turnId) {
     const address = `${path(conversationId.value ?? "")}/turns/${turnId}/events`;
@@ -87,9 +93,10 @@ function connect(turn, last, asking, retryPath) {
 
 /**
  * What to do about a failed request; returns how long to wait before the next.
- * @param {Signal<TurnView>} turn @param {unknown} error @param {Question | null} asking @param {number} wait
+ * @param {Signal<TurnView>} turn @param {unknown} error
+ * @param {{asking: Question | null, retrying: Retry | null}} how @param {number} wait
  */
-async function recover(turn, error, asking, wait) {
+async function recover(turn, error, { asking, retrying }, wait) {
   if (!(error instanceof ApiError)) {
     if (!(error instanceof TypeError)) console.warn("stream", error instanceof Error ? error.name : "");
     online.value = navigator.onLine && wait < 2000;
@@ -101,18 +108,22 @@ async function recover(turn, error, asking, wait) {
     if (turn.value.turnId) await refresh(turn);
     return ELSEWHERE_WAIT;
   }
-  if (problem.status === 429 && asking) {
-    const seconds = error.retryAfter || problem.retry_after || 2;
-    change(turn, { problem, retryAt: Date.now() + seconds * 1000 });
-    await pause(seconds * 1000);
-    change(turn, { problem: null, retryAt: null });
+  const limited = problem.status === 429 ? error.retryAfter || problem.retry_after || 2 : 0;
+  if (limited && limited <= LONGEST_LIMIT && asking) {
+    change(turn, { retryAt: Date.now() + limited * 1000 });
+    await pause(limited * 1000);
+    if (turn.value.retryAt) change(turn, { retryAt: null });
     return 0;
   }
   if (problem.status === 401) signedOut.value = true;
   if (asking && !turn.value.turnId) {
-    // Nothing was stored: the question goes back to where it was written.
-    setDraft(turn.value.question);
-    change(turn, { state: "refused", problem });
+    // Nothing was stored. A signed-out user reads that elsewhere on the page.
+    giveBack(turn, problem.status === 401 ? null : problem, limited && Date.now() + limited * 1000);
+    return 0;
+  }
+  if (retrying) {
+    turn.value = retrying.before;
+    report(error);
     return 0;
   }
   change(turn, { state: "failed", problem });

@@ -15,12 +15,8 @@ from orc.api.responses import responses
 from orc.api.routes.documents import MAX_FILES_PER_UPLOAD
 from orc.bootstrap import App
 from orc.contexts.models import ContextType
-from orc.settings import AuthMode, Settings
 
 router = APIRouter(tags=["contexts"])
-
-SIGN_IN, SIGN_OUT = "/.auth/login/aad", "/.auth/logout"
-"""Where Azure's authentication signs a browser in and out."""
 
 
 @router.get("/me", response_model=Me, responses=responses())
@@ -36,7 +32,7 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         groups_complete=who.groups_complete,
         may_create=[kind for kind in ContextType if creates and kind.parent is None],
         can=Can(ask=True, upload=True, create_contexts=creates, administer=caller.is_admin),
-        sign_in=_sign_in(settings),
+        sign_in=SignIn.of(settings),
         limits=_limits(app),
         extensions=list(EXTENSIONS),
         models=_models(app),
@@ -46,13 +42,6 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         version=__version__,
         languages=_languages(),
     )
-
-
-def _sign_in(settings: Settings) -> SignIn:
-    # A proxy of the operator's that sets the principal has addresses that are not known here.
-    is_azure = settings.auth_mode is AuthMode.EASYAUTH and settings.azure_auth_enabled
-    urls = (SIGN_IN, SIGN_OUT) if is_azure else (None, None)
-    return SignIn(mode=settings.auth_mode, sign_in_url=urls[0], sign_out_url=urls[1])
 
 
 def _limits(app: App) -> LimitsView:

@@ -4,6 +4,7 @@ import gzip
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -56,6 +57,37 @@ async def test_a_known_page_is_not_sent_again(client: httpx.AsyncClient) -> None
     german = await client.get("/", headers={"accept-language": "de-DE,en;q=0.5"})
     assert '<html lang="de"' in german.text
     assert german.headers["etag"] != first.headers["etag"]
+
+
+AZURE: dict[str, Any] = {"auth_mode": AuthMode.EASYAUTH, "azure_auth_enabled": True}
+PROXY: dict[str, Any] = {"auth_mode": AuthMode.EASYAUTH, "trust_principal_header": True}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (AZURE, 'data-auth="easyauth" data-sign-in="/.auth/login/aad"'),
+        (PROXY, 'data-auth="easyauth" data-sign-in=""'),
+        ({"auth_mode": AuthMode.LOCAL}, 'data-auth="local" data-sign-in=""'),
+    ],
+)
+async def test_the_page_says_where_to_sign_in(tmp_path: Path, settings: dict[str, Any], said: str) -> None:
+    app = create_app(Settings(data_dir=tmp_path, **settings))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://orc") as opened:
+        page = await opened.get("/")
+    assert said in page.text
+    assert "{{" not in page.text
+    await app.state.provider.close()
+
+
+async def test_a_known_page_is_sent_again_if_the_sign_in_changed(tmp_path: Path) -> None:
+    tags = set()
+    for settings in (AZURE, PROXY):
+        app = create_app(Settings(data_dir=tmp_path, **settings))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://orc") as opened:
+            tags.add((await opened.get("/")).headers["etag"])
+        await app.state.provider.close()
+    assert len(tags) == 2
 
 
 @pytest.mark.parametrize("name", ["types/page.d.ts", "index.html", "../api/web.py", "", "%2e%2e/settings.py"])

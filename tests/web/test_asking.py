@@ -1,0 +1,122 @@
+"""What becomes of a question that is not sent yet, or that the API does not take."""
+
+import json
+
+from tests.web.conftest import ANSWERED, Visit
+
+BOX = "document.getElementById('question').value"
+EDIT = "document.querySelectorAll('.turn .actions [aria-label=\"Edit the question\"]')"
+REFUSING = """
+(() => {
+  const send = window.fetch;
+  window.fetch = (address, init) => String(address).endsWith('/orc/stream') && window.refusal
+    ? Promise.resolve(new Response(JSON.stringify(window.refusal), {
+      status: window.refusal.status, headers: { 'retry-after': String(window.refusal.retry_after ?? 0) } }))
+    : send(address, init);
+})()
+"""
+
+
+async def refuse(visit: Visit, status: int, code: str, seconds: int = 0) -> None:
+    """Have the API refuse the next questions."""
+    problem = {
+        "status": status,
+        "code": code,
+        "detail": "No.",
+        "trace_id": "0af7651916cd43dd8448eb211c80319c",
+        "retry_after": seconds,
+    }
+    await visit.page.value(f"window.refusal ? 0 : {REFUSING}")
+    await visit.page.value(f"window.refusal = {json.dumps(problem)}, 0")
+
+
+async def test_an_edit_that_is_cancelled_gives_the_draft_back(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("First question")
+    await visit.write("A draft")
+    await page.value(f"{EDIT}[0].click()")
+    assert await page.value(BOX) == "First question"
+    await visit.write(" and more")
+    await page.reload()
+    await page.until(f"document.querySelector('.replacing') && {BOX} === 'First question and more'")
+    await page.value("document.getElementById('question').focus()")
+    await page.press("Escape")
+    await page.until("!document.querySelector('.replacing')")
+    assert await page.value(BOX) == "A draft"
+    await page.value(f"{EDIT}[0].click()")
+    await page.press("Enter")
+    await page.until(f"{ANSWERED.format(1)} && !document.querySelector('.replacing')")
+    assert await page.value(BOX) == "A draft"
+
+
+async def test_a_long_limit_gives_the_question_back(visit: Visit) -> None:
+    page = visit.page
+    await refuse(visit, 429, "rate_limited", 1500)
+    await visit.write("Am I too early?")
+    await page.press("Enter")
+    await page.until("document.querySelector('.composer .note.is-warn')")
+    assert await visit.texts(".turn") == []
+    assert await page.value(BOX) == "Am I too early?"
+    [words] = await visit.texts(".composer .note")
+    assert "in 25 minutes, at " in words
+    assert await page.value("document.getElementById('send').disabled") is True
+    await page.press("Enter")
+    assert await visit.texts(".turn") == []
+    assert await page.value("location.hash") == "#/"
+    await page.value("window.refusal = null, 0")
+    await page.reload()
+    await page.until(f"document.getElementById('question') && {BOX} === 'Am I too early?'")
+    await page.value("document.getElementById('question').focus()")
+    await page.press("Enter")
+    await page.until(ANSWERED.format(1))
+    assert len(visit.get(f"/conversations/{await visit.conversation()}")["turns"]) == 1
+
+
+async def test_a_short_limit_is_waited_for_and_can_be_left(visit: Visit) -> None:
+    page = visit.page
+    await refuse(visit, 429, "rate_limited", 30)
+    await visit.write("Soon?")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn .working')?.textContent.includes('seconds')")
+    await page.value("document.getElementById('stop').click()")
+    await page.until("!document.querySelector('.turn')")
+    assert await page.value(BOX) == "Soon?"
+    await refuse(visit, 429, "rate_limited", 1)
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn .working')")
+    await page.value("window.refusal = null, 0")
+    await page.until(ANSWERED.format(1))
+    assert await page.value(BOX) == ""
+
+
+async def test_a_refused_edit_leaves_the_earlier_answer(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("First question")
+    await visit.ask("Second question", answers=2)
+    await refuse(visit, 413, "too_large")
+    await visit.write("A draft")
+    await page.value(f"{EDIT}[0].click()")
+    await visit.write(", edited")
+    await page.press("Enter")
+    await page.until("document.querySelector('.composer .note.is-bad')")
+    assert await visit.texts(".turn .question p") == ["First question", "Second question"]
+    assert await page.value(BOX) == "First question, edited"
+    await page.press("Escape")
+    assert await page.value(BOX) == "A draft"
+    # Answering again has nothing to give back to the text box.
+    await page.value("document.querySelectorAll('.turn [aria-label=\"Answer again\"]')[0].click()")
+    await page.until("document.querySelectorAll('.turn').length === 2")
+    assert await page.value(BOX) == "A draft"
+
+
+async def test_a_question_survives_a_reload_before_the_api_had_it(visit: Visit) -> None:
+    page = visit.page
+    await page.value("window.fetch = () => new Promise(() => {}), 0")
+    await visit.write("Are you there?")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn')")
+    await page.reload()
+    await page.until(ANSWERED.format(1))
+    [turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert turn["question"] == "Are you there?"
+    page.problems.clear()
