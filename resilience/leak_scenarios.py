@@ -22,7 +22,7 @@ from resilience.verbose_logging import EARLY, LATE
 Json = dict[str, Any]
 
 FILE = "quay.txt"
-SECONDS = 60
+SECONDS = 300
 MORE_THAN_RETRIES = 40
 ACTS = "acts that did not take place as planned"
 

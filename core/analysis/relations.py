@@ -1,7 +1,6 @@
 """Relations and names across documents: aliases, the ontology of a scope, and following a relation."""
 
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -18,6 +17,7 @@ from core.analysis.models import (
     Relation,
     TypeUse,
 )
+from core.text.normal_forms import normalized
 from core.text.terms import DEFAULT_LANGUAGE, stems, words
 
 KEPT_KEYS = 50_000
@@ -37,7 +37,7 @@ _OPENINGS = frozenset(("the", "der", "die", "das", "el", "la", "le", "il"))
 @lru_cache(maxsize=KEPT_KEYS)
 def key(name: str) -> str:
     """The form in which names are compared: without case, article, possessive and legal form."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = normalized("NFKC", name).casefold()
     found = _WORD.findall(_POSSESSIVE.sub("", folded).replace("&", " and "))
     first = next((at for at, word in enumerate(found) if word not in _OPENINGS), len(found) - 1)
     found = found[max(first, 0) :]

@@ -4,6 +4,8 @@ import html
 import re
 import unicodedata
 
+from core.text.normal_forms import normalized
+
 MAX_VISIBLE_BRACKET = 200
 MAX_BRACKET = 4000
 MAX_DEPTH = 4
@@ -147,7 +149,7 @@ def is_ignorable(character: str) -> bool:
 def _plain(text: str) -> str:
     """The text without what cannot be seen, marks on letters and emphasis."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKD", text)
+        text = normalized("NFKD", text)
         text = "".join(character for character in text if not is_ignorable(character))
     return " ".join(_IGNORED.sub("", text).replace("\u2800", " ").split())
 

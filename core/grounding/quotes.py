@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from core.text.normal_forms import normalized
+
 _RUN = re.compile(
     r"(?P<broken>(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_]))"
     r"|(?P<marker>(?<=\[)[sS](?=\d))"
@@ -83,7 +85,7 @@ def _canonical(text: str) -> _Canonical:
                 offsets.append(index)
         elif kind == "other":
             other = match[0]
-            folded = other if other.isascii() else unicodedata.normalize("NFKC", other).casefold()
+            folded = other if other.isascii() else normalized("NFKC", other).casefold()
             for character in folded:
                 reduced = _canonical_character(character, text, index)
                 if reduced is None or (reduced == " " and (not characters or characters[-1] == " ")):

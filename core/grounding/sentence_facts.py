@@ -1,7 +1,6 @@
 """Parses sentences into what code can compare: words, names, numbers with units, opposites, negations."""
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from core.text.normal_forms import normalized
 from core.text.numbers import AMBIGUOUS_NUMBER_WORDS, CURRENCIES, NUMBER_WORDS, SCALE_ABBREVIATIONS, SCALES
 from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, stems, words
 
@@ -125,7 +125,7 @@ def _cached_tokens(text: str, language: str) -> Sequence[Token]:
 
 
 def _tokens(text: str, language: str) -> list[Token]:
-    clean = unicodedata.normalize("NFKC", _LINE_END_HYPHEN.sub("", text))
+    clean = normalized("NFKC", _LINE_END_HYPHEN.sub("", text))
     read = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
     raw = [each for each, before in zip(read, [None, *read], strict=False) if not _abbreviates(each, before)]
     stemmed = iter(stems([token.stem for token in raw if token.kind == "word"], language))

@@ -5,7 +5,8 @@ English.
 """
 
 import re
-import unicodedata
+
+from core.text.normal_forms import normalized
 
 LONGEST_SMALL_TALK = 100
 """In characters; what is longer says something."""
@@ -151,7 +152,7 @@ def _courtesies(text: str) -> list[str]:
 
     A text without a word, such as a thumb, is made of a sign.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("ß", "ss")
+    plain = normalized("NFKC", text).casefold().replace("’", "'").replace("ß", "ss")
     spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", plain))
     if len(spoken) > LONGEST_SMALL_TALK:
         return []

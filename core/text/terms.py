@@ -2,12 +2,13 @@
 
 import re
 import threading
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 
 import Stemmer
+
+from core.text.normal_forms import normalized
 
 _STOP_WORDS = (
     "en a about all an and any are as at be been between but by can could did do does during each for from "
@@ -112,7 +113,7 @@ def words(text: str) -> list[str]:
     and scripts without spaces become overlapping pairs of characters.
     """
     clean = _LINE_END_HYPHEN.sub("", _INVISIBLE.sub("", text))
-    clean = unicodedata.normalize("NFKC", clean).casefold()
+    clean = normalized("NFKC", clean).casefold()
     if "fy" in clean:
         clean = _FISCAL_YEAR.sub(_full_year, clean)
     clean = _NUMBER.sub(_plain_number, clean)

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from urllib.parse import quote
 
+from core.text.normal_forms import normalized
+
 MAX_NAME_BYTES = 200
 _NOT_IN_NAMES = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]+')
 _DROPPED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -12,7 +14,7 @@ _DROPPED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 def content_disposition(file_name: str) -> str:
     """The header that names a file to be saved (RFC 6266): in ASCII, and as it is in UTF-8."""
     name = safe_file_name(file_name)
-    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    ascii_name = normalized("NFKD", name).encode("ascii", "ignore").decode()
     stem = _NOT_IN_NAMES.sub("_", ascii_name).strip(" .%") or "file"
     fallback = re.sub(r"[%;]", "_", stem)
     return f"attachment; filename=\"{fallback}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -18,6 +18,7 @@ from pydantic import (
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
 from core.models import Document, DocumentStatus, Usage
+from core.text.normal_forms import normalized
 from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Rating, TitleBy
 from orc.events import FieldProblem
 from orc.intents import Retriever
@@ -42,7 +43,7 @@ def visible(text: str) -> str:
     """The text in normal form C; ValueError if it holds characters that cannot be seen."""
     if any(unicodedata.category(character)[0] == "C" for character in text):
         raise ValueError("must not contain control or invisible characters")
-    return unicodedata.normalize("NFC", text)
+    return normalized("NFC", text)
 
 
 Question = Annotated[

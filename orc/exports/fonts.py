@@ -15,6 +15,8 @@ from fontTools.ttLib import TTFont
 from fpdf import FPDF
 from fpdf.fonts import TTFFont
 
+from core.text.normal_forms import normalized
+
 BOX = "\u25a1"
 BASE = "base"
 MOST_FILES = 400
@@ -65,7 +67,7 @@ class Fonts:
         """The text in normal form C, with boxes for characters that no font has."""
         if text.isascii() and text.isprintable():
             return text
-        normal = unicodedata.normalize("NFC", text)
+        normal = normalized("NFC", text)
         shown = normal.translate(self._shown)
         self.boxes += shown.count(BOX) - normal.count(BOX)
         return shown

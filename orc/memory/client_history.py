@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
+from core.text.normal_forms import normalized
 from orc.conversations.models import ChatMessage
 
 CUT, CUT_BEFORE = " …", "… "
@@ -15,7 +16,7 @@ def cleaned(text: str) -> str:
     """The text in NFC, stripped, without lone surrogates and control characters but newlines and tabs."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     visible = "".join(c for c in lines if c in _KEPT_CONTROLS or unicodedata.category(c) not in _DROPPED)
-    return unicodedata.normalize("NFC", visible).strip()
+    return normalized("NFC", visible).strip()
 
 
 def question_and_history(said: Sequence[ChatMessage]) -> tuple[str, list[ChatMessage]]:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from resilience.text_calls import CALLS
+from resilience.text_call_list import CALLS
 from resilience.text_growth import GROWS, KNOWN, LENGTHS, SLOW, campaign, units
 
 SMALL = (1_563, 6_250)

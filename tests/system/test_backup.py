@@ -76,7 +76,7 @@ def write(system: System, ledger: Ledger, enough: threading.Event, stop: threadi
 def orc(data_dir: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "ORC_DATA_DIR": str(data_dir), "COLUMNS": "300"}
     command = [sys.executable, "-m", "orc", *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(tmp_pa
     with running(tmp_path / "data") as system, ThreadPoolExecutor(WRITERS) as pool:
         writing = [pool.submit(write, system, ledger, enough, stop) for _ in range(WRITERS)]
         try:
-            assert enough.wait(60)
+            assert enough.wait(300)
             before = ledger.copy()
             backup = orc(system.data_dir, "backup", str(file))
         finally:

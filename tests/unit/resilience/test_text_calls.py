@@ -11,13 +11,10 @@ from types import CodeType, FrameType
 import pytest
 
 from devkit.shared_data import ROOT
-from resilience.text_calls import CALLS, EXCUSED, PAGE
+from resilience.text_call_list import CALLS, EXCUSED, WITHOUT_TEXT
+from resilience.text_calls import PAGE
 
-PLACES = (
-    *("core/text", "core/grounding", "core/search", "core/analysis", "core/offline"),
-    *("core/documents/passages.py", "orc/graphs", "orc/memory", "mcp_server/tools", "orc/offline.py"),
-    *("core/llm/messages.py", "orc/api/completions.py"),
-)
+PACKAGES = ("core", "orc", "mcp_server")
 TEXTS = {
     *("str", "Page", "Passage", "Piece", "Source", "FencedSource", "Token", "Clause", "Heading", "Candidate"),
     *("Note", "Turn", "Memory", "Hit", "PageAnalysis", "ChatMessage", "Match", "Question", "Statement"),
@@ -26,9 +23,12 @@ TEXTS = {
 
 
 def files() -> Iterator[Path]:
-    for place in PLACES:
-        path = ROOT / place
-        yield from [path] if path.suffix else sorted(path.rglob("*.py"))
+    """All modules of the product but those that are said to work on no text."""
+    left_out = [ROOT / place for place in WITHOUT_TEXT]
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if not any(path.is_relative_to(place) for place in left_out):
+                yield path
 
 
 def takes_text(function: ast.FunctionDef) -> bool:
@@ -63,7 +63,9 @@ def forget() -> None:
     """Clear the caches of functions that read text: other tests have filled them."""
     gc.unfreeze()  # objects that the suite froze are not listed
     for each in gc.get_objects():
-        if type(each) is _lru_cache_wrapper and str(each.__module__).startswith(("core.", "orc.")):
+        if type(each) is _lru_cache_wrapper and str(each.__module__).startswith(
+            tuple(f"{package}." for package in PACKAGES)
+        ):
             each.cache_clear()
 
 
@@ -89,6 +91,10 @@ def entered() -> set[str]:
         for code in seen
         if code.co_filename.startswith(root)
     }
+
+
+def test_what_is_left_out_exists() -> None:
+    assert [place for place in WITHOUT_TEXT if not (ROOT / place).exists()] == []
 
 
 @pytest.mark.slow

@@ -1,0 +1,128 @@
+"""The text functions that the campaign measures, and those that it does not, with the reason."""
+
+from collections.abc import Mapping
+
+from resilience import text_calls, text_calls_at_edges
+from resilience.text_calls import Call
+
+CALLS: Mapping[str, Call] = {
+    **text_calls.TEXT,
+    **text_calls.SEARCH,
+    **text_calls.GROUNDING,
+    **text_calls.ANALYSIS,
+    **text_calls.OFFLINE,
+    **text_calls.CONVERSATIONS,
+    **text_calls.EXPORTS,
+    **text_calls_at_edges.REQUESTS,
+    **text_calls_at_edges.TURNS,
+    **text_calls_at_edges.STORES,
+}
+
+_PASSED_ON = "passes the text on, or stores it"
+_COUNTED = "counts tokens of a text, and TiktokenCounter.count is measured"
+_NAMES = "reads names and settings, which are short"
+EXCUSED: Mapping[str, str] = {
+    name: reason
+    for reason, names in (
+        (
+            _PASSED_ON,
+            "core.analysis.llm.PageReader.__init__ core.analysis.models.DocumentAnalysis.failed"
+            " core.grounding.checked_answer.CheckedAnswer.__init__ core.search.hybrid.search_pages"
+            " core.grounding.citations.CitationWriter.conclude"
+            " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
+            " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
+            " mcp_server.tools.attachments.message_content orc.graphs.answer_stream.AnswerStream.__init__"
+            " mcp_server.tools.document_chat.Reporter.working mcp_server.tools.registration.success"
+            " mcp_server.tools.document_context.pages_of mcp_server.tools.document_context.passage_source"
+            " mcp_server.tools.parts.NoteTaker.__init__ mcp_server.tools.registration.CallProgress.working"
+            " mcp_server.tools.scope_filter.page_text orc.graphs.retrieval.failed_step"
+            " orc.graphs.revision.restore_earlier orc.graphs.sources.SourceRegistry.__init__"
+            " orc.graphs.sources.PageTexts.__init__ orc.graphs.sources.PageTexts.label"
+            " orc.graphs.sources.unlabelled orc.graphs.sources.SourceRegistry.of"
+            " orc.graphs.tool_context.ToolContext.__init__"
+            " orc.graphs.tool_context.with_sources orc.graphs.tool_loop.ToolConversation.state_update"
+            " orc.graphs.utils.cited_first orc.memory.client_history.latest_turns"
+            " orc.memory.models.memory_from orc.memory.replaced.gaps orc.memory.replaced.without_replaced"
+            " orc.memory.notes.freshness orc.memory.notes.Asked.share"
+            " orc.memory.summary.Summarizer.__init__ orc.graphs.plan_rules.fallback_plan"
+            " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
+            " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
+            " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
+            " core.documents.text_extraction.failure core.models.in_order_of core.names.missing_document"
+            " orc.api.responses.stream orc.api.web.Asset.of orc.api.web.Asset.response"
+            " orc.conversations.transitions.ask_to_stop orc.conversations.transitions.fail_turn"
+            " orc.conversations.transitions.renew_turn orc.conversations.transitions.reopen_turn"
+            " orc.conversations.transitions.replaced_turn orc.exports.service.too_long"
+            " orc.turns.event_log.RecentTurns.add orc.turns.event_log.RecentTurns.find"
+            " orc.turns.requests.TurnRequest.conversation_for orc.turns.results.in_flight"
+            " orc.turns.results.result_of orc.turns.results.stopped_result_of orc.turns.results.telemetry_of",
+        ),
+        (
+            _COUNTED,
+            "core.analysis.llm.batches core.offline.model.OfflineModel.get_num_tokens"
+            " mcp_server.tools.document_context.fit_to_window orc.graphs.prompts.conversation_prompt"
+            " orc.graphs.prompts.newest_messages orc.graphs.prompts.shrink_to_window"
+            " orc.graphs.prompts.tools_prompt orc.graphs.query_planner.planning_prompt"
+            " orc.graphs.revision.start_revision core.llm.tokens.TokenCounter.count"
+            " core.llm.tokens.section_tokens core.llm.tokens.tools_tokens",
+        ),
+        (
+            _NAMES,
+            "core.search.statistics.ScopeStatistics.only_on_first_pages"
+            " core.search.candidates.best_documents core.search.candidates.document_terms"
+            " core.search.vocabulary.Vocabulary.__init__ mcp_server.tools.scope_filter.named_ids"
+            " core.analysis.allowance.DailyTokens.add core.analysis.allowance.DailyTokens.are_used_up"
+            " core.offline.model.OfflineModel.bind_tools core.search.postings.DocumentIndex.find"
+            " core.search.postings.DocumentIndex.terms_with_prefix mcp_server.tools.attachments.file_statuses"
+            " mcp_server.tools.pages.page_reference mcp_server.tools.registration.offer"
+            " orc.graphs.plan_rules.check_intents orc.graphs.query_planner.ordered_steps"
+            " orc.graphs.query_planner.plan_schema core.names.Owner.of_context core.names.is_reserved"
+            " core.ocr.tesseract.Tesseract.__init__ core.storage.blob.documents.AzureBlobStore.__init__"
+            " core.storage.blob.documents.BlobPageStore.__init__ core.text.normal_forms.is_mark"
+            " orc.api.turn_schemas.SessionContextView.of_context"
+            " orc.conversations.session_contexts.turns_with orc.exports.rendering.PdfRenderer.__init__"
+            " orc.turns.shared_turns.SharedTurns.__init__",
+        ),
+    )
+    for name in names.split()
+}
+"""Public functions that take text and are not measured, with the reason."""
+
+_CHILD = "runs in the extraction child, which has limits"
+_CONFIGURED = "reads settings, addresses, keys and headers"
+_IDS = "reads ids, names and sort keys"
+_SENT_ON = "passes text to a service or a store as it is"
+WITHOUT_TEXT: Mapping[str, str] = {
+    place: reason
+    for reason, places in (
+        (_CHILD, "core/extraction core/ocr/rasterize_child.py orc/exports/pdf_child.py"),
+        (
+            _CONFIGURED,
+            "core/infra core/bootstrap.py core/storage/factory.py core/llm/factory.py core/llm/errors.py"
+            " core/llm/provider.py core/llm/model_catalog.py core/llm/retries.py"
+            " core/errors.py orc/bootstrap.py orc/cli orc/problems.py"
+            " orc/readiness.py orc/settings.py orc/api/auth.py orc/api/issuer_keys.py"
+            " orc/api/origins.py orc/api/tracing.py orc/api/app.py mcp_server/auth.py mcp_server/bootstrap.py"
+            " mcp_server/settings.py mcp_server/server.py mcp_server/web/http.py orc/api/pages",
+        ),
+        (
+            _IDS,
+            "core/documents/jobs.py core/documents/places.py core/documents/scope.py core/documents/stores.py"
+            " core/documents/pictures.py core/storage/cosmos core/storage/blob/account.py"
+            " core/storage/blob/client.py core/storage/folder.py core/storage/inspection.py"
+            " core/storage/backup.py core/storage/queue.py orc/limits orc/user_limits.py orc/identity.py"
+            " orc/contexts/ids.py orc/contexts/places.py orc/contexts/rights.py orc/contexts/service.py"
+            " orc/contexts/cosmos.py orc/contexts/sqlite.py orc/traces orc/api/errors.py",
+        ),
+        (
+            _SENT_ON,
+            "core/storage/sqlite core/storage/ai_search/client.py core/storage/ai_search/index.py"
+            " core/storage/ai_search/vectors.py core/storage/upstash core/storage/provider_files.py"
+            " core/ocr/azure.py core/ocr/rasterize.py core/llm/openai_chat.py mcp_server/web/engines.py"
+            " orc/tools/mcp_client.py orc/api/openai_errors.py orc/conversations/cosmos.py"
+            " orc/conversations/sqlite.py",
+        ),
+    )
+    for place in places.split()
+}
+"""Folders and modules whose functions work on no text, with the reason."""
