@@ -44,8 +44,14 @@ _KEYS = {
     "ArrowLeft": ("ArrowLeft", 37),
     "ArrowRight": ("ArrowRight", 39),
     "F6": ("F6", 117),
+    "Delete": ("Delete", 46),
+    "PageDown": ("PageDown", 34),
+    " ": ("Space", 32),
     "k": ("KeyK", 75),
+    "o": ("KeyO", 79),
+    "+": ("Equal", 187),
 }
+_WRITE = {"Enter": "\r", " ": " ", "+": "+"}
 _FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
 SECONDS = 60.0
 _LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
@@ -101,6 +107,8 @@ class Page:
     _numbers: "count[int]" = field(default_factory=count)
     _waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     _loads: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
+    _reply: dict[str, Any] = field(default_factory=dict)
+    _replying: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def begin(self) -> None:
         """Make the page, and listen to it."""
@@ -146,7 +154,7 @@ class Page:
         """Press a key that writes nothing, such as Escape or Tab. `modifiers`: 2 for Ctrl, 8 for Shift."""
         code, number = _KEYS[key]
         keys = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
-        text = {"text": "\r"} if key == "Enter" else {}
+        text = {"text": _WRITE[key]} if key in _WRITE and not modifiers & 2 else {}
         await self._call("Input.dispatchKeyEvent", type="keyDown", **keys, **text)
         await self._call("Input.dispatchKeyEvent", type="keyUp", **keys)
 
@@ -165,6 +173,20 @@ class Page:
         """Cut the page off from the network, or connect it again."""
         speeds = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         await self._call("Network.emulateNetworkConditions", offline=not connected, **speeds)
+
+    async def answer(self, pattern: str, status: int, body: str = "", **headers: str) -> None:
+        """Answer requests for matching addresses in the place of the server; with status 0: fail them.
+
+        `headers` are named with underscores.
+        """
+        sent = [{"name": name.replace("_", "-"), "value": value} for name, value in headers.items()]
+        content = base64.b64encode(body.encode()).decode()
+        self._reply = {"responseCode": status, "responseHeaders": sent, "body": content} if status else {}
+        await self._call("Fetch.enable", patterns=[{"urlPattern": pattern}])
+
+    async def answer_no_more(self) -> None:
+        """Let the server answer again."""
+        await self._call("Fetch.disable")
 
     async def call(self, method: str, **params: Any) -> Any:
         """Anything else of the protocol."""
@@ -187,6 +209,10 @@ class Page:
     def _note(self, method: str, reply: dict[str, Any]) -> None:
         if method == "Page.lifecycleEvent" and reply["name"] == "load":
             self._loads[reply["loaderId"]].set()
+        elif method == "Fetch.requestPaused":
+            task = asyncio.create_task(self._answer(reply["requestId"]))
+            self._replying.add(task)
+            task.add_done_callback(self._replying.discard)
         elif method == "Network.requestWillBeSent":
             self.requests.append((reply["request"]["method"], reply["request"]["url"]))
         elif method == "Runtime.exceptionThrown":
@@ -196,6 +222,12 @@ class Page:
             self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".rstrip())
         elif method == "Runtime.consoleAPICalled":
             self.problems.append(json.dumps(reply["args"]))
+
+    async def _answer(self, request: str) -> None:
+        if self._reply:
+            await self._call("Fetch.fulfillRequest", requestId=request, **self._reply)
+        else:
+            await self._call("Fetch.failRequest", requestId=request, errorReason="ConnectionRefused")
 
     async def _call(self, method: str, **params: Any) -> Any:
         number = next(self._numbers)

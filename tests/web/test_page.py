@@ -10,7 +10,7 @@ import pytest
 from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.doubles.openai_talk import default_reply
 from devkit.shared_data import HANDBOOK, ROOT
-from tests.web.conftest import ANSWERED, Visit
+from devkit.visits import ANSWERED, Visit
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 QUESTION = "How many days of annual leave does a new employee get?"

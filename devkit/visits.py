@@ -1,0 +1,122 @@
+"""A user at the web page: the browser, the product on one thread, and the model double behind it."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from devkit.browser import Page, Program, browsing
+from devkit.doubles.openai_double import OpenAIDouble, Script, serving
+from devkit.in_process import InProcess, Variant, running_here
+from devkit.system import principal_headers
+
+ANSWERED = "document.querySelectorAll('.turn.is-answered').length >= {}"
+ADMINISTRATOR = "orc.admin"
+_LOCAL = ("blob:", "data:image/svg+xml")
+"""Pictures of pages, and the icons that the browser itself draws in fields for dates."""
+
+
+@dataclass
+class Visit:
+    """A user at the page, and what else a test needs: the API as this user, the model, the files' worker."""
+
+    page: Page
+    here: InProcess
+    model: OpenAIDouble
+    organization: str
+    variant: str = "page"
+    user: str = "ann"
+
+    @property
+    def address(self) -> str:
+        return self.here.addresses[self.variant].removesuffix("/api") + "/"
+
+    def client(self) -> httpx.Client:
+        """The API as this user."""
+        return self.here.client(self.variant, self.organization, self.user)
+
+    def get(self, path: str) -> Any:
+        """What the API returns to the same user."""
+        with self.client() as client:
+            response = client.get(path)
+            assert response.status_code == 200, response.text
+            return response.json()
+
+    async def be(self, user: str) -> None:
+        """Be signed in as this user from the next request on; "" for nobody."""
+        self.user = user
+        headers = principal_headers(self.organization, user, ADMINISTRATOR) if user else {}
+        await self.page.call("Network.setExtraHTTPHeaders", headers=headers)
+
+    async def open(self, fragment: str = "") -> None:
+        await self.page.open(self.address + fragment)
+        await self.page.until("document.getElementById('question') || document.querySelector('main')")
+
+    async def attach(self, *files: Path) -> None:
+        await self.page.attach("#picker", *files)
+        await self.page.until(f"document.querySelectorAll('.file button.file-main').length >= {len(files)}")
+
+    async def write(self, question: str) -> None:
+        await self.page.value("document.getElementById('question').focus()")
+        await self.page.call("Input.insertText", text=question)
+
+    async def ask(self, question: str, *, answers: int = 1) -> None:
+        """Ask, and wait for so many answers on the page."""
+        await self.write(question)
+        await self.page.press("Enter")
+        await self.page.until(ANSWERED.format(answers))
+
+    async def click(self, selector: str) -> None:
+        """Click the first such element, once it is there."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        await self.page.until(found)
+        await self.page.value(f"{found}.click()")
+
+    async def sees(self, selector: str) -> None:
+        """Wait until there is such an element."""
+        await self.page.until(f"document.querySelector({json.dumps(selector)})")
+
+    async def texts(self, selector: str) -> list[str]:
+        found: list[str] = await self.page.value(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map((each) => each.textContent)"
+        )
+        return found
+
+    async def conversation(self) -> str:
+        identifier: str = await self.page.value("location.hash.slice(4)")
+        return identifier
+
+    def strangers(self) -> set[str]:
+        """The addresses of other hosts that the page asked."""
+        own = tuple(each.removesuffix("/api") + "/" for each in self.here.addresses.values())
+        asked = {url for _, url in self.page.requests if not url.startswith((*own, *_LOCAL))}
+        return asked - {"about:blank"}
+
+
+@contextmanager
+def page_running(
+    folder: Path, variants: Mapping[str, Variant] | None = None
+) -> Iterator[tuple[InProcess, OpenAIDouble]]:
+    """The product with a model double. `variants` are added to `page`, which has the usual settings."""
+    double = OpenAIDouble()
+    with serving(double) as address:
+        model = {"openai_base_url": address, "openai_api_key": "none", "advanced": {"model_retries": 0}}
+        all_variants = {"page": Variant(), **(variants or {})}
+        with running_here(folder, all_variants, common=model, tools={}) as here:
+            yield here, double
+
+
+@asynccontextmanager
+async def visiting(program: Program, here: InProcess, model: OpenAIDouble) -> AsyncIterator[Visit]:
+    """A new user with a new browser in a large window, before the page is opened."""
+    model.script, model.responder = Script(), None
+    async with browsing(program) as page:
+        visit = Visit(page, here, model, f"org-{uuid.uuid4()}")
+        await visit.be("ann")
+        await page.look(width=1440, height=900)
+        yield visit
