@@ -48,6 +48,7 @@ _KEYS = {
     "PageDown": ("PageDown", 34),
     " ": ("Space", 32),
     "k": ("KeyK", 75),
+    "/": ("Slash", 191),
     "o": ("KeyO", 79),
     "+": ("Equal", 187),
 }
@@ -57,9 +58,15 @@ SECONDS = 60.0
 _LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
 _UNTIL = """
 new Promise((resolve) => {
-  const check = () => { if (CONDITION) { watching.disconnect(); resolve(true); } };
+  const check = () => {
+    if (!(CONDITION)) return;
+    watching.disconnect();
+    removeEventListener("focusin", check);
+    resolve(true);
+  };
   const watching = new MutationObserver(check);
   watching.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  addEventListener("focusin", check);
   check();
 })
 """
@@ -140,7 +147,7 @@ class Page:
         return reply["result"].get("value")
 
     async def until(self, condition: str) -> None:
-        """Wait until an expression holds, which is asked whenever the page changes."""
+        """Wait until an expression holds, which is asked whenever the page or its focus changes."""
         await self.value(_UNTIL.replace("CONDITION", condition))
 
     async def type_line(self, text: str) -> None:

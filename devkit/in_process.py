@@ -44,6 +44,7 @@ class InProcess:
     mcp_url: str
     documents: Documents
     portal: BlockingPortal
+    folder: Path
 
     def client(self, variant: str, organization: str, user: str = "ann") -> httpx.Client:
         """An HTTP client of this caller (EasyAuth)."""
@@ -71,7 +72,7 @@ def running_here(
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(opened) as (addresses, mcp_url, documents),
     ):
-        yield InProcess(addresses, mcp_url, documents, portal)
+        yield InProcess(addresses, mcp_url, documents, portal, folder)
 
 
 @asynccontextmanager

@@ -108,7 +108,7 @@ function Conversation() {
   };
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 },
     h(Head, { text: shownTitle.value || t(list.length ? "sessions.untitled" : "sessions.new") }), h(Banner, null),
-    h("div", { class: "scroller", ref: scroller, onScroll },
+    h("div", { class: "scroller", ref: scroller, onScroll, tabIndex: list.length ? 0 : -1, role: "group", "aria-label": t("conversation") },
       h("div", { class: "turns", onKeyDown: moveInTurns },
         loading.value && h("p", { class: "soft loading" }, t("loading")),
         !list.length && !loading.value && h(Empty, null),

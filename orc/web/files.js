@@ -8,7 +8,7 @@ import { listen } from "./stream.js";
 import { computed, h, signal } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
-/** @import { Document, Upload } from "./types/page.js" */
+/** @import { Citation, Document, Upload } from "./types/page.js" */
 
 const AT_ONCE = 3;
 
@@ -21,6 +21,8 @@ const sending = new Map();
 /** @type {Map<string, File>} */
 const waiting = new Map();
 
+/** The session whose documents are listed. @type {Signal<string>} */
+const listed = signal("");
 export const hasFiles = computed(() => documents.value.length > 0 || uploads.value.length > 0);
 
 export function forgetFiles() {
@@ -29,12 +31,26 @@ export function forgetFiles() {
   waiting.clear();
   documents.value = [];
   uploads.value = [];
+  listed.value = "";
 }
 
 /** @param {string} id */
 export async function refreshDocuments(id) {
   const found = /** @type {{documents: Document[]}} */ (await get(`/conversations/${id}/documents`));
-  if (conversationId.value === id) documents.value = found.documents;
+  if (conversationId.value !== id) return;
+  documents.value = found.documents;
+  listed.value = id;
+}
+
+/**
+ * What became of the cited file since, as far as the list of this session says it.
+ * @param {Citation} citation @returns {"" | "removed" | "replaced"}
+ */
+export function fateOf({ document_id: id, document_version: version, context_type: type, url }) {
+  if (url || (type && type !== "session") || listed.value !== conversationId.value) return "";
+  const now = documents.value.find((each) => each.document_id === id);
+  if (!now) return "removed";
+  return version && now.version && now.version !== version ? "replaced" : "";
 }
 
 /** @param {string} kind @param {any} data */
@@ -175,18 +191,20 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
 /** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void, onRemove: (name: string) => void}} properties */
 export function Files({ asked, onAsk, onRemove }) {
   if (!hasFiles.value) return null;
-  const stored = documents.value.map((each) => h(Widget, {
+  const stored = documents.value.map((each) => ({
     key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
     state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",
     asked: asked.includes(each.blob_name),
     onAsk: each.readable ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each); },
   }));
-  const coming = uploads.value.map((each) => h(Widget, {
+  const coming = uploads.value.map((each) => ({
     key: each.key, name: each.name, bytes: each.size, onRemove: () => cancel(each),
     state: each.state === "failed" ? "failed" : "busy",
     status: each.state === "failed" ? t("files.failed", { reason: each.reason }) : each.state === "waiting"
       ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
     progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
   }));
-  return h("ul", { class: "files", "aria-label": t("files") }, stored, coming);
+  // Not all rows can be seen at a time: what failed is in the first.
+  const all = [...stored, ...coming].sort((a, b) => Number(b.state === "failed") - Number(a.state === "failed"));
+  return h("ul", { class: "files", "aria-label": t("files") }, all.map((each) => h(Widget, each)));
 }

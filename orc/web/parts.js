@@ -45,7 +45,7 @@ export function Dialog({ label, onClose, class: extra = "", children }) {
 
 /** What happened, in one region; some of it can be taken back. */
 export function Notices() {
-  return h("div", { class: "notices" }, notices.value.map((each) =>
+  return h("div", { class: "notices", role: "region", "aria-label": t("notices") }, notices.value.map((each) =>
     h("div", { class: `notice is-${each.kind}`, key: each.key }, h("span", null, each.text),
       each.action && h("button", { type: "button", onClick: () => { each.action?.run(); dismiss(each.key); } },
         each.action.label),

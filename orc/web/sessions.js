@@ -17,6 +17,9 @@ const menuOf = signal("");
 /** @param {ConversationHead} session */
 const titleOf = (session) => session.title || t("sessions.untitled");
 
+/** Give the focus to what the next frame shows. @param {string} selector */
+const focusOn = (selector) => requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus());
+
 /** The sessions under the day of their last use. @param {ConversationHead[]} all */
 function byDay(all) {
   /** @type {[string, ConversationHead[]][]} */
@@ -47,7 +50,7 @@ function TitleField({ session }) {
       if (event.key !== "Enter" && event.key !== "Escape") return;
       event.stopPropagation();
       end(event.key === "Enter");
-      document.getElementById(`session-${session.conversation_id}`)?.querySelector("a")?.focus();
+      focusOn(`#session-${session.conversation_id} a`);
     },
   });
 }
@@ -65,7 +68,12 @@ function Menu({ session }) {
     list.current.querySelector("button")?.focus();
   }, []);
   /** @param {() => void} act */
-  const choose = (act) => () => { menuOf.value = ""; act(); };
+  const choose = (act) => () => {
+    // This gives the focus back, which would be lost together with the menu.
+    list.current?.hidePopover();
+    menuOf.value = "";
+    act();
+  };
   const save = (/** @type {string} */ format) => choose(() => {
     download(`/conversations/${id}/export?format=${format}`, `${titleOf(session)}.${format === "pdf" ? "pdf" : "md"}`).catch(report);
   });
@@ -76,7 +84,7 @@ function Menu({ session }) {
   h("button", { type: "button", class: "toggle", onClick: choose(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
   h("button", { type: "button", class: "toggle", onClick: save("markdown") }, h(Icon, { name: "download" }), t("sessions.export.markdown")),
   h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
-  h("button", { type: "button", class: "toggle is-bad", onClick: choose(() => remove(id, titleOf(session))) }, h(Icon, { name: "bin" }), t("sessions.delete")));
+  h("button", { type: "button", class: "toggle is-bad", onClick: choose(() => { remove(id, titleOf(session)); focusOn("#new"); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
 }
 
 /** @param {{session: ConversationHead}} properties */

@@ -2,6 +2,7 @@
 // it, or its text with the quote marked in it.
 import { ApiError, download, get, request } from "./api.js";
 import { conversationId, turns } from "./chat.js";
+import { fateOf } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
 import { Icon, IconButton, lookOf, pageOf, verdictOf } from "./parts.js";
@@ -155,6 +156,9 @@ function pictureWidth(zoom = 1) {
   return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1) ?? 1600;
 }
 
+/** Whether the API draws pages of such files; if it does not say, one has to ask. @param {Citation} citation */
+const mayHavePicture = ({ media_type: type }) => !type || type === "application/pdf" || type.startsWith("image/");
+
 /**
  * @param {{turn: TurnView, index: number, path: string, onChoose: (index: number) => void}} properties
  */
@@ -162,9 +166,11 @@ export function PageView({ turn, index, path, onChoose }) {
   const citation = /** @type {Citation} */ (turn.citations[index]);
   const [offset, setOffset] = useState(0);
   const [tab, setTab] = useState(/** @type {"picture" | "text"} */ ("picture"));
-  const [state, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
-  const [hasPicture, setHasPicture] = useState(true);
-  useEffect(() => { setOffset(0); setState(""); setHasPicture(true); setTab("picture"); }, [index, path]);
+  const [refused, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
+  const [hasPicture, setHasPicture] = useState(mayHavePicture(citation));
+  useEffect(() => { setOffset(0); setState(""); setHasPicture(mayHavePicture(citation)); setTab("picture"); }, [index, path]);
+  // A picture in memory says nothing of what became of the file since.
+  const state = fateOf(citation) || refused;
   const number = citation.page + offset;
   const step = (/** @type {number} */ by) => onChoose((index + by + turn.citations.length) % turn.citations.length);
   /** @param {unknown} error */
@@ -258,7 +264,7 @@ function Picture({ citation, path, number, index, onFail }) {
     const wanted = { page: number, document_version: citation.document_version };
     preparePicture(path, wanted, pictureWidth(zoom)).then((url) => current && setSource(url), (error) => current && onFail(error));
     return () => { current = false; };
-  }, [path, number, zoom > 1]);
+  }, [path, number, pictureWidth(zoom)]);
   const rectangles = number === citation.page ? citation.rectangles : [];
   useLayoutEffect(() => {
     const first = rectangles[0];
@@ -288,7 +294,9 @@ function Picture({ citation, path, number, index, onFail }) {
     source
       ? h("div", { class: `sheet zoom-${zoom * 100}` },
         h("img", {
-          src: source, alt: t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote }),
+          // The sheet keeps its size, and so its place, while a larger picture is decoded.
+          src: source, width: ratio ? 1000 : undefined, height: ratio ? Math.round(1000 * ratio) : undefined,
+          alt: t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote }),
           onLoad: (event) => setRatio(event.currentTarget.naturalHeight / event.currentTarget.naturalWidth),
         }),
         h("svg", { viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true", class: "marks" },

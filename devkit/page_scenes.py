@@ -1,0 +1,474 @@
+"""The states of the web page that a person can meet, made by the product itself, for pictures and checks.
+
+A scene gets a visit whose page is empty, and brings it to one state.
+"""
+
+import asyncio
+import io
+import json
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import docx
+from PIL import Image
+
+from devkit.browser import Program
+from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, Script
+from devkit.doubles.openai_talk import default_reply
+from devkit.in_process import InProcess, Variant, running_here
+from devkit.shared_data import HANDBOOK
+from devkit.system import principal_headers, upload
+from devkit.visits import ADMINISTRATOR, Visit, page_running, visiting
+
+LEAVE = "How many days of annual leave does a new employee get?"
+HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"
+FALSE = "Every employee also gets 99 free submarines on Mondays. [S1]"
+CONTRADICTION = "Every full-time employee has 29 working days of annual leave. [S1]"
+LONG = "## The story of the quay\n\n" + "The quay opens at seven, and the first ship is made fast. " * 60
+SLOW_MS = 20_000.0
+LARGEST_BYTES = 200_000
+OFFLINE = "offline"
+_SMALL = {"messages_per_hour": 1, "max_upload_bytes": LARGEST_BYTES}
+_VARIANTS = {"second": Variant(), "limited": Variant(_SMALL)}
+_STREAMING = "document.querySelector('.turn.is-streaming .text')?.textContent.length > 300"
+
+Prepare = Callable[[Visit], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A state by name, the API that it needs, and how the page gets there."""
+
+    name: str
+    variant: str
+    prepare: Prepare
+
+
+SCENES: list[Scene] = []
+
+
+def scene(name: str, variant: str = "page") -> Callable[[Prepare], Prepare]:
+    def add(prepare: Prepare) -> Prepare:
+        SCENES.append(Scene(name, variant, prepare))
+        return prepare
+
+    return add
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The product as the scenes need it: with a model double, and without a model."""
+
+    model: OpenAIDouble
+    online: InProcess
+    offline: InProcess
+
+    @asynccontextmanager
+    async def visit(self, program: Program) -> AsyncIterator[Visit]:
+        async with visiting(program, self.online, self.model) as visit:
+            yield visit
+
+    async def play(self, visit: Visit, chosen: Scene) -> None:
+        """Bring the page to a scene, from an empty window on."""
+        page = visit.page
+        visit.model.script, visit.model.responder, visit.variant = Script(), None, chosen.variant
+        visit.here = self.offline if chosen.variant == OFFLINE else self.online
+        await page.answer_no_more()
+        await page.call("Network.setBlockedURLs", urls=[])
+        await page.connected(True)
+        await visit.be("ann")
+        await page.open("about:blank")
+        await visit.open()
+        await chosen.prepare(visit)
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    with (
+        TemporaryDirectory() as folder,
+        page_running(Path(folder, "online"), _VARIANTS) as (online, model),
+        running_here(Path(folder, "offline"), {OFFLINE: Variant()}, common={}, tools={}) as offline,
+    ):
+        yield Stage(model, online, offline)
+
+
+def saved(visit: Visit, name: str, content: bytes) -> Path:
+    """A file for an upload, in the folder of the data."""
+    folder = Path(visit.here.folder, "to-upload")
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def another_version() -> bytes:
+    """The handbook with other bytes."""
+    return HANDBOOK.read_bytes() + b"\n% another version"
+
+
+async def indexed(visit: Visit) -> None:
+    await asyncio.to_thread(visit.here.index)
+    await visit.sees(".file.is-ready")
+
+
+@scene("empty")
+async def play_empty(visit: Visit) -> None:
+    await visit.sees(".empty .drop")
+
+
+@scene("empty-with-files", OFFLINE)
+async def play_empty_with_files(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await indexed(visit)
+    await visit.page.reload()
+    await visit.sees(".suggestions button")
+
+
+@scene("files")
+async def play_files(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await indexed(visit)
+    await visit.attach(
+        saved(visit, "A much longer name of the minutes of a meeting in March 2026.txt", b"Quay. " * 99)
+    )
+    await visit.page.attach("#picker", saved(visit, "damaged.pdf", b"%PDF-1.7 and nothing else"))
+    await visit.sees(".file.is-failed")
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 30_000}
+    await visit.page.call("Network.emulateNetworkConditions", **slow)
+    large = [saved(visit, f"large-{n}.txt", b"A line of text.\n" * 20_000) for n in range(4)]
+    await visit.page.attach("#picker", *large)
+    await visit.sees(".file progress")
+
+
+@scene("needs-ocr")
+async def play_needs_ocr(visit: Visit) -> None:
+    scan = io.BytesIO()
+    Image.new("L", (400, 600), 255).save(scan, "PDF")
+    await visit.page.attach("#picker", saved(visit, "scan.pdf", scan.getvalue()))
+    await visit.sees(".file")
+
+
+@scene("over-limits", "limited")
+async def play_over_limits(visit: Visit) -> None:
+    await visit.page.attach("#picker", saved(visit, "huge.txt", b"x" * (LARGEST_BYTES + 1)))
+    await visit.page.attach("#picker", saved(visit, "program.exe", b"MZ\x90\x00" * 99))
+    await visit.page.until("document.querySelectorAll('.file.is-failed').length === 2")
+    await visit.write("Why? " * 2010)
+
+
+@scene("waiting")
+async def play_waiting(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Reply(text="Late.", delay_ms=SLOW_MS)
+    await visit.write(LEAVE)
+    await visit.page.press("Enter")
+    await visit.sees(".turn .working")
+
+
+@scene("streaming")
+async def play_streaming(visit: Visit) -> None:
+    visit.model.script = Script(text=LONG, tokens=200, delay_ms=50)
+    await visit.write("Tell me the story of the quay")
+    await visit.page.press("Enter")
+    await visit.page.until(_STREAMING)
+
+
+@scene("stopped")
+async def play_stopped(visit: Visit) -> None:
+    visit.model.script = Script(text=LONG, tokens=200, delay_ms=50)
+    await visit.write("Tell me the story of the quay")
+    await visit.page.press("Enter")
+    await visit.page.until(f"{_STREAMING} && !document.getElementById('stop').disabled")
+    await visit.click("#stop")
+    await visit.sees(".turn.is-stopped .note")
+
+
+@scene("elsewhere", "second")
+async def play_elsewhere(visit: Visit) -> None:
+    visit.model.script = Script(text=LONG, tokens=400, delay_ms=50)
+    await visit.write("Tell me the story of the quay")
+    await visit.page.press("Enter")
+    await visit.page.until(_STREAMING)
+    fragment = await visit.page.value("location.hash")
+    visit.variant = "page"
+    await visit.page.open("about:blank")
+    await visit.open(fragment)
+    await visit.sees(".turn.is-elsewhere .working")
+
+
+@scene("answered", OFFLINE)
+async def play_answered(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await indexed(visit)
+    await visit.ask(LEAVE)
+    await visit.ask(HOTEL, answers=2)
+
+
+@scene("page", OFFLINE)
+async def play_page(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    await visit.click("button.marker")
+    await visit.sees(".marks rect")
+
+
+@scene("page-large", OFFLINE)
+async def play_page_large(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    await visit.click("button.marker")
+    await visit.sees(".marks rect")
+    for zoom in (150, 200, 300):
+        await visit.click(".zoom button:last-child")
+        await visit.sees(f".sheet.zoom-{zoom}")
+
+
+@scene("page-text", OFFLINE)
+async def play_page_text(visit: Visit) -> None:
+    document = docx.Document()
+    document.add_heading("Rules of the quay", 1)
+    for hour in range(7, 19):
+        document.add_paragraph(f"At {hour} the crane number {hour * 3} is checked by the mate on duty.")
+    content = io.BytesIO()
+    document.save(content)
+    await visit.attach(saved(visit, "rules.docx", content.getvalue()))
+    await visit.ask("Who checks crane 36?")
+    await visit.click("button.marker")
+    await visit.sees(".page-text mark")
+
+
+@scene("sources", OFFLINE)
+async def play_sources(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await indexed(visit)
+    await visit.ask(HOTEL)
+    await visit.click(".sources-line")
+    await visit.sees(".card img")
+
+
+@scene("closest", OFFLINE)
+async def play_closest(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask("What do three nights in Lisbon cost in total?")
+    await visit.page.value("document.querySelector('details.why').open = true")
+
+
+@scene("not-found", OFFLINE)
+async def play_not_found(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask("Xylophone zebra quasar?")
+
+
+def quoting(text: str) -> Callable[[ChatRequest], Reply]:
+    """A model that says this about sources, and is obliging otherwise."""
+
+    def reply(asked: ChatRequest) -> Reply:
+        return Reply(text=text) if asked.sources and not asked.schema_asked else default_reply(asked)
+
+    return reply
+
+
+@scene("partly")
+async def play_partly(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = lambda asked: quoting(f"{default_reply(asked).text} {FALSE}")(asked)
+    await visit.ask(LEAVE)
+
+
+@scene("contradicted")
+async def play_contradicted(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = quoting(CONTRADICTION)
+    await visit.ask(LEAVE)
+
+
+@scene("no-source")
+async def play_no_source(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = quoting("Employees have a good life at the quay.")
+    await visit.ask(LEAVE)
+
+
+@scene("withdrawn")
+async def play_withdrawn(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    first = iter([f"The tide is high. {FALSE}"])
+
+    def revise(asked: ChatRequest) -> Reply:
+        said = default_reply(asked)
+        return Reply(text=next(first, said.text)) if asked.sources and not asked.schema_asked else said
+
+    visit.model.responder = revise
+    await visit.ask(LEAVE)
+    await visit.sees(".withdrawn")
+    await visit.page.value("document.querySelector('.withdrawn').open = true")
+
+
+@scene("failed")
+async def play_failed(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Failure(status=503)
+    await visit.write(LEAVE)
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note")
+
+
+@scene("refused-by-model")
+async def play_refused_by_model(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Failure(status=400, code="content_filter", message="filtered")
+    await visit.write(LEAVE)
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note")
+
+
+@scene("interrupted")
+async def play_interrupted(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Failure(status=503)
+    await visit.write(LEAVE)
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note")
+    identifier = await visit.conversation()
+    found = visit.get(f"/conversations/{identifier}?limit=50")
+    found["turns"][0]["failure"] = {"code": "interrupted", "message": "The server stopped."}
+    await visit.page.answer(
+        f"*/api/conversations/{identifier}?limit=50", 200, json.dumps(found), content_type="application/json"
+    )
+    await visit.page.reload()
+    await visit.sees(".turn.is-interrupted .note")
+
+
+@scene("offline-browser", OFFLINE)
+async def play_offline_browser(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    await visit.write("And in the second year?")
+    await visit.page.connected(False)
+    await visit.sees(".banner")
+
+
+@scene("server-away", OFFLINE)
+async def play_server_away(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    await visit.page.call("Network.setBlockedURLs", urls=["*/api/*"])
+    await visit.write("And in the second year?")
+    await visit.page.press("Enter")
+    await visit.sees(".banner")
+
+
+@scene("rate-limited", "limited")
+async def play_rate_limited(visit: Visit) -> None:
+    await visit.be(f"user-{uuid.uuid4()}")
+    await visit.ask("Hello")
+    await visit.write("And once more?")
+    await visit.page.press("Enter")
+    await visit.sees(".composer .note, .turn .working span:nth-child(2)")
+
+
+@scene("signed-out")
+async def play_signed_out(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    await visit.be("")
+    await visit.write("And in the second year?")
+    await visit.page.press("Enter")
+    await visit.sees(".banner a, .banner button")
+
+
+@scene("viewer")
+async def play_viewer(visit: Visit) -> None:
+    with visit.client() as client:
+        client.headers.update(principal_headers(visit.organization, visit.user, ADMINISTRATOR))
+        made = client.post("/contexts", json={"type": "organization", "name": "Port of Hamburg"})
+        assert made.status_code == 201, made.text
+        context = made.json()["context_id"]
+        share = client.put(f"/contexts/{context}/members/user/bob", json={"role": "viewer", "label": "Bob"})
+        assert share.status_code < 300, share.text
+    await visit.be("bob")
+    await visit.page.open("about:blank")
+    await visit.open()
+    await visit.click("#plus")
+    await visit.page.until("document.querySelectorAll('#plus-menu .toggle').length > 3")
+
+
+@scene("replaced", OFFLINE)
+async def play_replaced(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    with visit.client() as client:
+        assert (
+            upload(client, await visit.conversation(), (HANDBOOK.name, another_version())).status_code == 201
+        )
+    await visit.click("button.marker")
+    await visit.sees(".quote-box [role=status]")
+
+
+@scene("removed", OFFLINE)
+async def play_removed(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    await visit.click(".file button:last-child")
+    await visit.page.until("!document.querySelector('.file')")
+    await visit.click("button.marker")
+    await visit.sees(".quote-box [role=status]")
+
+
+@scene("gone")
+async def play_gone(visit: Visit) -> None:
+    await visit.page.value(f"location.hash = '#/c/{uuid.uuid4()}'")
+    await visit.sees(".notice")
+
+
+@scene("outdated")
+async def play_outdated(visit: Visit) -> None:
+    await visit.page.answer("*icons.svg", 404)
+    await visit.page.value("document.dispatchEvent(new Event('visibilitychange'))")
+    await visit.sees(".banner button")
+
+
+@scene("menu", OFFLINE)
+async def play_menu(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.click("#plus")
+    await visit.sees("#plus-menu:popover-open .toggle:nth-of-type(3)")
+
+
+@scene("session-menu", OFFLINE)
+async def play_session_menu(visit: Visit) -> None:
+    await visit.sees(".session button")
+    await visit.click(".session button")
+    await visit.sees(".menu.is-small:popover-open")
+
+
+@scene("deleted-session", OFFLINE)
+async def play_deleted_session(visit: Visit) -> None:
+    await visit.click(".session button")
+    await visit.click(".menu.is-small .is-bad")
+    await visit.sees(".notice button")
+
+
+@scene("preferences")
+async def play_preferences(visit: Visit) -> None:
+    await visit.click("button.foot-link")
+    await visit.sees("dialog[open] select")
+
+
+@scene("keys")
+async def play_keys(visit: Visit) -> None:
+    await visit.page.press("/", modifiers=2)
+    await visit.sees("dialog[open] kbd")
+
+
+@scene("contexts")
+async def play_contexts(visit: Visit) -> None:
+    await visit.page.value("location.hash = '#/contexts'")
+    await visit.click(".rows a")
+    await visit.sees(".stack")
+
+
+@scene("telemetry")
+async def play_telemetry(visit: Visit) -> None:
+    await visit.page.value("location.hash = '#/telemetry'")
+    await visit.click(".data tbody button")
+    await visit.sees(".timeline")

@@ -1,0 +1,178 @@
+"""What people with a keyboard, a screen reader, a small window or large letters meet, and what stays true."""
+
+from collections.abc import Sequence
+
+from devkit.doubles.openai_double import Script
+from devkit.page_scenes import HOTEL, another_version
+from devkit.shared_data import HANDBOOK
+from devkit.system import upload
+from devkit.visits import ANSWERED, Visit
+
+FOCUSED = """
+(() => {
+  const at = document.activeElement;
+  const { left, top, width, height } = at.getBoundingClientRect();
+  const over = document.elementFromPoint(left + width / 2, top + Math.min(height / 2, 20));
+  const outline = getComputedStyle(at).outlineStyle !== "none" || at.closest(".composer") !== null;
+  return { name: at.id || at.getAttribute("aria-label") || at.textContent, tag: at.tagName,
+    seen: at.matches(":focus-visible") && outline,
+    covered: !(over && (at.contains(over) || over.contains(at))) };
+})()
+"""
+SMALL = """
+[...document.querySelectorAll("button, a, input, select, textarea, summary")].filter((each) => {
+  const { width, height } = each.getBoundingClientRect();
+  const isShown = each.checkVisibility({ visibilityProperty: true }) && width > 1 && !each.closest(".skip");
+  return isShown && (width < 24 || height < 24) && getComputedStyle(each).display !== "inline";
+}).map((each) => each.outerHTML.slice(0, 120))
+"""
+WIDER = """
+[...document.querySelectorAll("html, body, .scroller, #sources")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.className || each.tagName)
+"""
+SPOKEN = """
+window.spoken = [];
+for (const each of document.querySelectorAll("[role=status], [role=alert], [role=log], [aria-live]")) {
+  new MutationObserver(() => {
+    if (each.textContent) spoken.push([each.getAttribute("role"), each.textContent]);
+  }).observe(each, { subtree: true, childList: true, characterData: true });
+}
+"""
+
+
+async def focused(visit: Visit) -> dict[str, object]:
+    """What has the focus, which is seen and not covered."""
+    found: dict[str, object] = await visit.page.value(FOCUSED)
+    assert found["tag"] != "BODY", found
+    assert found["seen"], found
+    assert not found["covered"], found
+    return found
+
+
+async def tab_to(visit: Visit, *names: str, back: bool = False) -> None:
+    """Press Tab until one of these has the focus."""
+    for _ in range(60):
+        await visit.page.press("Tab", modifiers=8 if back else 0)
+        if (await focused(visit))["name"] in names:
+            return
+    raise AssertionError(f"{names} are not reached by Tab")
+
+
+async def keys(visit: Visit, *pressed: str) -> None:
+    for key in pressed:
+        await visit.page.press(key)
+
+
+async def test_everything_can_be_done_with_the_keyboard(visit: Visit) -> None:
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    await page.value("document.getElementById('question').focus()")
+    await tab_to(visit, "plus")
+    await keys(visit, "Enter", "Tab", "Tab", "Enter")
+    await page.until("document.querySelector('.chips .is-off')")
+    assert (await focused(visit))["name"] == "plus"
+    await tab_to(visit, "question", back=True)
+    await visit.page.call("Input.insertText", text=HOTEL)
+    await keys(visit, "Enter")
+    await page.until(ANSWERED.format(1))
+    assert (await focused(visit))["name"] == "question"
+    label = await page.value("document.querySelector('button.marker').getAttribute('aria-label')")
+    await tab_to(visit, label, back=True)
+    await keys(visit, "Enter")
+    await visit.sees(".marks rect")
+    assert (await focused(visit))["name"] == "sources"
+    await tab_to(visit, "tab-picture")
+    await tab_to(visit, "Larger")
+    await keys(visit, "Enter")
+    await visit.sees(".sheet.zoom-150")
+    await keys(visit, "PageDown")
+    await page.until("!document.querySelector('.marks rect')")
+    await keys(visit, "Escape")
+    await page.until("!document.getElementById('sources')")
+    assert (await focused(visit))["name"] == label
+    await change_the_session(visit)
+
+
+async def change_the_session(visit: Visit) -> None:
+    """Rename, delete and bring back the session, without the pointer."""
+    page = visit.page
+    await page.press("k", modifiers=2)
+    await page.until("document.activeElement.id === 'search'")
+    menu = await page.value("document.querySelector('.session button').getAttribute('aria-label')")
+    await tab_to(visit, menu)
+    await keys(visit, "Enter")
+    await page.until("document.activeElement.textContent === 'Rename'")
+    await keys(visit, "Enter")
+    await page.until("document.activeElement.className === 'rename'")
+    await page.call("Input.insertText", text="Fair hotels")
+    await keys(visit, "Enter")
+    await page.until("document.activeElement.textContent === 'Fair hotels'")
+    await tab_to(visit, "Menu of Fair hotels")
+    await keys(visit, "Enter")
+    await page.until("document.activeElement.textContent === 'Rename'")
+    await keys(visit, "Tab", "Tab", "Tab", "Enter")
+    await page.until("document.querySelector('.notice button') && document.activeElement.id === 'new'")
+    await tab_to(visit, "Undo")
+    await keys(visit, "Enter")
+    await page.until("document.querySelector('.session a')?.textContent === 'Fair hotels'")
+
+
+async def test_little_is_read_out_while_an_answer_grows(visit: Visit) -> None:
+    visit.model.script = Script(text="Word after word. " * 100, tokens=400, delay_ms=5)
+    await visit.page.value(SPOKEN)
+    await visit.ask("Tell me")
+    await visit.page.until("document.querySelector('[role=status].hidden').textContent.includes('ready')")
+    spoken = await visit.page.value("spoken")
+    texts = [text for role, text in spoken if role != "log"]
+    still = [text for text in texts if text.startswith("Still")]
+    seconds = max([0, *(int(text.split()[-2]) for text in still)])
+    assert len(texts) <= 2 + 1 + seconds // 10, texts
+    [answer] = [text for role, text in spoken if role == "log"]
+    assert answer.startswith("Word after word.")
+    live = await visit.page.value("[...document.querySelectorAll('.turn [aria-live]')].length")
+    assert live == 0
+
+
+async def test_small_windows_and_large_letters_hide_nothing(visit: Visit) -> None:
+    """320 px is also what a window of 1280 px has at 400 %."""
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    states: Sequence[str] = (
+        "1",
+        "document.querySelector('details.why').open = true",
+        "document.querySelector('button.marker').click()",
+        "document.getElementById('tab-text').click()",
+        "document.querySelector('#sources .panel-head button').click()",
+        "document.querySelector('#sources .panel-head button:last-child').click()",
+        "document.querySelector('.open-sessions').click()",
+    )
+    await visit.page.look(width=320, height=256)
+    for state in states:
+        await visit.page.value(state)
+        await visit.page.value("new Promise((resolve) => requestAnimationFrame(() => resolve(1)))")
+        assert await visit.page.value(WIDER) == [], state
+        assert await visit.page.value(SMALL) == [], state
+    await visit.page.look(width=1440, height=900)
+    assert await visit.page.value(SMALL) == []
+
+
+async def test_a_file_that_changed_since_shows_no_rectangles(visit: Visit) -> None:
+    """Also if the picture of its page is still in memory, or in the browser's cache."""
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    await visit.click("button.marker")
+    await visit.sees(".marks rect")
+    with visit.client() as client:
+        stored = upload(client, await visit.conversation(), (HANDBOOK.name, another_version()))
+    assert stored.status_code == 201
+    await visit.sees(".quote-box [role=status]")
+    assert "replaced" in (await visit.texts(".quote-box [role=status]"))[0]
+    assert await visit.texts(".picture, .page-text") == []
+    await visit.page.press("Escape")
+    await visit.click(".file button:last-child")
+    await visit.page.until("!document.querySelector('.file')")
+    await visit.click("button.marker")
+    await visit.sees(".quote-box [role=status]")
+    assert "removed" in (await visit.texts(".quote-box [role=status]"))[0]
+    quote = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]["citations"][0]["quote"]
+    assert quote in (await visit.texts(".quote-box .quote"))[0]
