@@ -361,7 +361,7 @@ async def play_server_away(visit: Visit) -> None:
 async def play_rate_limited(visit: Visit) -> None:
     await visit.be(f"user-{uuid.uuid4()}")
     await visit.ask("Hello")
-    await visit.write("And once more?")
+    await visit.write("And again?")
     await visit.page.press("Enter")
     await visit.sees(".composer .note, .turn .working span:nth-child(2)")
 

@@ -48,7 +48,7 @@ class Visit:
             return response.json()
 
     async def be(self, user: str) -> None:
-        """Be signed in as this user from the next request on; "" for nobody."""
+        """Be signed in as this user from the next request on; "" for no user."""
         self.user = user
         headers = principal_headers(self.organization, user, ADMINISTRATOR) if user else {}
         await self.page.call("Network.setExtraHTTPHeaders", headers=headers)
