@@ -7,22 +7,20 @@ import asyncio
 import io
 import json
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import docx
 from PIL import Image
 
-from devkit.browser import Program
-from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, Script
+from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script
 from devkit.doubles.openai_talk import default_reply
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.page_stage import LARGEST_BYTES, OFFLINE, SCENES, scene
 from devkit.shared_data import HANDBOOK
 from devkit.system import principal_headers, upload
-from devkit.visits import ADMINISTRATOR, Visit, page_running, visiting
+from devkit.visits import ADMINISTRATOR, Visit
+
+__all__ = ["HOTEL", "LEAVE", "SCENES", "another_version"]
 
 LEAVE = "How many days of annual leave does a new employee get?"
 HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"
@@ -30,70 +28,7 @@ FALSE = "Every employee also gets 99 free submarines on Mondays. [S1]"
 CONTRADICTION = "Every full-time employee has 29 working days of annual leave. [S1]"
 LONG = "## The story of the quay\n\n" + "The quay opens at seven, and the first ship is made fast. " * 60
 SLOW_MS = 20_000.0
-LARGEST_BYTES = 200_000
-OFFLINE = "offline"
-_SMALL = {"messages_per_hour": 1, "max_upload_bytes": LARGEST_BYTES}
-_VARIANTS = {"second": Variant(), "limited": Variant(_SMALL)}
 _STREAMING = "document.querySelector('.turn.is-streaming .text')?.textContent.length > 300"
-
-Prepare = Callable[[Visit], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A state by name, the API that it needs, and how the page gets there."""
-
-    name: str
-    variant: str
-    prepare: Prepare
-
-
-SCENES: list[Scene] = []
-
-
-def scene(name: str, variant: str = "page") -> Callable[[Prepare], Prepare]:
-    def add(prepare: Prepare) -> Prepare:
-        SCENES.append(Scene(name, variant, prepare))
-        return prepare
-
-    return add
-
-
-@dataclass(frozen=True)
-class Stage:
-    """The product as the scenes need it: with a model double, and without a model."""
-
-    model: OpenAIDouble
-    online: InProcess
-    offline: InProcess
-
-    @asynccontextmanager
-    async def visit(self, program: Program) -> AsyncIterator[Visit]:
-        async with visiting(program, self.online, self.model) as visit:
-            yield visit
-
-    async def play(self, visit: Visit, chosen: Scene) -> None:
-        """Bring the page to a scene, from an empty window on."""
-        page = visit.page
-        visit.model.script, visit.model.responder, visit.variant = Script(), None, chosen.variant
-        visit.here = self.offline if chosen.variant == OFFLINE else self.online
-        await page.answer_no_more()
-        await page.call("Network.setBlockedURLs", urls=[])
-        await page.connected(True)
-        await visit.be("ann")
-        await page.open("about:blank")
-        await visit.open()
-        await chosen.prepare(visit)
-
-
-@contextmanager
-def stage() -> Iterator[Stage]:
-    with (
-        TemporaryDirectory() as folder,
-        page_running(Path(folder, "online"), _VARIANTS) as (online, model),
-        running_here(Path(folder, "offline"), {OFFLINE: Variant()}, common={}, tools={}) as offline,
-    ):
-        yield Stage(model, online, offline)
 
 
 def saved(visit: Visit, name: str, content: bytes) -> Path:
@@ -177,9 +112,7 @@ async def play_streaming(visit: Visit) -> None:
 
 @scene("stopped")
 async def play_stopped(visit: Visit) -> None:
-    visit.model.script = Script(text=LONG, tokens=200, delay_ms=50)
-    await visit.write("Tell me the story of the quay")
-    await visit.page.press("Enter")
+    await play_streaming(visit)
     await visit.page.until(f"{_STREAMING} && !document.getElementById('stop').disabled")
     await visit.click("#stop")
     await visit.sees(".turn.is-stopped .note")
@@ -216,10 +149,7 @@ async def play_page(visit: Visit) -> None:
 
 @scene("page-large", OFFLINE)
 async def play_page_large(visit: Visit) -> None:
-    await visit.attach(HANDBOOK)
-    await visit.ask(HOTEL)
-    await visit.click("button.marker")
-    await visit.sees(".marks rect")
+    await play_page(visit)
     for zoom in (150, 200, 300):
         await visit.click(".zoom button:last-child")
         await visit.sees(f".sheet.zoom-{zoom}")
@@ -306,28 +236,27 @@ async def play_withdrawn(visit: Visit) -> None:
     await visit.page.value("document.querySelector('.withdrawn').open = true")
 
 
-@scene("failed")
-async def play_failed(visit: Visit) -> None:
-    visit.model.responder = lambda asked: Failure(status=503)
+async def fail(visit: Visit) -> None:
     await visit.write(LEAVE)
     await visit.page.press("Enter")
     await visit.sees(".turn.is-failed .note")
+
+
+@scene("failed")
+async def play_failed(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Failure(status=503)
+    await fail(visit)
 
 
 @scene("refused-by-model")
 async def play_refused_by_model(visit: Visit) -> None:
     visit.model.responder = lambda asked: Failure(status=400, code="content_filter", message="filtered")
-    await visit.write(LEAVE)
-    await visit.page.press("Enter")
-    await visit.sees(".turn.is-failed .note")
+    await fail(visit)
 
 
 @scene("interrupted")
 async def play_interrupted(visit: Visit) -> None:
-    visit.model.responder = lambda asked: Failure(status=503)
-    await visit.write(LEAVE)
-    await visit.page.press("Enter")
-    await visit.sees(".turn.is-failed .note")
+    await play_failed(visit)
     identifier = await visit.conversation()
     found = visit.get(f"/conversations/{identifier}?limit=50")
     found["turns"][0]["failure"] = {"code": "interrupted", "message": "The server stopped."}

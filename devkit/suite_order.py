@@ -34,7 +34,12 @@ SHARING = {
         "tests/test_readme",
         "tests/unit/orc/api/test_uploads",
     },
-    "visit": {"tests/web/test_access", "tests/web/test_page"},
+    "visit": {
+        "tests/web/test_access",
+        "tests/web/test_asking",
+        "tests/web/test_page",
+        "tests/web/test_sign_in",
+    },
 }
 """The fixtures with a running product, which take 7 s of processor time, and the modules that use them."""
 _GROUPS = {module: fixture for fixture, modules in SHARING.items() for module in modules}

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.web.conftest import ANSWERED, Visit
+from devkit.visits import ANSWERED, Visit
 
 BOX = "document.getElementById('question').value"
 EDIT = "document.querySelectorAll('.turn .actions [aria-label=\"Edit the question\"]')"

@@ -4,7 +4,7 @@ import json
 from urllib.parse import parse_qs, urlsplit
 
 from devkit.system import principal_headers
-from tests.web.conftest import Visit
+from devkit.visits import Visit
 
 SIGN_IN = "document.querySelector('a[href^=\"/.auth/login/\"]')"
 KEPT = "JSON.stringify([{...sessionStorage}, Object.keys(localStorage)])"

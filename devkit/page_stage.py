@@ -1,0 +1,76 @@
+"""A stage for the states of the web page: the product with and without a model, and a browser."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from devkit.browser import Program
+from devkit.doubles.openai_double import OpenAIDouble, Script
+from devkit.in_process import InProcess, Variant, running_here
+from devkit.visits import Visit, page_running, visiting
+
+LARGEST_BYTES = 200_000
+OFFLINE = "offline"
+_SMALL = {"messages_per_hour": 1, "max_upload_bytes": LARGEST_BYTES}
+_VARIANTS = {"second": Variant(), "limited": Variant(_SMALL)}
+
+Prepare = Callable[[Visit], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A state by name, the API that it needs, and how the page gets there."""
+
+    name: str
+    variant: str
+    prepare: Prepare
+
+
+SCENES: list[Scene] = []
+
+
+def scene(name: str, variant: str = "page") -> Callable[[Prepare], Prepare]:
+    def add(prepare: Prepare) -> Prepare:
+        SCENES.append(Scene(name, variant, prepare))
+        return prepare
+
+    return add
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The product as the scenes need it: with a model double, and without a model."""
+
+    model: OpenAIDouble
+    online: InProcess
+    offline: InProcess
+
+    @asynccontextmanager
+    async def visit(self, program: Program) -> AsyncIterator[Visit]:
+        async with visiting(program, self.online, self.model) as visit:
+            yield visit
+
+    async def play(self, visit: Visit, chosen: Scene) -> None:
+        """Bring the page to a scene, from an empty window on."""
+        page = visit.page
+        visit.model.script, visit.model.responder, visit.variant = Script(), None, chosen.variant
+        visit.here = self.offline if chosen.variant == OFFLINE else self.online
+        await page.answer_no_more()
+        await page.call("Network.setBlockedURLs", urls=[])
+        await page.connected(True)
+        await visit.be("ann")
+        await page.open("about:blank")
+        await visit.open()
+        await chosen.prepare(visit)
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    with (
+        TemporaryDirectory() as folder,
+        page_running(Path(folder, "online"), _VARIANTS) as (online, model),
+        running_here(Path(folder, "offline"), {OFFLINE: Variant()}, common={}, tools={}) as offline,
+    ):
+        yield Stage(model, online, offline)
