@@ -27,7 +27,7 @@ from core.grounding import safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.checked_answer import MOST_IN_PLACE
 from core.grounding.checks import check_marker, check_marker_in_brief
-from core.grounding.citations import CitationWriter, rectangles
+from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, only_introduces
 from core.grounding.effort import LONGEST_CHECKED
 from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence, page_sentences
@@ -35,6 +35,7 @@ from core.grounding.figures import Statement
 from core.grounding.models import Citation, Revision
 from core.grounding.numbers import MAX_FIGURES, NumberConflicts, written_numbers
 from core.grounding.quotes import QuoteFinder, locate
+from core.grounding.rectangles import rectangles
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sentence_facts import clauses, has_content, same_order, tokenize
 from core.grounding.sources import (

@@ -15,11 +15,21 @@ from core.grounding.sources import Source
 PARSED_SOURCES = 32
 
 
+class SourceCheck(NamedTuple):
+    """The spans of a source that support each claim that a marker cites, the last claim first.
+
+    `has_ended`: the check of the last claim ended; if it is false, there is no span for it.
+    """
+
+    spans: list[Span | None]
+    has_ended: bool = True
+
+
 class CheckedMarker(NamedTuple):
-    """The claims up to a marker, and for each source of the marker the spans that support those it cites."""
+    """The claims up to a marker, and the check of those it cites against each of its sources."""
 
     claims: Claims
-    spans: list[list[Span | None]]
+    checks: list[SourceCheck]
 
 
 class CheckedEnd(NamedTuple):
@@ -81,17 +91,22 @@ def find_conflicts(end: CheckedEnd, sources: Sequence[Source], question: str) ->
     return found
 
 
-def _check(cited: Sequence[Claim], source: Source, effort: Effort) -> list[Span | None]:
+def _check(cited: Sequence[Claim], source: Source, effort: Effort) -> SourceCheck:
     if not cited:
-        return []
+        return SourceCheck([])
     evidence = _evidence_of(source.page_text, source.start, source.text)
-    spans = [evidence.find(claim.text, effort) for claim in cited]
+    found = [_find(claim, evidence, effort) for claim in cited]
     cited[0].is_cited = True
-    for claim, span in zip(cited, spans, strict=True):
+    for claim, (span, has_ended) in zip(cited, found, strict=True):
         claim.is_covered = claim.is_covered or span is not None
-        has_ended = effort.is_spent or len(claim.text) > LONGEST_CHECKED
-        claim.is_unchecked = has_ended and not claim.is_covered
-    return spans
+        claim.is_unchecked = not has_ended and not claim.is_covered
+    return SourceCheck([span for span, _ in found], has_ended=found[0][1])
+
+
+def _find(claim: Claim, evidence: SourceEvidence, effort: Effort) -> tuple[Span | None, bool]:
+    """The span that supports the claim, and whether the search for it ended."""
+    span = evidence.find(claim.text, effort)
+    return span, span is not None or not (effort.is_spent or len(claim.text) > LONGEST_CHECKED)
 
 
 @lru_cache(PARSED_SOURCES)

@@ -1,16 +1,19 @@
-"""Replaces a model's citation markers by checked citations, and locates their quotes on PDF pages."""
+"""Replaces a model's citation markers by checked citations."""
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from core.errors import OrcError
-from core.extraction.word_boxes import SCALE, boxes_between
 from core.grounding.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers, is_forged, visible_name
-from core.grounding.checks import CheckedEnd, CheckedMarker, check_end, check_marker, find_conflicts
+from core.grounding.checks import (
+    CheckedEnd,
+    CheckedMarker,
+    SourceCheck,
+    check_end,
+    check_marker,
+    find_conflicts,
+)
 from core.grounding.claims import Claims
-from core.grounding.models import Citation, Grounding, Mark, Rectangle, WrittenMark
+from core.grounding.models import Citation, Grounding, Mark, WrittenMark
 from core.grounding.quotes import Span
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import Source, host_of
@@ -19,12 +22,6 @@ from core.names import page_id
 NOTHING = "\u2060"
 """Shown behind a marker without a claim: it cannot be seen, and keeps the text around it apart."""
 LONGEST_QUOTE = 1500
-_DECIMALS = 4
-
-ReadBoxes = Callable[[str, int], Awaitable[bytes]]
-"""Reads the word boxes of a document's page by its number, as PageStore.boxes does."""
-
-log = logging.getLogger(__name__)
 
 
 def marker(number: int) -> str:
@@ -50,6 +47,8 @@ WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
 NOT_CHECKED = "[Not checked: the checks of this answer did not end in time]"
 """Ends an answer whose checks failed."""
+NOT_CHECKED_END = ", not checked]"
+"""Ends the marker of a citation whose check did not end."""
 UNCHECKED = "The answer was not checked: the checks did not end in time."
 
 
@@ -144,10 +143,10 @@ class CitationWriter:
         """The text of a marker after its check, which is None if it failed."""
         if checked is not None:
             self._claims.take_back(checked.claims)
-        spans = dict(zip(self._known(marker), checked.spans, strict=True)) if checked else {}
+        checks = dict(zip(self._known(marker), checked.checks, strict=True)) if checked else {}
         shown = ""
         for number in marker.numbers:
-            text, citation = self._cite_one(number, marker.text, spans)
+            text, citation = self._cite_one(number, marker.text, checks)
             shown += f" {text}" if shown and text else text
             if citation is not None:
                 end = self._length + len(shown)
@@ -268,7 +267,7 @@ class CitationWriter:
         return [self._by_number[number] for number in marker.numbers if number in self._by_number]
 
     def _cite_one(
-        self, number: int, text: str, spans: Mapping[Source, list[Span | None]]
+        self, number: int, text: str, checks: Mapping[Source, SourceCheck]
     ) -> tuple[str, Citation | None]:
         """What the answer shows for one number of a marker, and the citation that it makes."""
         source = self._by_number.get(number)
@@ -276,20 +275,23 @@ class CitationWriter:
             self._issues.append(f"The answer cites source {number}, which it was not given.")
             return "[citation withheld: no such source]", None
         if self.is_unchecked:
-            unchecked = self._citation(source, text.strip()[-LONGEST_QUOTE:], None)
-            return f"[{place_of(source)}, not checked]", unchecked
+            return self._not_checked(source, text.strip()[-LONGEST_QUOTE:])
         if not self._claims.cited:
             self._issues.append(f"The answer cites source {number} for nothing.")
             self._skips_marker = True
             return "", None
-        claim, place = self._claims.cited[0], place_of(source)
-        citation = self._citation(source, claim.text, _joined(spans[source]))
+        claim, place, check = self._claims.cited[0], place_of(source), checks[source]
+        if not check.has_ended:
+            return self._not_checked(source, claim.text)
+        citation = self._citation(source, claim.text, _joined(check.spans))
         if citation.verified:
             return f"[{place}]", citation
-        if claim.is_unchecked:
-            return f"[{place}, not checked]", citation
         self._issues.append(f"{place} does not support: {claim.short}")
         return f"[{place}, not verified]", citation
+
+    def _not_checked(self, source: Source, claim: str) -> tuple[str, Citation]:
+        citation = self._citation(source, claim, None).model_copy(update={"checked": False})
+        return f"[{place_of(source)}{NOT_CHECKED_END}", citation
 
     def _citation(self, source: Source, claim: str, span: Span | None) -> Citation:
         return _citation(source, claim, span).model_copy(update={"closest": self._claims.lists_closest})
@@ -348,47 +350,3 @@ def _joined(spans: list[Span | None]) -> Span | None:
     found = [span for span in spans if span]
     whole = Span(min(span.start for span in found), max(span.end for span in found))
     return whole if whole.end - whole.start <= LONGEST_QUOTE else spans[0]
-
-
-def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Rectangle]:
-    """One rectangle for each line with characters `start` to `end` of a page, in whole words.
-
-    Empty if `boxes` do not belong to this text.
-    """
-    return [
-        Rectangle(**{name: round(edge / SCALE, _DECIMALS) for name, edge in box._asdict().items()})
-        for box in boxes_between(page_text, boxes, start, end)
-    ]
-
-
-async def with_rectangles(
-    citations: Sequence[Citation], sources: Sequence[Source], read_boxes: ReadBoxes
-) -> list[Citation]:
-    """The citations, the verified ones with their rectangles.
-
-    `sources` are those that the answer was written from; web pages have no rectangles. The boxes of each
-    cited page are read once, all concurrently. If they cannot be read, citations have no rectangles.
-    """
-    texts = {(source.document_id, source.page): source.page_text for source in sources if not source.url}
-    cited = {(citation.document_id, citation.page) for citation in citations if citation.verified}
-    pages = sorted(cited & texts.keys())
-    boxes = dict(zip(pages, await asyncio.gather(*(_read(read_boxes, *page) for page in pages)), strict=True))
-    highlighted = list(citations)
-    for index, citation in enumerate(citations):
-        page = (citation.document_id, citation.page)
-        if citation.verified and boxes.get(page):
-            found = rectangles(texts[page], boxes[page], citation.start, citation.end)
-            highlighted[index] = citation.model_copy(update={"rectangles": found})
-    return highlighted
-
-
-async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
-    try:
-        return await read_boxes(document_id, page)
-    except OrcError as exc:
-        log.warning("boxes.unavailable document_id=%s page=%d: %s", document_id, page, exc.code)
-        return b""
-    except Exception:
-        # Rectangles are optional, and the answer may have been shown already.
-        log.warning("boxes.unavailable document_id=%s page=%d", document_id, page, exc_info=True)
-        return b""

@@ -30,6 +30,8 @@ class Citation(Record):
     support the claim before the marker: they contain it word for word and negate as often, or contain its
     names, numbers, units, opposites and negations and most of its other words. This does not prove that they
     mean the same. If it is false, `quote` is the claim itself.
+
+    `checked`: that check ended. If it is false, so is `verified`, and nothing is known about the claim.
     """
 
     document_id: str
@@ -40,6 +42,10 @@ class Citation(Record):
     start: int = Field(ge=0, description="characters from the start of the page's text")
     end: int = Field(ge=0)
     verified: bool
+    checked: bool = Field(
+        default=True,
+        description="false: the check of this citation did not end: it is neither verified nor refuted",
+    )
     closest: bool = Field(
         default=False,
         description="the passage is close to the question and is not given as an answer; checked like others",

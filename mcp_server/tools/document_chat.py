@@ -18,13 +18,9 @@ from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
 from core.grounding.checked_answer import CheckedAnswer, Checker
-from core.grounding.citations import (
-    CUT_NOTE,
-    ReadBoxes,
-    mark_truncated,
-    with_rectangles,
-)
+from core.grounding.citations import CUT_NOTE, mark_truncated
 from core.grounding.models import Revision, WrittenMark
+from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.grounding.sources import withdrawn, without_markers
 from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply

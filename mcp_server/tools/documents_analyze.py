@@ -17,9 +17,9 @@ from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError
 from core.grounding.checked_answer import CheckedAnswer, Checker
-from core.grounding.citations import ReadBoxes, with_rectangles
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation
+from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.grounding.sources import Source, fence
 from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel

@@ -33,7 +33,6 @@ PIECE_CHARACTERS = 120
 Json = dict[str, Any]
 _DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,")
 _PIECE = re.compile(rf".{{1,{PIECE_CHARACTERS}}}", re.DOTALL)
-_DOUBT = re.compile(r", (?P<doubt>not verified|not checked)\]$")
 _SOURCES = "\n\n**Sources**\n\n"
 _NUMBERED = re.compile(r" ?\[[0-9]{1,4}\]")
 _Target = tuple[str, int, str | None]
@@ -187,9 +186,9 @@ class NumberedSource:
 
     @property
     def quotes(self) -> list[str]:
-        """The quoted passages, each once; of a citation that failed its check the claim, which says so."""
-        shown = (c.quote if c.verified else f"Not verified: {c.quote}" for c in self.citations)
-        return list(dict.fromkeys(shown))
+        """The quoted passages, each once; of a citation that is not verified the claim, which says so."""
+        doubts = [(_doubt([each]).capitalize(), each.quote) for each in self.citations]
+        return list(dict.fromkeys(f"{doubt}: {quote}" if doubt else quote for doubt, quote in doubts))
 
 
 @dataclass
@@ -235,7 +234,7 @@ class Completion:
 
 
 def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Completion:
-    """The answer with `[1]` for each marker. A marker that failed its check stays recognisable.
+    """The answer with `[1]` for each marker. One that failed its check or was not checked says so.
 
     `base_url` is the address of the API, without a slash at the end.
     """
@@ -254,8 +253,7 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
         text += answer[end : written.mark.start]
         end = written.mark.end
         source.places.append((len(text), len(text) + len(shown := f"[{source.number}]")))
-        doubt = _DOUBT.search(answer[written.mark.start : end])
-        text += shown + (f" ({doubt['doubt']})" if doubt else "")
+        text += shown + _in_brackets(_doubt([written.citation]))
     text += answer[end:]
     listed = list(sources.values())
     return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed)
@@ -281,7 +279,19 @@ def without_sources(text: str) -> str:
 def _title(citations: Sequence[Citation]) -> str:
     first = citations[0]
     title = first.blob_name if first.url else f"{first.blob_name}, page {first.page}"
-    return title if all(citation.verified for citation in citations) else f"{title} (not verified)"
+    return title + _in_brackets(_doubt(citations))
+
+
+def _doubt(citations: Sequence[Citation]) -> str:
+    """What is to be said of citations that are not all verified; otherwise empty."""
+    doubtful = [each for each in citations if not each.verified]
+    if not doubtful:
+        return ""
+    return "not verified" if any(each.checked for each in doubtful) else "not checked"
+
+
+def _in_brackets(doubt: str) -> str:
+    return f" ({doubt})" if doubt else ""
 
 
 def _url(result: TurnResult, citation: Citation, base_url: str) -> str:
@@ -301,7 +311,7 @@ def _source_list(sources: Sequence[NumberedSource]) -> str:
 def _passage(citation: Citation) -> str:
     # Text of a document must not act in Markdown.
     text = visible_name(" ".join(citation.quote.split()))
-    return f'"{text}"' if citation.verified else f"not verified: {text}"
+    return f'"{text}"' if citation.verified else f"{_doubt([citation])}: {text}"
 
 
 def usage_of(usage: Usage) -> Json:

@@ -134,7 +134,7 @@ async def _read(app: "App", owner: Owner, named: Mapping[str, Path], err: Consol
 def _print_citations(result: TurnResult, out: Console) -> None:
     out.print("\n")
     for citation in result.citations:
-        mark = "verified" if citation.verified else "NOT VERIFIED"
+        mark = "verified" if citation.verified else "NOT VERIFIED" if citation.checked else "NOT CHECKED"
         mark = f"closest, {mark}" if citation.closest else mark
         quote = " ".join(citation.quote.split())
         out.print(

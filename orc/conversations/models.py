@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from core.grounding.models import Citation
+from core.grounding.stored_citations import with_checked
 from core.models import FileRef, Record
 from core.names import Owner
 
@@ -161,6 +162,13 @@ class TurnOutcome(Record):
     shown: list[TurnContext] = Field(default=[], description="contexts with material in the turn's prompts")
 
 
+def _with_checked(stored: Any, text: str) -> Any:
+    """A stored answer, its text under this name, with citations that say whether they were checked."""
+    if not isinstance(stored, dict) or not stored.get("citations"):
+        return stored
+    return {**stored, "citations": with_checked(stored["citations"], stored.get(text) or "")}
+
+
 class Turn(Record):
     """One question and what became of it."""
 
@@ -193,6 +201,14 @@ class Turn(Record):
     created_at: datetime
     finished_at: datetime | None = None
     lease_until: datetime | None = Field(default=None, description="set while the status is `pending`")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier_citations(cls, stored: Any) -> Any:
+        if not isinstance(stored, dict):
+            return stored
+        texts = {"assistant": "content", "result": "answer"}
+        return {**stored, **{n: _with_checked(stored[n], text) for n, text in texts.items() if stored.get(n)}}
 
     @property
     def listed_as(self) -> str:

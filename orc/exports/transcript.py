@@ -5,13 +5,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from core.grounding.citations import NOT_CHECKED, place_of
+from core.grounding.citations import NOT_CHECKED_END, place_of
 from core.grounding.models import Citation
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.exports.tree import CitedSource, Entry, Heading, Verdict
 
-_UNCHECKED = ", not checked]"
-"""The end of the marker of a claim that was not compared with its page."""
 PENDING = "The question is being answered."
 STOPPED = "The user stopped this answer: it is not complete, and was not checked as a whole."
 REPLACED = "A later version of this question and its answer follows."
@@ -40,8 +38,7 @@ class Transcript:
         if turn.assistant is not None:
             citations = turn.assistant.citations
             sources = [
-                _source(self._cited + place, citation, turn.assistant.content)
-                for place, citation in enumerate(citations, start=1)
+                _source(self._cited + place, citation) for place, citation in enumerate(citations, start=1)
             ]
             self._cited += len(sources)
             answer = numbered(turn.assistant.content, citations, [source.number for source in sources])
@@ -73,13 +70,13 @@ def _moment(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _source(number: int, citation: Citation, answer: str) -> CitedSource:
+def _source(number: int, citation: Citation) -> CitedSource:
     return CitedSource(
         number=number,
         document=citation.blob_name,
         page=citation.page,
         quote=citation.quote,
-        verdict=verdict_of(citation, answer).value,
+        verdict=verdict_of(citation).value,
         address=citation.url or "",
         page_label=citation.page_label or "",
         origin=_origin(citation),
@@ -93,19 +90,13 @@ def _origin(citation: Citation) -> str:
     return f', in {citation.context_type} "{citation.context_name}"'
 
 
-def verdict_of(citation: Citation, answer: str) -> Verdict:
-    """What the checks said about a citation of this answer."""
+def verdict_of(citation: Citation) -> Verdict:
+    """What the checks said about a citation."""
     if citation.closest:
         return Verdict.CLOSEST
     if citation.verified:
         return Verdict.VERIFIED
-    if citation.marks:
-        shown = [answer[mark.start : mark.end] for mark in citation.marks]
-        is_unchecked = all(text.endswith(_UNCHECKED) for text in shown)
-    else:
-        unverified, unchecked = _marker_texts(citation)[1:]
-        is_unchecked = NOT_CHECKED in answer or (unchecked in answer and unverified not in answer)
-    return Verdict.NOT_CHECKED if is_unchecked else Verdict.NOT_FOUND
+    return Verdict.NOT_FOUND if citation.checked else Verdict.NOT_CHECKED
 
 
 def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int]) -> str:
@@ -139,4 +130,4 @@ def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[t
 def _marker_texts(citation: Citation) -> tuple[str, str, str]:
     """The markers of a citation's page: for a verified claim, for one that is not, for one not checked."""
     place = place_of(citation)
-    return f"[{place}]", f"[{place}, not verified]", f"[{place}{_UNCHECKED}"
+    return f"[{place}]", f"[{place}, not verified]", f"[{place}{NOT_CHECKED_END}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.grounding.citations import with_rectangles
+from core.grounding.rectangles import with_rectangles
 from orc.events import Citations
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, LookupStep

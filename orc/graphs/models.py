@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from core.grounding.checked_answer import Checker
-from core.grounding.citations import ReadBoxes
 from core.grounding.models import Citation, Grounding, Revision
+from core.grounding.rectangles import ReadBoxes
 from core.grounding.sources import Source
 from core.llm.chat_model import CallBudget
 from core.llm.factory import ChatModels

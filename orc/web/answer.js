@@ -2,7 +2,7 @@
 import { ask, answering, edit, isRunning, rate, retry, setDraft } from "./chat.js";
 import { duration, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
-import { Countdown, Icon, IconButton, lookOf, pageOf, peek, unpeek, verdictOf } from "./parts.js";
+import { Countdown, countsOf, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
 import { me, notify, report, wordsOf } from "./store.js";
 import { toolTitle } from "./stream.js";
@@ -26,7 +26,8 @@ export function placesOf({ text, marks, citations, state }) {
 function Marker({ turn, citation, index, provisional }) {
   const shape = provisional ? "is-open" : lookOf(citation);
   const verdict = provisional ? t("verdict.open") : verdictOf(citation);
-  const shownText = shape === "is-missing" ? `${index + 1} ${t("verdict.missing.short")}` : String(index + 1);
+  const word = SHORT_VERDICTS[shape];
+  const shownText = word ? `${index + 1} ${t(word)}` : String(index + 1);
   const label = t("marker", { shown: shownText, page: pageOf(citation), verdict });
   return h("button", {
     type: "button", class: `marker ${shape}`, "aria-label": label,
@@ -35,7 +36,7 @@ function Marker({ turn, citation, index, provisional }) {
     onMouseLeave: unpeek, onBlur: unpeek,
     onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, index + 1, event.currentTarget); },
   }, String(index + 1), shape === "is-found" ? h(Icon, { name: "check" }) : null,
-  shape === "is-missing" ? h("span", { class: "word" }, ` ${t("verdict.missing.short")}`) : null);
+  word ? h("span", { class: "word" }, ` ${t(word)}`) : null);
 }
 
 /** The text of an answer in blocks. @param {{turn: TurnView}} properties */
@@ -43,7 +44,7 @@ function Text({ turn }) {
   const renderer = useMemo(() => new Renderer(), []);
   const places = placesOf(turn);
   const provisional = isRunning(turn.state);
-  const version = `${provisional}${turn.citations.map((each) => Number(each?.verified)).join("")}`;
+  const version = `${provisional}${turn.citations.map((each) => each && lookOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
     const citation = turn.citations[index];
@@ -56,10 +57,11 @@ function Text({ turn }) {
 function SourcesLine({ turn }) {
   const cited = turn.citations.filter(Boolean);
   if (!cited.length) return null;
-  const found = cited.filter((each) => each.verified).length;
+  const { found, missing, unchecked } = countsOf(cited);
   const parts = [t("sources.count", { n: cited.length })];
   if (found) parts.push(t("sources.found", { n: found }));
-  if (found < cited.length) parts.push(t("sources.missing", { n: cited.length - found }));
+  if (missing) parts.push(t("sources.missing", { n: missing }));
+  if (unchecked) parts.push(t("sources.unchecked", { n: unchecked }));
   return h("button", { type: "button", class: "sources-line", onClick: () => openSources(turn) },
     h(Icon, { name: "page" }), parts.join(" · "));
 }
@@ -71,9 +73,11 @@ function caution(turn) {
   if (turn.kind === "not_found") return ["none", t("kind.not_found")];
   if (checks.checked === false) return ["warn", t("kind.unchecked")];
   if (checks.contradicted?.length) return ["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })];
-  const missing = turn.citations.filter((each) => each && !each.verified).length;
-  if (missing && missing === turn.citations.length) return ["warn", t("kind.unverified")];
-  if (missing) return ["warn", t("kind.partly", { n: missing })];
+  const { missing, unchecked } = countsOf(turn.citations.filter(Boolean));
+  const doubts = [];
+  if (missing) doubts.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
+  if (unchecked) doubts.push(t("kind.partly_unchecked", { n: unchecked }));
+  if (doubts.length) return ["warn", doubts.join(" ")];
   const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
   if (!turn.citations.length && lookedUp) return ["warn", t("kind.no_sources")];
   return null;
@@ -172,7 +176,9 @@ export function sentencesOf(metadata, turn) {
   }
   if (metadata.retrieval_reason) said.push(named(metadata.retrieval_reason));
   if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
-  if (turn.citations.length) said.push(t("why.checked", { n: turn.citations.length, found: checks.verified ?? turn.citations.filter((each) => each.verified).length }));
+  const { found, missing, unchecked } = countsOf(turn.citations);
+  if (found + missing) said.push(t("why.checked", { n: found + missing, found }));
+  if (unchecked) said.push(t("why.unchecked", { n: unchecked }));
   if (checks.issues?.length) said.push(t("why.issues", { issues: checks.issues.join(" ") }));
   return said;
 }

@@ -77,11 +77,27 @@ export function pageOf({ blob_name: name, page, page_label: label, url }) {
 
 /**
  * The look of a citation: what only comes close to the question is no answer, although it is on its page.
- * @param {Citation} citation @returns {"is-close" | "is-found" | "is-missing"}
+ * @param {Citation} citation @returns {"is-close" | "is-found" | "is-missing" | "is-unchecked"}
  */
-export const lookOf = (citation) => citation.closest ? "is-close" : citation.verified ? "is-found" : "is-missing";
+export function lookOf(citation) {
+  if (citation.closest) return "is-close";
+  if (citation.verified) return "is-found";
+  return citation.checked ? "is-missing" : "is-unchecked";
+}
 
-const VERDICTS = { "is-close": "verdict.close", "is-found": "verdict.found", "is-missing": "verdict.missing" };
+/** How many quotes were found, were not, and were not looked for to the end. @param {Citation[]} citations */
+export function countsOf(citations) {
+  const found = citations.filter((each) => each.verified).length;
+  const unchecked = citations.filter((each) => !each.verified && !each.checked).length;
+  return { found, unchecked, missing: citations.length - found - unchecked };
+}
+
+const VERDICTS = {
+  "is-close": "verdict.close", "is-found": "verdict.found", "is-missing": "verdict.missing",
+  "is-unchecked": "verdict.unchecked",
+};
+/** The words inside a marker of these looks. @type {Record<string, string>} */
+export const SHORT_VERDICTS = { "is-missing": "verdict.missing.short", "is-unchecked": "verdict.unchecked.short" };
 
 /** What was found out about the quote, in words. @param {Citation} citation */
 export const verdictOf = (citation) => t(VERDICTS[lookOf(citation)]);

@@ -224,11 +224,12 @@ const Toolbar = ({ turn, index, number, onStep, onPage }) => h("div", { class: "
   h("span", { class: "count" }, t("page.of", { n: number })),
   h(IconButton, { name: "down_page", label: t("page.after"), onClick: () => onPage(1) }));
 
-const VERDICT_ICONS = { "is-close": "near", "is-found": "check", "is-missing": "alert" };
+const VERDICT_ICONS = { "is-close": "near", "is-found": "check", "is-missing": "alert", "is-unchecked": "clock" };
 
 /** @param {{citation: Citation, index: number, state: "" | "removed" | "replaced"}} properties */
 function QuoteBox({ citation, index, state }) {
-  return h("div", { class: `quote-box ${lookOf(citation)}` },
+  // It has the focus so that a long quote can be scrolled with the keyboard.
+  return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": verdictOf(citation) },
     h("span", { class: `marker ${lookOf(citation)}`, "aria-hidden": "true" }, String(index + 1)),
     h("div", null,
       h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),

@@ -4,6 +4,7 @@ import { change, conversationId, giveBack, isRunning, later, path, stored, title
 import { onDocumentEvent, refreshDocuments } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
+import { countsOf } from "./parts.js";
 import { busy, finished, keep, loadSessions, online, report, retitled, said, sessions, signedOut } from "./store.js";
 import { signal } from "./vendor/ui.js";
 
@@ -257,8 +258,12 @@ export function toolTitle(name) {
 function announce(turn) {
   if (turn.state === "answered") {
     finished.value = turn.text;
-    const missing = turn.citations.filter((each) => !each.verified).length;
-    said.value = t("turn.ready", { n: turn.citations.length }) + (missing ? ` ${t("turn.ready.missing", { n: missing })}` : "");
+    const { missing, unchecked } = countsOf(turn.citations);
+    said.value = [
+      t("turn.ready", { n: turn.citations.length }),
+      missing ? t("turn.ready.missing", { n: missing }) : "",
+      unchecked ? t("turn.ready.unchecked", { n: unchecked }) : "",
+    ].filter(Boolean).join(" ");
   } else if (turn.state === "stopped") said.value = t("turn.stopped");
 }
 

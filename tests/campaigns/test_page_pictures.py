@@ -17,9 +17,9 @@ from core.errors import OrcError
 from core.extraction import pdf as reader
 from core.extraction.picture_child import draw_pdf_page
 from core.extraction.pictures import PageDrawer
-from core.grounding.citations import rectangles
 from core.grounding.evidence import page_sentences
 from core.grounding.models import Rectangle
+from core.grounding.rectangles import rectangles
 from devkit.shared_data import SHARED, needs_shared
 
 DOCUMENTS = SHARED / "data" / "open" / "docs"

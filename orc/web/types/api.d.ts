@@ -73,6 +73,7 @@ export interface Schemas {
     start: number;
     end: number;
     verified: boolean;
+    checked: boolean;
     closest: boolean;
     url: string | null;
     rectangles: Array<Schemas["Rectangle"]>;

@@ -16,7 +16,7 @@ from core.extraction import pdf as reader
 from core.extraction.picture_child import draw, draw_frame, draw_pdf_page
 from core.extraction.pictures import PageDrawer
 from core.extraction.watch import TimeLimits
-from core.grounding.citations import rectangles
+from core.grounding.rectangles import rectangles
 from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.extraction.samples import raw_pdf
 

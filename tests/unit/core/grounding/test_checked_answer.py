@@ -71,7 +71,7 @@ async def test_a_citation_whose_check_takes_too_long_is_not_verified() -> None:
     shown = await written(answer, "Leave is 25 days a year. [S1] Dogs are welcome.", 5)
     assert '[Page 5 of Document "a.pdf", not checked]' in shown
     assert NOT_CHECKED in answer.label
-    assert [citation.verified for citation in answer.citations] == [False]
+    assert [(citation.verified, citation.checked) for citation in answer.citations] == [(False, False)]
     grounding = answer.grounding
     assert (grounding.checked, grounding.grounded, grounding.not_found) == (False, False, False)
     assert "not checked" in " ".join(grounding.issues)
@@ -114,7 +114,7 @@ def test_a_brief_check_gives_the_whole_verdict_or_none(text: str, most: int) -> 
     assert (asked.all, asked.cited, asked.effort.left) == ([], [], MOST_COMPARISONS)
     verdict = check_marker(whole, text, SOURCES)
     if brief is not None:
-        assert (brief.spans, brief.claims.all) == (verdict.spans, verdict.claims.all)
+        assert (brief.checks, brief.claims.all) == (verdict.checks, verdict.claims.all)
     assert brief is not None or most < MOST_COMPARISONS
 
 

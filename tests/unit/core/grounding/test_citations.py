@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.grounding.checks import check_marker
 from core.grounding.citations import CitationWriter, marker
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.claims import NOT_FOUND_ANSWER, Claims
 from core.grounding.sources import Source
 
 PAGE = "Leave is 25 days a year. The harbour master approves requests within 5 working days."
@@ -296,11 +296,29 @@ def test_an_endless_list_is_shown_as_not_checked() -> None:
     listed = " ".join(map(str, range(1, 3001)))
     text, writer = write(f"Leave is {listed} days {marker(1)}.")
     assert text.endswith('[Page 5 of Document "a.pdf", not checked].')
-    assert [citation.verified for citation in writer.citations] == [False]
+    assert [(citation.verified, citation.checked) for citation in writer.citations] == [(False, False)]
     grounding = writer.grounding
     assert not grounding.grounded
     assert grounding.unchecked == 1
     assert any(issue.startswith("Not checked, because") for issue in grounding.issues)
+
+
+def test_each_source_of_a_marker_says_whether_its_own_check_ended() -> None:
+    claim = "Leave is 25 days a year."
+    alike = " ".join(f"Leave is {n} days of some other year." for n in range(100, 400))
+    other = source(2, page=6).model_copy(update={"text": alike, "page_text": alike})
+    claims = Claims()
+    check_marker(claims, claim, [source(1)])
+    spent = Claims().effort.left - claims.effort.left
+    writer = CitationWriter([source(1), other], deferred=True)
+    writer.feed(f"{claim} [S1, S2]")
+    writer.finish()
+    cited = next(each for each in writer.take() if not isinstance(each, str))
+    claims, text, sources = writer.request(cited)
+    claims.effort.left = spent + 40
+    shown = writer.settle(cited, check_marker(claims, text, sources))
+    assert shown == '[Page 5 of Document "a.pdf"] [Page 6 of Document "a.pdf", not checked]'
+    assert [(each.verified, each.checked) for each in writer.citations] == [(True, True), (False, False)]
 
 
 @pytest.mark.parametrize(("numbers", "unchecked"), [(60, 0), (61, 1)])
@@ -308,6 +326,7 @@ def test_numbers_of_a_long_list_that_are_not_compared_are_reported(numbers: int,
     listed = " ".join(map(str, range(101, 101 + numbers)))
     text, writer = write(f"Leave is {listed} days a year. {marker(1)}")
     assert text.endswith('[Page 5 of Document "a.pdf", not verified]')
+    assert [citation.checked for citation in writer.citations] == [True]
     assert not writer.grounding.grounded
     assert writer.grounding.unchecked == unchecked
     reported = [issue.startswith("Not checked, because") for issue in writer.grounding.issues]

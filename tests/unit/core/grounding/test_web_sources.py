@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.citations import CitationWriter, marker, with_rectangles
+from core.grounding.citations import CitationWriter, marker
+from core.grounding.rectangles import with_rectangles
 from core.grounding.sources import Source, fence, read_fenced, without_fenced
 from core.offline.quotes import answer_from
 

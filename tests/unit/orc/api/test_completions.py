@@ -30,12 +30,16 @@ def citation(name: str = "a.pdf", page: int = 1, quote: str = "Ten days.", **oth
     return Citation.model_validate(fields)
 
 
+DOUBTS = {(True, True): "", (False, True): ", not verified", (False, False): ", not checked"}
+
+
 def completion(*parts: str | Citation, lists_sources: bool = False) -> Completion:
     """The completion of an answer of texts and citations, which are written as markers."""
     answer, cited = "", dict[str, Citation]()
     for part in parts:
-        doubt = "" if isinstance(part, str) or part.verified else ", not verified"
-        written = part if isinstance(part, str) else f"[{place_of(part)}{doubt}]"
+        written = (
+            part if isinstance(part, str) else f"[{place_of(part)}{DOUBTS[part.verified, part.checked]}]"
+        )
         if not isinstance(part, str):
             known = cited.setdefault(part.model_dump_json(), part)
             mark = Mark(start=len(answer), end=len(answer) + len(written))
@@ -111,6 +115,16 @@ def test_a_claim_that_failed_its_check_is_not_shown_as_a_quote() -> None:
     assert "Twenty days. [1] (not verified)" in shown.text
     assert shown.text.endswith('1. a.pdf, page 1 (not verified): "Ten days."; not verified: Twenty days.')
     assert shown.sources[0].quotes == ["Ten days.", "Not verified: Twenty days."]
+
+
+def test_a_claim_whose_check_did_not_end_is_not_shown_as_refuted() -> None:
+    cited = [citation(), citation(quote="Twenty days.", verified=False, checked=False)]
+    shown = completion("Ten days. ", cited[0], " Twenty days. ", cited[1], lists_sources=True)
+    assert "Twenty days. [1] (not checked)" in shown.text
+    assert shown.text.endswith('1. a.pdf, page 1 (not checked): "Ten days."; not checked: Twenty days.')
+    assert shown.sources[0].quotes == ["Ten days.", "Not checked: Twenty days."]
+    refuted = citation(quote="Thirty days.", verified=False)
+    assert completion(*cited, refuted).sources[0].title == "a.pdf, page 1 (not verified)"
 
 
 def test_a_quote_does_not_act_in_markdown() -> None:

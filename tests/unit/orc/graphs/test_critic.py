@@ -26,7 +26,7 @@ from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage
 from devkit.text_work import InterceptedText
-from orc.events import Context, Critique, Event, Reset, Token
+from orc.events import CitationMarked, Context, Critique, Event, Reset, Token
 from orc.graphs.models import ConversationState
 from orc.offline import build_offline_model
 from orc.tools.ports import ToolSchema
@@ -742,5 +742,6 @@ async def test_an_answer_that_was_not_checked_says_so_everywhere(setting: str) -
     assert NOT_CHECKED in turn.streamed
     assert "not checked]" in turn.streamed
     assert critic_summary_of(state)["checked"] is False
-    assert not any(citation.verified for citation in state.attempt.citations)
+    assert not any(citation.verified or citation.checked for citation in state.attempt.citations)
+    assert all(not event.citation.checked for event in turn.of(CitationMarked))
     assert len(script.read) == 1

@@ -6,8 +6,8 @@ import pytest
 
 from core.errors import DependencyDown, NotFound, Unavailable
 from core.extraction.word_boxes import SCALE, Box, pack
-from core.grounding.citations import rectangles, with_rectangles
 from core.grounding.models import Citation, Rectangle
+from core.grounding.rectangles import rectangles, with_rectangles
 from core.grounding.sources import Source
 from core.names import page_id
 
