@@ -85,6 +85,11 @@ def resolve_blob_name(name: str, owner: Owner) -> BlobPath:
     return path
 
 
+def name_in_context(context_id: str, name: str) -> str:
+    """The name of a context's document for `path_named`, without the organization, which is the caller's."""
+    return f"{CONTEXTS_USER}/{context_id}/{name}"
+
+
 def path_named(name: str, owner: Owner) -> BlobPath:
     """The path that a name means: that of a file of `owner`, or a full path, which may be of another owner.
 
@@ -95,6 +100,8 @@ def path_named(name: str, owner: Owner) -> BlobPath:
         check_segment(segment)
     if len(segments) == 1:
         return BlobPath(owner, name)
+    if len(segments) == 3 and segments[0] == CONTEXTS_USER:
+        return BlobPath(Owner.of_context(owner.organization_id, segments[1]), segments[2])
     if len(segments) != 4:
         raise UnsafeName(
             "A document name is a file name, or organization/user/conversation/file.", field="blob_names"

@@ -18,6 +18,7 @@ from pydantic import (
 
 from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
 from core.models import Document, DocumentStatus, Usage
+from core.names import name_in_context
 from core.text.normal_forms import normalized
 from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Rating, TitleBy
 from orc.events import FieldProblem
@@ -74,12 +75,6 @@ def example(**fields: JsonValue) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
-class BlobName(Body):
-    """A document by name."""
-
-    blob_name: str
-
-
 class ContextRef(Body):
     """A context; the first of a request is the focus.
 
@@ -89,6 +84,25 @@ class ContextRef(Body):
     type: Annotated[str, Field(min_length=1, max_length=64)]
     id: Annotated[str, Field(min_length=1, max_length=256)]
     active: StrictBool = Field(default=True, description="false leaves the context out of this turn")
+
+
+class DocumentContext(Body):
+    """The context that a document belongs to. It is active in the turn, or the focus if none is named."""
+
+    type: Annotated[str, Field(min_length=1, max_length=64)]
+    id: Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class BlobName(Body):
+    """A document by name: one of the conversation, or of the context that is given."""
+
+    blob_name: str
+    context: DocumentContext | None = None
+
+    @property
+    def name(self) -> str:
+        """The name by which the turn knows the document."""
+        return name_in_context(self.context.id, self.blob_name) if self.context else self.blob_name
 
 
 class Choices(Body):
@@ -132,11 +146,14 @@ class Choices(Body):
     @property
     def for_turn(self) -> dict[str, Any]:
         """The options as fields of a TurnRequest; blob names are distinct and in the order given."""
-        names = dict.fromkeys(n if isinstance(n, str) else n.blob_name for n in self.blob_names)
-        contexts = [context.model_dump() for context in self.contexts]
+        names = dict.fromkeys(n if isinstance(n, str) else n.name for n in self.blob_names)
+        contexts: dict[str, ContextRef | DocumentContext] = {}
+        homes = [n.context for n in self.blob_names if isinstance(n, BlobName) and n.context]
+        for context in [*self.contexts, *homes]:
+            contexts.setdefault(context.id, context)
         return {
             "blob_names": list(names),
-            "contexts": contexts,
+            "contexts": [context.model_dump() for context in contexts.values()],
             "tools": self.tools,
             "model": self.model,
             "replaces": self.replaces,

@@ -46,7 +46,7 @@ class Transcript:
             number=turn.seq,
             asked_at=_moment(turn.created_at),
             question=turn.question,
-            documents=[*turn.blob_names, *_contexts(turn)],
+            documents=[*(name.rpartition("/")[2] for name in turn.blob_names), *_contexts(turn)],
             answer=answer,
             note=_note(turn),
             sources=sources,

@@ -42,6 +42,7 @@ from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns.contexts import minted, over_contexts, scope_of, shown_history, taint_of, with_contexts
 from orc.turns.event_log import EventLog
+from orc.turns.named_documents import contexts_named, name_for
 from orc.turns.requests import TurnRequest
 from orc.turns.results import (
     end_of,
@@ -273,6 +274,7 @@ class TurnRunner:
         self, running: RunningTurn, result: TurnResult, outcome: TurnOutcome, recalled: Recalled | None
     ) -> tuple[TurnResult, TurnOutcome]:
         earlier = taint_of(running.request, running.begun, recalled, running.blocked)
+        earlier += contexts_named(running.documents)
         library, owner = self._parts.library, running.owner
         return await with_contexts(result, outcome, running.scope, running.origins, earlier, library, owner)
 
@@ -367,7 +369,7 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
     return ConversationState(
         question=request.question,
         conversation_id=running.turn.conversation_id,
-        blob_names=[document.blob_name for document in running.documents],
+        blob_names=[name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
         history=stored if request.history is None else request.history,
         memory=memory,

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from core.infra.siblings import Siblings
 from core.models import Document
-from core.names import Owner, resolve_blob_name
+from core.names import Owner
 from orc.contexts.ids import is_context_id
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
@@ -16,6 +16,7 @@ from orc.limits.window import Taken
 from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.changes import Changes
 from orc.turns.event_log import EventLog, RecentTurns
+from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, begun, in_flight, replay
 from orc.turns.runner import TurnDependencies, TurnRunner
@@ -94,8 +95,8 @@ class Orchestrator:
         with ExitStack() as place:
             place.enter_context(self._of_users.hold(principal))
             scope = await self._scope_asked_for(request, owner, principal)
-            documents = await self._named_documents(request, owner)
-            new = request.opening(turn_id, [document.blob_name for document in documents], retry)
+            documents = await self._named_documents(request, owner, scope)
+            new = request.opening(turn_id, [name_for(each, owner) for each in documents], retry)
             if scope is not None:
                 named = {"contexts": scope.named(request.contexts), "used": scope.used}
                 new = new.model_copy(update=named)
@@ -232,11 +233,13 @@ class Orchestrator:
             return None
         return turn if turn.request_hash == request.content_hash else None
 
-    async def _named_documents(self, request: TurnRequest, owner: Owner) -> list[Document]:
+    async def _named_documents(
+        self, request: TurnRequest, owner: Owner, scope: TurnScope | None
+    ) -> list[Document]:
         if request.blob_names and request.tools.get(DOCUMENT_CHAT) is False:
             raise InvalidInput("document_chat is needed to read the named documents.", field="tools")
         self._parts.models.named(request.model)
-        return await self._parts.library.resolve(owner, request.blob_names)
+        return await named_documents(self._parts.library, owner, request.blob_names, scope)
 
     async def _scope_asked_for(
         self, request: TurnRequest, owner: Owner, principal: Principal
@@ -297,5 +300,4 @@ class Orchestrator:
 def _placed(request: TurnRequest, principal: Principal) -> tuple[TurnRequest, Owner]:
     """The request with the names of its documents resolved, and the owner of its conversation."""
     owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
-    names = dict.fromkeys(resolve_blob_name(name, owner).file for name in request.blob_names)
-    return request.model_copy(update={"blob_names": list(names)}), owner
+    return with_named_documents(request, owner), owner

@@ -98,7 +98,13 @@ class Ids:
         path = str(BlobPath(self.owner, self.blob_name))
         return {
             "conversation_id": [self.owner.conversation_id],
-            "blob_names": [[path], [self.blob_name], [{"blob_name": path}]],
+            "blob_names": [
+                [path],
+                [self.blob_name],
+                [{"blob_name": path}],
+                [{"blob_name": self.blob_name, "context": {"type": "workspace", "id": self.context_id}}],
+                [f"acme/~contexts/{self.context_id}/{self.blob_name}"],
+            ],
             "parent_id": [self.context_id],
             "contexts": [[{"type": "workspace", "id": self.context_id}]],
             "replaces": [self.turn_id],

@@ -30,6 +30,7 @@ export interface Schemas {
   AuthMode: "local" | "easyauth" | "jwt";
   BlobName: {
     blob_name: string;
+    context: Schemas["DocumentContext"] | null;
   };
   Body_upload: {
     file: Array<string>;
@@ -202,6 +203,10 @@ export interface Schemas {
     ok: boolean;
     latency_ms: number;
     detail: string | null;
+  };
+  DocumentContext: {
+    type: string;
+    id: string;
   };
   DocumentStatus: "uploaded" | "processing" | "completed" | "failed";
   DocumentView: {

@@ -17,9 +17,7 @@ from orc.turns.runner import TurnDependencies
 from tests.unit.orc.api.access_routes import TABLE
 from tests.unit.orc.api.access_world import BOB, ROOT, STRANGERS, Grant, World, grants
 
-SEARCH = ToolSchema(
-    name="semantic_search", description="", input_schema={"type": "object", "properties": {}}
-)
+SEARCH = ToolSchema(name="semantic_search", description="", input_schema={"type": "object", "properties": {}})
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from orc.turns.runner import TurnDependencies
 ADMIN_ROLE = "orc.admin"
 SCHEMAS = [
     ToolSchema(name=name, description=name, input_schema={"type": "object", "properties": {}})
-    for name in ("semantic_search", "search_pages")
+    for name in ("semantic_search", "search_pages", "document_chat")
 ]
 STEP = {"method": "lexical", "threshold": 1.0, "hits": 1, "served": True}
 Json = dict[str, Any]
@@ -37,7 +37,9 @@ class Searches:
 
     def __init__(self) -> None:
         self.found: dict[str, list[Json]] = {}
-        self.tools = FakeTools(SCHEMAS, semantic_search=self.search, search_pages=self.search)
+        self.chat: Json = {}
+        results = {"semantic_search": self.search, "search_pages": self.search}
+        self.tools = FakeTools(SCHEMAS, document_chat=lambda _: self.chat, **results)
 
     def search(self, arguments: Json) -> Json:
         passages = self.found.get(arguments.get("context", ""), [])
@@ -72,9 +74,9 @@ class Chat:
         path = f"/contexts/{context_id}/members/user/{user}"
         assert (await self.call("ada", "PUT", path, json={"role": role})).status_code == 204
 
-    async def withdraw(self, context_id: str, user: str = "bob") -> None:
+    async def withdraw(self, context_id: str, user: str = "bob", status: int = 204) -> None:
         path = f"/contexts/{context_id}/members/user/{user}"
-        assert (await self.call("ada", "DELETE", path)).status_code == 204
+        assert (await self.call("ada", "DELETE", path)).status_code == status
 
     async def upload(self, context_id: str, name: str, text: str) -> Json:
         """Store a document in a context; returns a passage of it as a search finds it."""
@@ -366,3 +368,57 @@ async def test_a_session_goes_on_in_its_workspace_without_naming_it(chat: Chat) 
     opened = (await chat.call("bob", "POST", f"/workspaces/{ferries}/chat", json=body)).json()
     found = await chat.ask(conversation_id=opened["session_id"])
     assert found["metadata"]["contexts"]["focus"]["id"] == ferries
+
+
+UNCITED: Json = {
+    "answer": "The ferry costs ten crowns.",
+    "files": [],
+    "citations": [],
+    "metadata": {"mode": "inline", "reason": "it fits"},
+}
+
+
+def named(name: str, context_id: str) -> Json:
+    return {"blob_names": [{"blob_name": name, "context": {"type": "workspace", "id": context_id}}]}
+
+
+async def test_a_question_may_name_a_document_of_a_context(chat: Chat) -> None:
+    ferries, quays = await chat.create("workspace", "Ferries"), await chat.create("workspace", "Quays")
+    await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")
+    chat.searches.chat = UNCITED
+    path = f"acme/~contexts/{ferries}/a.txt"
+    by_path = {"blob_names": [path]}
+    for body in (named("a.txt", ferries), by_path, {**named("a.txt", ferries), **by_path}):
+        refused = await chat.ask(status=404, **body)
+        assert refused["detail"] == "There is no such context."
+    await chat.grant(ferries)
+    for contexts in ((), (ferries,), (quays, ferries)):
+        await (chat.grant(quays) if quays in contexts else chat.withdraw(ferries, "nobody", status=404))
+        for body in (named("a.txt", ferries), by_path):
+            found = await chat.ask(*contexts, **body)
+            covered = found["metadata"]["contexts"]
+            assert ferries in [each["id"] for each in [covered["focus"], *covered["active"]]]
+            assert chat.searches.tools.calls[-1][1]["document_names"] == [path]
+    missing = await chat.ask(status=404, **named("b.txt", ferries))
+    assert "There is no document" in missing["detail"]
+    off = [{"type": "workspace", "id": quays}, {"type": "workspace", "id": ferries, "active": False}]
+    assert (await chat.ask(status=404, contexts=off, **named("a.txt", ferries)))["code"] == "not_found"
+    # A file's own name is that of the conversation's document, never of a context's.
+    assert (await chat.ask(ferries, status=404, blob_names=["a.txt"]))["code"] == "not_found"
+    elsewhere = f"umbra/~contexts/{ferries}/a.txt"
+    assert (await chat.ask(ferries, status=404, blob_names=[elsewhere]))["code"] == "not_found"
+
+
+async def test_an_answer_from_a_named_document_is_blocked_with_its_context_though_it_cites_nothing(
+    chat: Chat,
+) -> None:
+    ferries = await chat.create("workspace", "Ferries")
+    await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")
+    await chat.grant(ferries)
+    chat.searches.chat = UNCITED
+    first = await chat.ask(**named("a.txt", ferries))
+    assert "ten crowns" in first["answer"]
+    await chat.withdraw(ferries)
+    await chat.ask(conversation_id=first["conversation_id"])
+    assert "ten crowns" not in chat.prompt()
+    assert NOT_SHOWN in chat.prompt()

@@ -462,8 +462,7 @@ async def test_documents_of_a_context_belong_to_no_conversation(callers: Callers
     workspace = await callers.create("workspace")
     await upload(callers, "ada", workspace, NOTES)
     assert (await callers.call("ada", "GET", "/conversations")).json()["conversations"] == []
-    path = f"acme/~contexts/{workspace}/notes.txt"
-    body = {"question": "When does the ferry leave?", "blob_names": [path]}
+    body = {"question": "When does the ferry leave?", "blob_names": ["notes.txt"]}
     assert (await callers.call("ada", "POST", "/orc", json=body)).status_code == 404
 
 

@@ -162,6 +162,25 @@ async def test_only_points_that_the_history_may_not_hold_are_read(
     assert await read(sent=2, history_turns=12) == list(range(1, 19))
 
 
+async def test_points_of_blocked_turns_are_not_read_and_no_model_condenses_them(
+    log: SqliteTurnLog, database: Database, store: Store
+) -> None:
+    heads = [await ask(log, f"What does section {turn} say?", CITED) for turn in range(1, 21)]
+    model, calls = scripted(condensing())
+    summarizer = Summarizer(model, "Condense.", WordCounter())
+    memory_service = memory_service_of(
+        database, log, store=store, summarizer=summarizer, history_turns=2, summary_threshold_tokens=10
+    )
+    await memory_service.update(heads[-1], [(3, 4)])
+    assert calls.calls == []
+    begun = (await begin(log, "And now?")).head
+    shown = await memory_service.read(begun, None, [(3, 4), (7, 7)])
+    assert [point.first_seq for point in shown.summary] == [1, 2, 5, 6, *range(8, 19)]
+    assert len((await memory_service.read(begun)).summary) == 18
+    await memory_service.update(heads[-1])
+    assert calls.calls
+
+
 async def test_a_turn_that_was_never_processed_is_processed_later(
     log: SqliteTurnLog, memory_service: MemoryService
 ) -> None:
