@@ -148,8 +148,9 @@ class Choices(Body):
         """The options as fields of a TurnRequest; blob names are distinct and in the order given."""
         names = dict.fromkeys(n if isinstance(n, str) else n.name for n in self.blob_names)
         contexts: dict[str, ContextRef | DocumentContext] = {}
-        homes = [n.context for n in self.blob_names if isinstance(n, BlobName) and n.context]
-        for context in [*self.contexts, *homes]:
+        given: list[ContextRef | DocumentContext] = [*self.contexts]
+        given += [n.context for n in self.blob_names if isinstance(n, BlobName) and n.context]
+        for context in given:
             contexts.setdefault(context.id, context)
         return {
             "blob_names": list(names),
