@@ -142,7 +142,7 @@ def tell_outsiders_that_it_exists(patch: Patch) -> None:
 
 
 def show_names_of_ancestors(patch: Patch) -> None:
-    """A path has all contexts above, whoever asks."""
+    """A path has all contexts above."""
     patch.setattr(service, "_path", lambda node, found: [found.contexts[each] for each in lineage(node)[:-1]])
 
 

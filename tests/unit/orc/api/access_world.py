@@ -20,7 +20,7 @@ TENANT, MOST_GROUPS = "acme", 250
 
 
 class Caller(NamedTuple):
-    """Who asks; nobody without a tenant."""
+    """Who asks; without a tenant, an anonymous caller."""
 
     tenant: str | None
     user: str = ""

@@ -393,7 +393,7 @@ async def test_a_question_may_name_a_document_of_a_context(chat: Chat) -> None:
         assert refused["detail"] == "There is no such context."
     await chat.grant(ferries)
     for contexts in ((), (ferries,), (quays, ferries)):
-        await (chat.grant(quays) if quays in contexts else chat.withdraw(ferries, "nobody", status=404))
+        await (chat.grant(quays) if quays in contexts else chat.withdraw(ferries, "zoe", status=404))
         for body in (named("a.txt", ferries), by_path):
             found = await chat.ask(*contexts, **body)
             covered = found["metadata"]["contexts"]
