@@ -261,7 +261,7 @@ async def browsing(program: Program) -> AsyncIterator[Page]:
         )
         try:
             address = await asyncio.wait_for(_address(process), SECONDS)
-            async with connect(address, max_size=None, proxy=None) as socket:
+            async with connect(address, max_size=None, proxy=None, ping_interval=None) as socket:
                 page = Page(socket)
                 listening = asyncio.create_task(page.listen())
                 await page.begin()

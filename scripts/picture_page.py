@@ -1,8 +1,11 @@
 """`python -m scripts.picture_page`: docs/page/*.webp, the web page in states that readers should know.
 
-It needs what the tests in a browser need. The answers are those of the offline model.
+With `--states FOLDER` it takes pictures of all states into a folder instead, in both colours and on a phone;
+names of states may follow. It needs what the tests in a browser need. The answers in docs/page are those of
+the offline model.
 """
 
+import argparse
 import asyncio
 import io
 import json
@@ -15,6 +18,8 @@ from PIL import Image
 
 from devkit.browser import Page, browsing, unpacked
 from devkit.in_process import InProcess, Variant, running_here
+from devkit.page_scenes import SCENES
+from devkit.page_stage import stage
 from devkit.shared_data import HANDBOOK
 from devkit.system import principal_headers
 
@@ -24,12 +29,37 @@ HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"
 LISBON = "What do three nights in Lisbon cost in total?"
 WIDE, TABLET, PHONE = (1440, 900), (820, 1180), (390, 844)
 QUALITY = 80
+LOOKS = {"light": (WIDE, False), "dark": (WIDE, True), "phone": (PHONE, False)}
+_STILL = """
+Promise.all(document.getAnimations().map((each) =>
+  each.effect.getTiming().iterations !== Infinity && each.finished)).then(() => 1)
+"""
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=Path, metavar="FOLDER")
+    parser.add_argument("names", nargs="*", help="the states; all if none is named")
+    given = parser.parse_args()
+    if given.states:
+        given.states.mkdir(parents=True, exist_ok=True)
+        asyncio.run(_take_states(given.states, given.names))
+        return
     TARGET.mkdir(exist_ok=True)
     with _serving() as here:
         asyncio.run(_take(here))
+
+
+async def _take_states(folder: Path, names: list[str]) -> None:
+    with stage() as played, unpacked() as program:
+        async with played.visit(program) as visit:
+            for scene in SCENES:
+                if names and scene.name not in names:
+                    continue
+                await visit.page.look(width=WIDE[0], height=WIDE[1])
+                await played.play(visit, scene)
+                for look, (size, dark) in LOOKS.items():
+                    await _save(visit.page, folder / f"{scene.name}-{look}.webp", size, dark=dark)
 
 
 @contextmanager
@@ -57,22 +87,22 @@ async def _take(here: InProcess) -> None:
             await _ask(page, HOTEL, 2)
             await page.value("document.querySelectorAll('.turn')[1].querySelector('button.marker').click()")
             await page.until("document.querySelector('.marks rect')")
-            await _save(page, "quote", WIDE)
-            await _save(page, "quote-dark", WIDE, dark=True)
-            await _save(page, "quote-phone", PHONE)
+            await _save(page, TARGET / "quote.webp", WIDE)
+            await _save(page, TARGET / "quote-dark.webp", WIDE, dark=True)
+            await _save(page, TARGET / "quote-phone.webp", PHONE)
             await page.press("Escape")
             await page.until("!document.getElementById('sources')")
             await _ask(page, LISBON, 3)
             await page.value("document.querySelectorAll('details.why')[2].open = true")
-            await _save(page, "closest-dark", TABLET, dark=True)
+            await _save(page, TARGET / "closest-dark.webp", TABLET, dark=True)
             await page.value("document.getElementById('plus').click()")
-            await _save(page, "menu", WIDE)
+            await _save(page, TARGET / "menu.webp", WIDE)
             await page.value("location.hash = '#/telemetry'")
             await page.until("document.querySelector('.data tbody button')")
             await page.value("document.querySelector('.data tbody button').click()")
             await page.until("document.querySelector('.timeline')")
             await page.value("document.querySelector('.scroller').scrollTop = 0")
-            await _save(page, "telemetry", (1200, 1180))
+            await _save(page, TARGET / "telemetry.webp", (1200, 1180))
 
 
 async def _ask(page: Page, question: str, number: int) -> None:
@@ -82,13 +112,13 @@ async def _ask(page: Page, question: str, number: int) -> None:
     await page.until(f"document.querySelectorAll('.turn.is-answered').length >= {number}")
 
 
-async def _save(page: Page, name: str, size: tuple[int, int], *, dark: bool = False) -> None:
+async def _save(page: Page, target: Path, size: tuple[int, int], *, dark: bool = False) -> None:
     await page.look(width=size[0], height=size[1], dark=dark)
     # The mark on a page is brighter for its first second.
-    await page.value("Promise.all(document.getAnimations().map((each) => each.finished)).then(() => 1)")
+    await page.value(_STILL)
     picture = Image.open(io.BytesIO(await page.picture())).convert("RGB")
-    picture.save(TARGET / f"{name}.webp", quality=QUALITY, method=6)
-    print(json.dumps({"picture": f"{name}.webp", "bytes": (TARGET / f"{name}.webp").stat().st_size}))
+    await asyncio.to_thread(picture.save, target, quality=QUALITY, method=6)
+    print(json.dumps({"picture": target.name, "size": picture.size}))
 
 
 if __name__ == "__main__":

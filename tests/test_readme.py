@@ -5,19 +5,20 @@ import os
 import re
 import subprocess
 import sys
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devkit.shared_data import ROOT
-from devkit.system import System
+from devkit.shared_data import HANDBOOK, ROOT
+from devkit.system import System, upload
 
 README = (ROOT / "README.md").read_text()
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.S | re.M)
 COMMANDS = SHELL.findall(README)
-CHATTING = SHELL.findall((ROOT / "docs" / "api.md").read_text())
+FIRST_STEPS, CHATTING = SHELL.findall((ROOT / "docs" / "api.md").read_text())
 OUTPUTS = re.findall(r"^```text\n(.*?)^```", README, re.S | re.M)
 
 
@@ -41,16 +42,19 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shell_output(system: System, checkout: Path) -> str:
     """What the README's shell blocks print."""
-    return run(COMMANDS, system, checkout)
+    conversation = str(uuid.uuid4())
+    with system.client() as client:
+        assert upload(client, conversation, HANDBOOK).status_code == 201
+    return run(COMMANDS, system, checkout, CONVERSATION=conversation)
 
 
-def run(commands: Sequence[str], system: System, checkout: Path) -> str:
+def run(commands: Sequence[str], system: System, checkout: Path, **variables: str) -> str:
     """The output of shell blocks, run in order, with this test's server."""
     script = "\necho; echo =====\n".join(commands).replace("127.0.0.1:7071", f"127.0.0.1:{system.api_port}")
     done = subprocess.run(
         ["sh", "-e", "-c", script],
         cwd=checkout,
-        env={**os.environ, **system.settings},
+        env={**os.environ, **system.settings, **variables},
         capture_output=True,
         text=True,
         timeout=240,
@@ -67,9 +71,8 @@ def test_orc_ask_gives_the_answer_that_the_readme_shows(shell_output: str) -> No
     assert "verified  harbour-handbook.pdf, page 5" in asked
 
 
-def test_the_curl_lines_upload_ask_and_stream(shell_output: str) -> None:
-    over_http = shell_output.split("=====")[1]
-    uploaded, answer, rest = json_objects(over_http)
+def test_the_curl_lines_of_the_docs_upload_ask_and_stream(system: System, checkout: Path) -> None:
+    uploaded, answer, rest = json_objects(run([FIRST_STEPS], system, checkout))
     assert [document["readable"] for document in uploaded["documents"]] == [True]
     assert "EUR 230" in answer["answer"]
     assert any(citation["verified"] and citation["page"] == 14 for citation in answer["citations"])
@@ -80,7 +83,7 @@ def test_the_curl_lines_upload_ask_and_stream(shell_output: str) -> None:
 
 
 def test_the_chat_of_the_docs_is_answered_from_its_document(system: System, checkout: Path) -> None:
-    uploaded, answer, _ = json_objects(run(CHATTING, system, checkout))
+    uploaded, answer, _ = json_objects(run([CHATTING], system, checkout))
     assert [document["readable"] for document in uploaded["documents"]] == [True]
     assert answer["conversation_id"] == uploaded["conversation_id"]
     assert "EUR 230" in answer["answer"]
