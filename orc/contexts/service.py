@@ -94,6 +94,12 @@ class ContextService:
         readable = await self.read(caller, context_id, right)
         return Owner.of_context(readable.context.organization_id, context_id)
 
+    async def is_present(self, organization_id: str, context_id: str) -> bool:
+        """Whether the context is there and neither it nor one above it is being deleted, for any caller."""
+        path = lineage(context_id)
+        found = (await self._store.rights(organization_id, path, [])).contexts
+        return all(each in found and found[each].state is State.PRESENT for each in path)
+
     async def create(
         self,
         caller: Caller,

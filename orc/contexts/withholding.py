@@ -19,6 +19,11 @@ class RevokedAnswers:
         """`scopes`: answers are withheld by what they say; None: all answers are kept."""
         self._scopes = scopes
 
+    @property
+    def is_on(self) -> bool:
+        """Whether any answer is withheld."""
+        return self._scopes is not None
+
     async def ranges(self, caller: Principal, head: Head) -> Sequence[Range]:
         """The turns whose answers are withheld; no store is asked unless there can be any."""
         return await self._scopes.blocked(caller, head) if self._scopes else ()

@@ -18,7 +18,7 @@ from orc.api.dependencies import (
     ReaderOwnerDep,
     TraceIdDep,
 )
-from orc.api.responses import responses
+from orc.api.responses import responses, stream
 from orc.api.routes import documents
 from orc.api.routes.documents import ANY_FILE, FOLLOWED, Download, Files
 from orc.api.schemas import DocumentView
@@ -50,7 +50,7 @@ async def upload_to_context(
     if isinstance(stored, Response):
         return stored
     shown, errors = stored
-    await _keep_if_present(shown, owner, caller, app)
+    await _keep_if_present(shown, owner, caller, app, replaces=replace)
     return ContextUploadResponse(context_id=context_id, documents=shown, errors=errors)
 
 
@@ -82,10 +82,15 @@ async def list_context_documents(
     responses={**responses(404, 429), 200: FOLLOWED},
 )
 async def context_document_events(
-    document_id: str, owner: ReaderOwnerDep, app: AppDep, trace: TraceIdDep
+    document_id: str, owner: ReaderOwnerDep, caller: CallerDep, app: AppDep, trace: TraceIdDep
 ) -> Response:
-    """How the document comes along, as for one of a conversation."""
-    return await documents.document_events(document_id, owner, app, trace)
+    """How the document comes along, as for one of a conversation, for as long as the caller may read it."""
+    document = await app.library.find(owner, document_id)
+
+    async def check() -> None:
+        await app.contexts.read(caller, owner.conversation_id, Right.READ_DOCUMENTS)
+
+    return stream(documents.follow_document(app.library, document, trace, check), trace)
 
 
 @router.get(
@@ -106,11 +111,18 @@ async def delete_context_document(document_id: str, owner: EditorOwnerDep, app: 
     await app.library.delete(owner, document_id)
 
 
-async def _keep_if_present(shown: list[DocumentView], owner: Owner, caller: Caller, app: App) -> None:
-    """Remove the documents again if the context was deleted, or the role withdrawn, during the upload."""
+async def _keep_if_present(
+    shown: list[DocumentView], owner: Owner, caller: Caller, app: App, *, replaces: bool
+) -> None:
+    """Remove the documents again if the context was deleted, or the role withdrawn, during the upload.
+
+    With `replaces` those of a context that is still there stay: what they replaced is not there any more.
+    """
     try:
         await app.contexts.owner(caller, owner.conversation_id, Right.CHANGE_DOCUMENTS)
     except (NotFound, Forbidden):
+        if replaces and await app.contexts.is_present(owner.organization_id, owner.conversation_id):
+            return
         for document in shown:
             await app.library.delete(owner, document.document_id)
         raise

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from pathlib import Path
@@ -59,23 +59,31 @@ class DocumentProgress(Event):
     message: str
 
 
+Check = Callable[[], Awaitable[object]]
+"""Raises an OrcError if the caller may not read the document any more."""
+
+
+async def _unchecked() -> None:
+    """Documents of a conversation are always its user's."""
+
+
 async def follow_document(
-    library: DocumentService, document: Document, trace_id: str
+    library: DocumentService, document: Document, trace_id: str, check: Check = _unchecked
 ) -> AsyncIterator[tuple[int, Event]]:
     """The events of a document from now on, numbered from 1; the last is `done`, or `error`.
 
-    After half an hour they end without either; the client can connect again.
+    After half an hour they end without either; the client can connect again. `check` is made at each look.
     """
     number = 0
     try:
-        async for event in _changes(library, document):
+        async for event in _changes(library, document, check):
             number += 1
             yield number, event
     except OrcError as exc:
         yield number + 1, Failed(problem=problem_of(exc, trace_id))
 
 
-async def _changes(library: DocumentService, document: Document) -> AsyncIterator[Event]:
+async def _changes(library: DocumentService, document: Document, check: Check) -> AsyncIterator[Event]:
     shown: Document | None = None
     last_progress: JobProgress | None = None
     wait, end = FIRST_LOOK_SECONDS, time.monotonic() + FOLLOWED_SECONDS
@@ -91,6 +99,7 @@ async def _changes(library: DocumentService, document: Document) -> AsyncIterato
             last_progress, wait = progress, FIRST_LOOK_SECONDS
             yield DocumentProgress(done=progress.done, total=progress.total, message=progress.what)
         await asyncio.sleep(wait)
+        await check()
         document = await library.find(document.owner, document.document_id)
     yield DocumentReady(document=DocumentView.of(document))
 

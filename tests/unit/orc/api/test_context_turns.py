@@ -255,10 +255,12 @@ async def test_views_and_exports_withhold_revoked_answers_if_the_setting_says_so
     ferries = await chat.create("workspace", "Ferries")
     await chat.grant(ferries)
     chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
-    path = f"/conversations/{(await chat.ask(ferries))['conversation_id']}"
+    first = await chat.ask(ferries)
+    path = f"/conversations/{first['conversation_id']}"
     for withdrawn in (False, True, False):
         await (chat.withdraw(ferries) if withdrawn else chat.grant(ferries))
-        for each in (path, f"{path}/export?format=markdown"):
+        turn = f"{path}/turns/{first['turn_id']}/events"
+        for each in (path, f"{path}/export?format=markdown", turn):
             shown = (await chat.call("bob", "GET", each)).text
             assert ("ten crowns" in shown, WITHHELD[1:-1] in shown) == (not withdrawn, withdrawn), each
 

@@ -458,6 +458,52 @@ async def test_what_is_uploaded_while_the_context_is_deleted_is_removed(
     assert (await library.page(place, limit=9)).documents == []
 
 
+@pytest.mark.parametrize("replaces", [False, True])
+async def test_a_role_that_is_withdrawn_during_an_upload_loses_no_earlier_document(
+    app: FastAPI, callers: Callers, monkeypatch: pytest.MonkeyPatch, replaces: bool
+) -> None:
+    workspace = await callers.create("workspace")
+    await callers.grant(workspace, "user:bob", "editor")
+    if replaces:
+        assert (await upload(callers, "bob", workspace, NOTES)).status_code == 201
+    library = (await app.state.provider.get()).library
+    upload_file = library.upload
+
+    async def upload_slowly(*arguments: Any, **options: Any) -> Any:
+        stored = await upload_file(*arguments, **options)
+        await callers.call("ada", "DELETE", f"/contexts/{workspace}/members/user/bob")
+        return stored
+
+    monkeypatch.setattr(library, "upload", upload_slowly)
+    answered = await upload(callers, "bob", workspace, NOTES, "?replace=true" if replaces else "")
+    assert answered.status_code == (201 if replaces else 404)
+    listed = (await callers.call("ada", "GET", f"/contexts/{workspace}/documents")).json()["documents"]
+    assert [each["blob_name"] for each in listed] == (["notes.txt"] if replaces else [])
+
+
+async def test_the_events_of_a_document_end_when_the_role_is_withdrawn(
+    app: FastAPI, callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = await callers.create("workspace")
+    await callers.grant(workspace, "user:bob", "viewer")
+    [document] = (await upload(callers, "ada", workspace, NOTES)).json()["documents"]
+    library = (await app.state.provider.get()).library
+    progress, looks = library.progress, itertools.count()
+
+    async def withdrawn_at_the_second_look(asked: Any) -> Any:
+        if next(looks) == 1:
+            await callers.call("ada", "DELETE", f"/contexts/{workspace}/members/user/bob")
+        return await progress(asked)
+
+    monkeypatch.setattr(library, "progress", withdrawn_at_the_second_look)
+    path = f"/contexts/{workspace}/documents/{document['document_id']}/events"
+    followed = (await callers.call("bob", "GET", path)).text
+    assert "event: status" in followed
+    assert followed.rstrip().rpartition("event: ")[2].startswith("error")
+    assert "There is no such context." in followed
+    assert next(looks) == 2
+
+
 async def test_documents_of_a_context_belong_to_no_conversation(callers: Callers) -> None:
     workspace = await callers.create("workspace")
     await upload(callers, "ada", workspace, NOTES)
