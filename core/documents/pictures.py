@@ -130,6 +130,13 @@ def has_pictures(document: Document) -> bool:
     return document.media_type in PICTURED
 
 
+def webp_size(picture: bytes) -> tuple[int, int]:
+    """Width and height in the header of a lossy WebP file, as the drawing child writes it."""
+    # RIFF size WEBP, "VP8 " size, three bytes of a frame tag, a start code, then 14 bits each.
+    width, height = (int.from_bytes(picture[at : at + 2], "little") & 0x3FFF for at in (26, 28))
+    return width, height
+
+
 class PagePictures:
     """Pictures of the pages of documents whose scope was verified by the caller."""
 

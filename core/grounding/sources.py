@@ -14,6 +14,7 @@ _QUOTES = {'"': "&quot;"}
 # It begins with all marks before the letter, so that a run of brackets is read once, not once per bracket.
 _LIVE_MARKER = re.compile(r"(?<!\W)([^\w\[\uff3b\u3010]*+[\[\uff3b\u3010]\W*+[Ss\uff33\uff53])(?=\W*+\d)")
 LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
+_PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
     r'<source id="(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: site="[^"<>]*")?>\n([^<]*)\n</source>'
 )
@@ -34,6 +35,7 @@ class Source(Record):
 
     A web page has a `url`, its title as name, and the search engine's excerpt as page text. If the turn has
     contexts, the document is in one of them or in the session; `focus`: that belongs to the turn's focus.
+    `pictured`: the page has no text, and the model is shown its picture.
     """
 
     number: int
@@ -51,6 +53,7 @@ class Source(Record):
     context_id: str | None = None
     context_name: str | None = None
     focus: bool = True
+    pictured: bool = False
 
     @property
     def host(self) -> str:
@@ -82,9 +85,14 @@ def without_markers(text: str) -> str:
 
 
 def fence(sources: Sequence[Source]) -> str:
-    """The sources as quoted material; no text in them can open or close a fence, or cite a source."""
+    """The sources as quoted material; no text in them can open or close a fence, or cite a source.
+
+    Those that are shown as pictures have no text, and are left out.
+    """
     fenced = []
     for source in sources:
+        if source.pictured:
+            continue
         site = f' site="{escape(source.host, _QUOTES)}"' if source.url else ""
         name = escape(without_markers(source.blob_name), _QUOTES)
         text = escape(without_markers(source.text))
@@ -123,9 +131,15 @@ def label(file: AttachedFile) -> str:
     return f'<file document="{name}" pages="1 to {file.pages}" sources="S{file.first} to S{last}"/>'
 
 
+def picture_label(blob_name: str, page: int, numbers: Sequence[int]) -> str:
+    """The line before the picture of a page, with the numbers of its sources; a name cannot break out."""
+    name = escape(without_markers(blob_name), _QUOTES)
+    return f'<picture document="{name}" page="{page}" sources="{" ".join(f"S{each}" for each in numbers)}"/>'
+
+
 def without_fenced(prompt: str) -> str:
     """The prompt without its sources: the instructions and the question."""
-    return LABEL.sub("", _FENCED.sub("", prompt)).strip()
+    return _PICTURE_LABEL.sub("", LABEL.sub("", _FENCED.sub("", prompt))).strip()
 
 
 def withdrawn(revision: Revision) -> str:

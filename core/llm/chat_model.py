@@ -251,9 +251,7 @@ class ChatModel:
         return {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
 
     def _model_for(self, messages: Prompt) -> "BaseChatModel":
-        if self.file_model is None or all(isinstance(message.content, str) for message in messages):
-            return self.model
-        return self.file_model
+        return self.model if self.file_model is None or not _has_files(messages) else self.file_model
 
     def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
         """Raises ReplyCut for an answer that broke off, as a cut tool call has, or that reached its limit."""
@@ -304,6 +302,11 @@ class ChatModel:
 def empty_reply() -> OrcError:
     """The error for an answer without text."""
     return model_down("The model gave an empty answer. Try again.", "model_reply_empty")
+
+
+def _has_files(messages: Prompt) -> bool:
+    parts = (part for message in messages if isinstance(message.content, list) for part in message.content)
+    return any(isinstance(part, dict) and part.get("type") == "file" for part in parts)
 
 
 def _refuse_withheld(messages: Sequence[AIMessage]) -> None:

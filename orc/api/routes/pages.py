@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
-from core.documents.pictures import PictureKey, has_pictures, other_version
+from core.documents.pictures import PictureKey, has_pictures, other_version, webp_size
 from core.errors import Conflict, InvalidInput, NotFound, OrcError
 from core.extraction.word_boxes import SCALE, unpack
 from core.models import Document
@@ -182,13 +182,6 @@ async def _size(app: App, document: Document, number: int) -> tuple[int | None, 
     except OrcError:
         return None, None
     return webp_size(picture)
-
-
-def webp_size(picture: bytes) -> tuple[int, int]:
-    """Width and height in the header of a lossy WebP file, as the drawing child writes it."""
-    # RIFF size WEBP, "VP8 " size, three bytes of a frame tag, a start code, then 14 bits each.
-    width, height = (int.from_bytes(picture[at : at + 2], "little") & 0x3FFF for at in (26, 28))
-    return width, height
 
 
 def _boxes(packed: bytes) -> list[WordBox]:

@@ -1,0 +1,166 @@
+"""Pictures of pages for a prompt: chosen pages, drawn within limits of number, size and time."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import Field
+
+from core.documents.pictures import PagePictures, has_pictures, webp_size
+from core.errors import OrcError
+from core.infra.settings import ModelFacts
+from core.models import Document, Page, Record
+
+WIDTHS_TRIED = (1200, 800, 160)
+MOST_PIXELS = 2_400_000
+"""Of one picture; A4 has 2.0 million at a width of 1,200. A page that is too long is drawn narrower."""
+MOST_BYTES = 4 * 1024 * 1024
+"""Of one picture; pages have some 100 KB."""
+SECONDS = 15.0
+"""For all pictures of a prompt together."""
+MORE_TRIED = 3
+"""Pages that are drawn in the place of others that cannot be."""
+MOST_IMAGES = 10
+"""Of one prompt: Azure OpenAI takes no more."""
+MOST_IMAGE_TOKENS = 100_000
+UNFORESEEN, TOO_SLOW = "It could not be drawn.", "Drawing took too long."
+
+_PAGE_NUMBERS = re.compile(
+    r"\b(?:pages?|pp?\.|seiten?|s\.|página|páginas|pagina|pagine|pág\.)\s*(\d{1,6})(?:\s*(?:-|–|to|bis|and|und|,)\s*(\d{1,6}))?",
+    re.IGNORECASE,
+)
+LONGEST_RANGE = 20
+
+log = logging.getLogger(__name__)
+
+
+class ImageLimits(Record):
+    """What pictures may take of one prompt: their number, and their tokens together."""
+
+    most: int = Field(ge=0, le=MOST_IMAGES)
+    tokens: int = Field(ge=0, le=MOST_IMAGE_TOKENS)
+
+    def number(self, facts: ModelFacts) -> int:
+        """How many pictures a model may be sent, each counted with the most that it can cost."""
+        return min(self.most, self.tokens // facts.image_tokens) if facts.images else 0
+
+    def why_none(self, model: str, facts: ModelFacts) -> str:
+        """Why a model is sent no pictures at all; empty if it may be sent some."""
+        if not facts.images:
+            return f"the model {model} does not read pictures"
+        if self.number(facts):
+            return ""
+        return (
+            f"one takes up to {facts.image_tokens:,} tokens of {model}, and {self.most} pictures with"
+            f" {self.tokens:,} tokens are allowed"
+        )
+
+
+class ImageCounts(Record):
+    """The pictures of pages in a prompt. `tokens` are the most that those sent can take."""
+
+    sent: int = Field(default=0, description="pages that the model was sent as pictures")
+    failed: int = Field(default=0, description="pages that could not be drawn")
+    tokens: int = Field(default=0, description="the most that the pictures take of the prompt")
+
+
+class WantedPage(NamedTuple):
+    """A page whose picture is wanted. Without text it can be cited only from its picture."""
+
+    document: Document
+    page: int
+    has_text: bool
+
+
+class PageImage(Record):
+    """The picture of a page, a WebP file, and the version of the document that it was drawn from."""
+
+    document: Document
+    page: int
+    has_text: bool
+    content: bytes = Field(repr=False)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The page."""
+        return self.document.document_id, self.page
+
+
+class DrawnPages(NamedTuple):
+    """The pictures that could be drawn, in the order they were wanted, and why others could not."""
+
+    images: list[PageImage]
+    failures: list[str]
+
+    def counts(self, facts: ModelFacts) -> ImageCounts:
+        """How many there are."""
+        sent = len(self.images)
+        return ImageCounts(sent=sent, failed=len(self.failures), tokens=sent * facts.image_tokens)
+
+
+async def draw_pages(pictures: PagePictures, wanted: Sequence[WantedPage], most: int) -> DrawnPages:
+    """The first `most` pages that can be drawn. No failure is raised.
+
+    The caller has verified that each document is in scope.
+    """
+    images: list[PageImage] = []
+    failures: list[str] = []
+    waiting, ends_at = list(wanted[: most + MORE_TRIED]), asyncio.get_running_loop().time() + SECONDS
+    while waiting and len(images) < most:
+        room = most - len(images)
+        now, waiting = waiting[:room], waiting[room:]
+        for made in await asyncio.gather(*(_draw(pictures, each, ends_at) for each in now)):
+            if isinstance(made, PageImage):
+                images.append(made)
+            else:
+                failures.append(made)
+    return DrawnPages(images, failures)
+
+
+async def _draw(pictures: PagePictures, wanted: WantedPage, ends_at: float) -> PageImage | str:
+    """The picture, or why there is none."""
+    document, page, has_text = wanted
+    try:
+        async with asyncio.timeout_at(ends_at):
+            for width in WIDTHS_TRIED:
+                content = await pictures.get(document, page, width)
+                across, down = webp_size(content)
+                if across * down <= MOST_PIXELS and len(content) <= MOST_BYTES:
+                    return PageImage(document=document, page=page, has_text=has_text, content=content)
+    except TimeoutError:
+        return TOO_SLOW
+    except OrcError as exc:
+        return exc.message
+    except Exception:
+        # A turn goes on without a picture, whatever a file made of its drawing.
+        log.exception("page_image.failed document_id=%s page=%d", document.document_id, page)
+    return UNFORESEEN
+
+
+def pages_named(question: str) -> list[int]:
+    """The numbers of pages that a question names, in order: `page 7`, `Seiten 3-5`."""
+    named: list[int] = []
+    for first, last in _PAGE_NUMBERS.findall(question):
+        start, end = int(first), int(last or first)
+        named += range(start, min(end, start + LONGEST_RANGE) + 1) if end > start else [start]
+        named += [end] if end < start else []
+    return list(dict.fromkeys(named))
+
+
+def names_document(question: str, document: Document) -> bool:
+    """Whether a question has the name of the file, with or without its extension."""
+    asked, name = question.casefold(), document.blob_name.casefold()
+    stem = name.rpartition(".")[0] or name
+    return re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", asked) is not None
+
+
+def pages_without_text(document: Document, pages: Sequence[Page], question: str) -> list[WantedPage]:
+    """The pages that can be seen only: those that the question names first, then in order."""
+    if not (document.pages_without_text and has_pictures(document)):
+        return []
+    blank = [page.number for page in pages if not page.text.strip()]
+    named = pages_named(question)
+    blank.sort(key=lambda number: number not in named)
+    return [WantedPage(document, number, has_text=False) for number in blank]
