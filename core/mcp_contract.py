@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter
 
 from core.analysis.models import Ontology, PageAnalysis, Relation
+from core.documents.image_limits import ImageCounts
 from core.documents.places import DocumentOrigin, PlaceType
 from core.grounding.models import Citation, Grounding, WrittenMark
 from core.models import FileRef, Record, RetrievalStep, Usage
@@ -31,6 +32,8 @@ MAX_WISH_CHARACTERS = 300
 
 WHOLE_META_KEY = "orc/whole_documents"
 """In the `_meta` of a tool call: if more documents than this are named, they are searched, not read whole."""
+IMAGES_META_KEY = "orc/images"
+"""In the `_meta` of a tool call: the limits of pictures of pages (ImageLimits), if the model is sent some."""
 
 
 LEFT_OUT_IF_NULL = frozenset(
@@ -77,6 +80,7 @@ class DocumentChatMetadata(Record):
     prompt: dict[str, int] = Field(
         default={}, description="tokens of each part of the prompt and their total, without files"
     )
+    images: ImageCounts = ImageCounts()
     usage: Usage = Usage()
     files: list[FileStatus] = []
     grounding: Grounding = Grounding(grounded=False)

@@ -23,6 +23,7 @@ from mcp_server.tools.document_chat import DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits, tokens_for_text
 from mcp_server.tools.documents import DocumentContents
 from mcp_server.tools.documents_analyze import DocumentsAnalyze, Limits
+from mcp_server.tools.page_images import DocumentImages
 from mcp_server.tools.pages import Pages
 from mcp_server.tools.parts import BestMatches, NoteTaker
 from mcp_server.tools.relations import Relations
@@ -82,7 +83,8 @@ def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
 
 def _assemble(settings: Settings, documents: Documents, models: ChatModels, web: WebSearchTool | None) -> App:
     library, analyses = documents.library, documents.analyses
-    window = settings.context_window or ModelCatalogue(settings.model_catalog).window(models.names)
+    catalogue = ModelCatalogue(settings.model_catalog)
+    window = settings.context_window or catalogue.window(models.names)
     most = tokens_for_text(window)
     limits = ReadingLimits(
         whole=min(settings.full_text_tokens, most), unindexed=min(settings.unindexed_text_tokens, most)
@@ -100,6 +102,7 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
             prompt=read_prompt("document_chat"),
             revise=read_prompt("revise"),
             wishes=read_prompt("wishes"),
+            images=DocumentImages(library, documents.pictures, catalogue),
         ),
         documents_analyze=_build_analyze(settings, documents, models.writer),
         search=DocumentSearch(library, documents.retriever, analyses),

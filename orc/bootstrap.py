@@ -148,6 +148,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
             text=documents.text,
             suggestions=(suggestions := _build_suggestions(documents, log)),
+            pictures=documents.pictures,
             traces=traces if settings.store_turn_traces else NoTraces(),
         )
         parts = override(parts) if override else parts

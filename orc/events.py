@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from core.documents.image_limits import ImageCounts
 from core.grounding.models import Citation, Mark, WrittenMark, written_marks
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
@@ -227,6 +228,7 @@ class Telemetry(Event):
     context_budget: dict[str, int] = {}
     summary_selection: dict[str, JsonValue] = {}
     lazy: LazyCounts = LazyCounts()
+    images: ImageCounts = ImageCounts()
     attempts: int = 1
 
 
@@ -287,6 +289,7 @@ class TurnMetadata(BaseModel):
     summary_selection: dict[str, JsonValue] = {}
     critic_summary: dict[str, JsonValue] = {}
     lazy: LazyCounts = LazyCounts()
+    images: ImageCounts = ImageCounts()
     contexts: TurnContexts | None = Field(default=None, description="null if no context was named")
     files: list[FileStatus] = []
     usage: Usage = Usage()

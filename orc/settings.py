@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
+from core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
 from core.infra.setting_section import Section
 from core.infra.settings import CoreSettings, WindowSettings, load_settings
 from orc.intents import Intent
@@ -92,6 +93,20 @@ class TurnSettings(HistorySettings, WindowSettings):
         default=False,
         description="retrieve summaries of pages first, and the pages in full if the critic asks for them",
     )
+    page_images: bool = Field(
+        default=False,
+        description="send a model that reads pictures those of a few pages: pages without text, and pages"
+        " that were found",
+    )
+    most_page_images: int = Field(
+        default=3, ge=0, le=MOST_IMAGES, description="pictures of pages in one prompt; 0: never any"
+    )
+    page_image_tokens: int = Field(
+        default=6000,
+        ge=0,
+        le=MOST_IMAGE_TOKENS,
+        description="tokens of the pictures in one prompt, each counted with the most that it can take",
+    )
     critic: CriticSetting = Field(
         default="code",
         description="what follows if the code checks find an unsupported statement or no source; off: a"
@@ -107,6 +122,13 @@ class TurnSettings(HistorySettings, WindowSettings):
         " the code checks alone, at most once",
     )
     critic_seconds: float = Field(default=20.0, gt=0, description="time limit of the critic model")
+
+    @property
+    def image_limits(self) -> ImageLimits | None:
+        """What pictures of pages may take of a prompt; None if none are sent."""
+        if not (self.page_images and self.most_page_images):
+            return None
+        return ImageLimits(most=self.most_page_images, tokens=self.page_image_tokens)
 
 
 class Settings(TurnSettings, MemorySettings, CoreSettings):

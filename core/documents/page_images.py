@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from core.documents.image_limits import ImageCounts
 from core.documents.pictures import PagePictures, has_pictures, webp_size
 from core.errors import OrcError
 from core.infra.settings import ModelFacts
@@ -22,9 +23,6 @@ SECONDS = 15.0
 """For all pictures of a prompt together."""
 MORE_TRIED = 3
 """Pages that are drawn in the place of others that cannot be."""
-MOST_IMAGES = 10
-"""Of one prompt: Azure OpenAI takes no more."""
-MOST_IMAGE_TOKENS = 100_000
 UNFORESEEN, TOO_SLOW = "It could not be drawn.", "Drawing took too long."
 
 _PAGE_NUMBERS = re.compile(
@@ -34,36 +32,6 @@ _PAGE_NUMBERS = re.compile(
 LONGEST_RANGE = 20
 
 log = logging.getLogger(__name__)
-
-
-class ImageLimits(Record):
-    """What pictures may take of one prompt: their number, and their tokens together."""
-
-    most: int = Field(ge=0, le=MOST_IMAGES)
-    tokens: int = Field(ge=0, le=MOST_IMAGE_TOKENS)
-
-    def number(self, facts: ModelFacts) -> int:
-        """How many pictures a model may be sent, each counted with the most that it can cost."""
-        return min(self.most, self.tokens // facts.image_tokens) if facts.images else 0
-
-    def why_none(self, model: str, facts: ModelFacts) -> str:
-        """Why a model is sent no pictures at all; empty if it may be sent some."""
-        if not facts.images:
-            return f"the model {model} does not read pictures"
-        if self.number(facts):
-            return ""
-        return (
-            f"one takes up to {facts.image_tokens:,} tokens of {model}, and {self.most} pictures with"
-            f" {self.tokens:,} tokens are allowed"
-        )
-
-
-class ImageCounts(Record):
-    """The pictures of pages in a prompt. `tokens` are the most that those sent can take."""
-
-    sent: int = Field(default=0, description="pages that the model was sent as pictures")
-    failed: int = Field(default=0, description="pages that could not be drawn")
-    tokens: int = Field(default=0, description="the most that the pictures take of the prompt")
 
 
 class WantedPage(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from core.documents.ports import PDF, Attachment, plain_name
+from core.grounding.pictures import Parts
 from core.grounding.sources import fence, label
 from core.mcp_contract import FileStatus
 from core.models import Document
@@ -17,16 +18,18 @@ READ_FILES = (
 
 
 def message_content(
-    question: str, reading: PromptSources, files: dict[str, Attachment]
-) -> str | list[str | dict[Any, Any]]:
+    question: str, reading: PromptSources, files: dict[str, Attachment], pictures: Parts
+) -> str | Parts:
+    """The question with its sources: attached files, pictures of pages, then fenced text."""
     fenced = [source for source in reading.sources if source.document_id not in files]
     asked = f"{fence(fenced)}\n\nQuestion: {question}"
-    if not files:
+    if not files and not pictures:
         return asked
-    content: list[str | dict[Any, Any]] = []
+    content: Parts = []
     for file in reading.files:
         content += [{"type": "text", "text": label(file)}, _block(files[file.document_id])]
-    return [*content, {"type": "text", "text": f"{READ_FILES}\n\n{asked}"}]
+    rule = f"{READ_FILES}\n\n" if files else ""
+    return [*content, *pictures, {"type": "text", "text": f"{rule}{asked}"}]
 
 
 def _block(attached: Attachment) -> dict[Any, Any]:

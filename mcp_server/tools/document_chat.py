@@ -12,6 +12,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
+from core.documents.image_limits import ImageLimits, with_image_tokens
 from core.documents.places import ALL, SELECTIONS, DocumentOrigin
 from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
@@ -20,6 +21,7 @@ from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Un
 from core.grounding.checked_answer import CheckedAnswer, Checker
 from core.grounding.citations import CUT_NOTE, mark_truncated
 from core.grounding.models import Revision, WrittenMark
+from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.grounding.sources import withdrawn, without_markers
 from core.infra.text_processes import InThread, TextWork
@@ -35,6 +37,7 @@ from core.llm.messages import (
 from core.llm.tokens import TokenCounter, section_tokens
 from core.mcp_contract import (
     CAP_META_KEY,
+    IMAGES_META_KEY,
     MAX_WISH_CHARACTERS,
     MAX_WISHES,
     MODEL_META_KEY,
@@ -54,6 +57,13 @@ from mcp_server.tools.document_context import (
     fit_to_window,
     plan_reading,
     with_origin,
+)
+from mcp_server.tools.page_images import (
+    DocumentImages,
+    SeenPages,
+    Sight,
+    with_pictures,
+    with_seen_pages,
 )
 from mcp_server.tools.registration import CallProgress, CallScope, ContextName, Question, offer, success
 from mcp_server.tools.scope_filter import origin_of
@@ -80,7 +90,8 @@ class Reporter(Protocol):
 
 class CallOptions(Record):
     """The model that writes the answer (None: the default one), the longest answer in tokens, how many
-    documents may be read whole together, and the user's wishes for the form of the answer."""
+    documents may be read whole together, the user's wishes for the form of the answer, and what pictures of
+    pages the model may be sent (None: none)."""
 
     model: str | None = Field(default=None, max_length=LONGEST_NAME)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -88,6 +99,7 @@ class CallOptions(Record):
     wishes: list[Annotated[str, Field(max_length=MAX_WISH_CHARACTERS)]] = Field(
         default=[], max_length=MAX_WISHES
     )
+    images: ImageLimits | None = None
 
     @property
     def remembered(self) -> str:
@@ -123,6 +135,8 @@ class _ChatCall:
     is_cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
     origins: dict[str, DocumentOrigin] = field(default_factory=dict)
+    sight: Sight = field(default_factory=Sight)
+    seen: SeenPages = field(default_factory=SeenPages)
 
 
 @dataclass(kw_only=True)
@@ -140,6 +154,7 @@ class DocumentChat:
     prompt: str
     revise: str
     wishes: str
+    images: DocumentImages | None = None
 
     async def answer(
         self,
@@ -163,9 +178,11 @@ class DocumentChat:
         documents = await self._in_scope(scope, context, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
-        if not readable:
-            reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in ready)
-            raise NoReadableDocument(f"None of the documents can be read. {reasons}")
+        sight = Sight()
+        if self.images is not None:
+            sight = await self.images.sight(options.images, model.name, self.window, question, ready)
+        if not readable and not sight.unread:
+            raise _none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
         searched = [await self.files.ensure(document) for document in plan.searched]
@@ -174,9 +191,10 @@ class DocumentChat:
         work = _ChatCall(
             question, plan, attached, reporter, stream, model, options, revision, budget, checker
         )
+        work.sight = sight
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         work.created |= created_ids([*attached, *searched])
-        reading, writer = await self._answer(work)
+        reading, writer = await self._answer(work, ready)
         sent = {each.document.document_id: each for each in [*work.attached, *searched]}
         grounding = writer.grounding
         return DocumentChatResult(
@@ -185,14 +203,15 @@ class DocumentChat:
             citations=await with_rectangles(writer.citations, reading.sources, self.read_boxes),
             metadata=DocumentChatMetadata(
                 mode=reading.mode,
-                reason=" ".join([reading.reason, *how_sent(work.attached)]),
+                reason=" ".join([reading.reason, *how_sent(work.attached), *work.seen.notes]),
                 pages_read=reading.pages,
                 passages=len(reading.sources),
                 left_out=reading.left_out,
                 retrieval=reading.steps,
-                prompt=work.sizes,
+                prompt=with_image_tokens(work.sizes, work.seen.counts),
+                images=work.seen.counts,
                 usage=budget.usage,
-                files=file_statuses(ready, sent, work.created),
+                files=file_statuses([with_seen_pages(each, work.seen) for each in ready], sent, work.created),
                 grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
             ),
         )
@@ -224,19 +243,23 @@ class DocumentChat:
             documents.append(document)
         return list({document.document_id: document for document in documents}.values())
 
-    async def _answer(self, work: _ChatCall) -> tuple[PromptSources, CheckedAnswer]:
+    async def _answer(
+        self, work: _ChatCall, documents: Sequence[Document]
+    ) -> tuple[PromptSources, CheckedAnswer]:
         """Asks the model, and a second time if it refuses the files before it has sent any text."""
         try:
-            return await self._ask(work)
+            return await self._ask(work, documents)
         except OrcError as exc:
             again = None if work.shown else await self.files.reattach(work.attached, exc)
             if again is None:
                 raise
         work.attached = again
         work.created |= created_ids(again)
-        return await self._ask(work)
+        return await self._ask(work, documents)
 
-    async def _ask(self, work: _ChatCall) -> tuple[PromptSources, CheckedAnswer]:
+    async def _ask(
+        self, work: _ChatCall, documents: Sequence[Document]
+    ) -> tuple[PromptSources, CheckedAnswer]:
         question, revision = work.question, work.revision
         files = {each.document.document_id: each for each in work.attached if each.sent_as != "text"}
         query, more = question, False
@@ -252,9 +275,16 @@ class DocumentChat:
         found = await self.reader.read(query.strip(), work.plan, files, more=more)
         placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
         found = found.model_copy(update={"sources": placed})
-        reading = fit_to_window(found, besides, self.window, self.counter, work.options.max_tokens)
+        window = self.window - work.sight.reserved
+        reading = fit_to_window(found, besides, window, self.counter, work.options.max_tokens)
+        if self.images is not None and work.options.images is not None:
+            work.seen = await self.images.draw(work.sight, reading, documents, files)
+            reading = with_pictures(reading, work.seen, work.origins, files if work.sight.most else ())
+        if not reading.sources and not any(each.readable for each in documents):
+            raise _none_readable(documents, work.seen.notes)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
-        content = message_content(question, reading, files)
+        pictures = picture_parts(work.seen.images, reading.sources)
+        content = message_content(question, reading, files, pictures)
         messages = [*before, QuestionMessage(content=content, question=question)]
         writer = CheckedAnswer(reading.sources, question, work.checker)
         _, work.sizes = await asyncio.gather(
@@ -262,6 +292,11 @@ class DocumentChat:
             asyncio.to_thread(section_tokens, messages, question, self.counter),
         )
         return reading, writer
+
+
+def _none_readable(documents: Sequence[Document], notes: Sequence[str] = ()) -> NoReadableDocument:
+    reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in documents)
+    return NoReadableDocument(" ".join([f"None of the documents can be read. {reasons}", *notes]))
 
 
 async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _ChatCall) -> None:
@@ -350,8 +385,10 @@ def _options_of(ctx: Context[None]) -> CallOptions:
             max_tokens=meta.get(CAP_META_KEY),
             whole_documents=meta.get(WHOLE_META_KEY),
             wishes=meta.get(WISHES_META_KEY) or [],
+            images=meta.get(IMAGES_META_KEY),
         )
     except ValidationError:
         numbers = f"{CAP_META_KEY} and {WHOLE_META_KEY} are numbers from 1"
         texts = f"{WISHES_META_KEY} has at most {MAX_WISHES} texts of {MAX_WISH_CHARACTERS} characters"
-        raise InvalidInput(f"{MODEL_META_KEY} is a name, {numbers}, {texts}.") from None
+        images = f"{IMAGES_META_KEY} has numbers from 0, most and tokens"
+        raise InvalidInput(f"{MODEL_META_KEY} is a name, {numbers}, {texts}, {images}.") from None

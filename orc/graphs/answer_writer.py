@@ -8,9 +8,10 @@ from langgraph.runtime import Runtime
 from core.grounding.rectangles import with_rectangles
 from orc.events import Citations
 from orc.graphs.answer_stream import AnswerStream, answer_fields
-from orc.graphs.models import ConversationState, Deps, LookupStep
+from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import sources_prompt
 from orc.graphs.revision import revision_deadline
+from orc.graphs.steps import LookupStep
 from orc.graphs.tool_loop import answer_with_tools
 from orc.graphs.utils import changes, writer_of
 

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
+from core.documents.image_limits import with_image_tokens
 from core.llm.tokens import section_tokens
 from core.mcp_contract import DocumentChatResult
 from orc.events import Context
@@ -15,7 +16,7 @@ from orc.graphs.mcp_executor import TOOLS_SERVER
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import answer_prompt, history_in_prompt
 from orc.graphs.tool_context import ToolContext
-from orc.graphs.utils import changes, cited_first
+from orc.graphs.utils import changes, cited_first, writer_of
 from orc.memory.models import Recalled
 from orc.tools.ports import DOCUMENT_CHAT
 
@@ -39,6 +40,7 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
         update = _from_document_chat(state.document_reply)
     else:
         update = await _from_lookups(state, deps)
+        update |= await _images(state.model_copy(update=update), deps)
         built = state.model_copy(update=update)
         prompt = answer_prompt(built, deps)
         sizes = await _sizes(prompt, built, deps)
@@ -59,7 +61,26 @@ async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, deps: 
     """The tokens of each part of the prompt, counted in a thread if that takes longer than going there."""
     count = partial(section_tokens, prompt, state.question, deps.counter, state.tools)
     is_short = not state.tools and sum(len(message.text) for message in prompt) <= MOST_COUNTED_IN_PLACE
-    return count() if is_short else await asyncio.to_thread(count)
+    sizes = count() if is_short else await asyncio.to_thread(count)
+    return with_image_tokens(sizes, state.image_counts)
+
+
+async def _images(state: ConversationState, deps: Deps) -> dict[str, Any]:
+    """The pictures of pages for the prompt, with a source for each page without text.
+
+    They are chosen for the first attempt, after a search by code; a revision is sent the same.
+    """
+    if deps.page_images is None or state.earlier or not state.lookups:
+        return {}
+    question, sources = f"{state.question}\n{state.query}", state.attempt.sources
+    model, _ = writer_of(state, deps)
+    chosen = await deps.page_images.choose(question, sources, model.name, deps.origins)
+    return {
+        "images": chosen.images,
+        "image_counts": chosen.counts,
+        "attempt": state.attempt.model_copy(update={"sources": [*sources, *chosen.sources]}),
+        "lookup_steps": [*state.lookup_steps, *chosen.steps],
+    }
 
 
 def _from_document_chat(reply: DocumentChatResult) -> dict[str, Any]:
@@ -69,6 +90,7 @@ def _from_document_chat(reply: DocumentChatResult) -> dict[str, Any]:
         "last_mcp_tool_used": DOCUMENT_CHAT,
         "retrieval_mode": reply.metadata.mode,
         "retrieval_steps": reply.metadata.retrieval,
+        "image_counts": reply.metadata.images,
         "context_budget": reply.metadata.prompt,
     }
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from core.errors import DependencyDown
 from core.mcp_contract import (
     CAP_META_KEY,
+    IMAGES_META_KEY,
     MAX_QUERY_CHARACTERS,
     MAX_WISHES,
     MODEL_META_KEY,
@@ -18,9 +19,10 @@ from core.mcp_contract import (
 )
 from orc.events import Tool, whole_text
 from orc.graphs.lazy_retrieval import read_in_full, summarized
-from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
+from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
 from orc.graphs.revision import revision_deadline
+from orc.graphs.steps import LookupStep
 from orc.graphs.utils import available_tools, changes
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
@@ -81,6 +83,8 @@ def _meta_of(state: ConversationState, deps: Deps) -> dict[str, Any]:
     meta: dict[str, Any] = {WHOLE_META_KEY: most} if len(state.blob_names) > most else {}
     if wishes := _wishes(state):
         meta[WISHES_META_KEY] = wishes
+    if deps.page_images is not None:
+        meta[IMAGES_META_KEY] = deps.page_images.limits.model_dump()
     if state.route is None:
         return meta
     if state.route.model != deps.models.writer.name:

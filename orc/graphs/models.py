@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, Field
 
+from core.documents.image_limits import ImageCounts
+from core.documents.page_images import PageImage
 from core.grounding.checked_answer import Checker
 from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.rectangles import ReadBoxes
@@ -19,42 +21,12 @@ from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage
 from orc.events import Critique, DocumentCounts, Event, Plan, RetrievalMode, Route
 from orc.graphs.origins import Origins
+from orc.graphs.page_images import PageImages
 from orc.graphs.sources import PageLabel, PageText, unlabelled
+from orc.graphs.steps import LookupStep
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
-
-ReasonCode = Literal[
-    "document_chat",
-    "found",
-    "nothing_found",
-    "below_threshold",
-    "failed",
-    "unavailable",
-    "server_down",
-    "more_requested",
-    "read_in_full",
-    "summaries_only",
-    "model_called",
-    "model_call_failed",
-    "not_looked_up",
-    "left_out",
-]
-
-
-class LookupStep(Record):
-    """One step of looking things up: which tool, how it ended, and why the turn went on as it did.
-
-    `hits` counts results, pages or omitted items, by the reason code. `detail` is an error message or the
-    reason that document_chat gave.
-    """
-
-    tool: str
-    status: Literal["ok", "failed", "skipped"] = "ok"
-    reason_code: ReasonCode
-    hits: int = 0
-    tokens: int = 0
-    detail: str = ""
 
 
 class ToolResult(Record):
@@ -126,6 +98,8 @@ class ConversationState(BaseModel):
     context_budget: dict[str, int] = {}
     retrieval_mode: RetrievalMode = "none"
     retrieval_steps: list[RetrievalStep] = []
+    images: list[PageImage] = Field(default=[], description="pages that the model is sent as pictures")
+    image_counts: ImageCounts = ImageCounts()
 
     # write_answer, critique
     attempt: Attempt = Field(default_factory=Attempt)
@@ -169,7 +143,8 @@ class Deps:
     """All that nodes may use in one turn. The caller's identity is only in `scope_token`.
 
     `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
-    answer that exists ends at `ends_at`, in the running loop's time.
+    answer that exists ends at `ends_at`, in the running loop's time. `page_images` is None if the turn sends
+    no pictures of pages.
     """
 
     models: ChatModels
@@ -191,3 +166,4 @@ class Deps:
     page_label: PageLabel = unlabelled
     origins: Origins = field(default_factory=Origins)
     update_tools: frozenset[str] = frozenset()
+    page_images: PageImages | None = None

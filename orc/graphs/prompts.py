@@ -5,6 +5,7 @@ from typing import Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from core.grounding.pictures import picture_parts
 from core.grounding.sources import Source, inert_json, withdrawn
 from core.llm.messages import QuestionMessage, contexts_message, memory_message
 from core.llm.model_catalog import REPLY
@@ -39,7 +40,7 @@ def tools_prompt(
     if tool_output is not None:
         text = f"{text}\n\nWhat was looked up for this question:\n{tool_output}"
     names = [result.name for result in results]
-    return conversation_prompt(deps.prompts.use_tools, text, state, deps, tool_output, names)
+    return conversation_prompt(deps.prompts.use_tools, text, state, deps, tool_output, names, sources)
 
 
 def sources_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
@@ -52,7 +53,7 @@ def sources_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     if state.attempt.revision is not None:
         system = f"{system}\n{prompts.revise}"
         text = f"{text}\n\n{withdrawn(state.attempt.revision)}"
-    return conversation_prompt(system, text, state, deps, tool_output)
+    return conversation_prompt(system, text, state, deps, tool_output, sources=state.attempt.sources)
 
 
 def _tool_output(results: Sequence[ToolResult], sources: Sequence[Source]) -> str | None:
@@ -73,18 +74,24 @@ def conversation_prompt(
     deps: Deps,
     tool_output: str | None = None,
     looked_up: Sequence[str] = (),
+    sources: Sequence[Source] = (),
 ) -> list[BaseMessage]:
     """System prompt, memory and history within their budgets, and `text` as the last message.
 
     `text` is the question and what belongs to it, such as `tool_output`, which tools `looked_up` returned.
+    The pictures of the turn go before it, if their pages are among the `sources`.
     """
     known = remembered(state.recalled, deps.settings.memory_tokens, deps.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
         for message in history_in_prompt(state, deps)
     ]
+    pictures = picture_parts(state.images, sources)
     asked = QuestionMessage(
-        content=text, question=state.question, tool_output=tool_output, looked_up=tuple(looked_up)
+        content=[*pictures, {"type": "text", "text": text}] if pictures else text,
+        question=state.question,
+        tool_output=tool_output,
+        looked_up=tuple(looked_up),
     )
     about = contexts_message(state.context_block)
     return [SystemMessage(system), *memory_message(known), *about, *past, asked]
@@ -140,7 +147,8 @@ def shrink_to_window(
     and the model reports that the prompt is too long.
     """
     available = window - INSTRUCTIONS_AND_TOOLS - (cap or REPLY)
-    wanted = settings.history_tokens + settings.memory_tokens + settings.retrieval_tokens
+    images = settings.page_image_tokens if settings.page_images else 0
+    wanted = settings.history_tokens + settings.memory_tokens + settings.retrieval_tokens + images
     most = max(wanted, settings.planner_tokens)
     if most <= available - MAX_BYTES_PER_CHARACTER * len(question):
         return settings
@@ -153,4 +161,5 @@ def shrink_to_window(
         tokens = getattr(settings, name)
         # At least `LEAST`, unless the setting is lower.
         reduced[name] = min(tokens, max(int(tokens * share), LEAST))
+    reduced["page_image_tokens"] = int(settings.page_image_tokens * share)
     return settings.model_copy(update=reduced)

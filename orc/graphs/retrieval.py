@@ -21,7 +21,8 @@ from core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDel
 from core.models import Record, Usage
 from orc.events import CitationMarked, Plan, Reset, Token, Tool
 from orc.graphs.context_choice import names_other_context
-from orc.graphs.models import ConversationState, Deps, LookupStep, ReasonCode, ToolResult
+from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.steps import LookupStep, ReasonCode
 from orc.graphs.web_queries import web_query
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
 

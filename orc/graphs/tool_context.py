@@ -7,8 +7,9 @@ from core.errors import OrcError
 from core.grounding.sources import Source, fence, inert_json
 from core.llm.tokens import longest_fitting
 from core.models import RetrievalStep
-from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
+from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.sources import QUOTING, SourceRegistry
+from orc.graphs.steps import LookupStep
 from orc.tools.schemas import Handles
 
 FRAME_TOKENS = 16
@@ -32,7 +33,7 @@ class ToolContext:
 
     `results`, `sources` and `handles` reopen a context from the state. `previous` are sources of an earlier
     attempt that results may show again. A source is shown once, with the first result that refers to it; only
-    shown and previous sources can be cited.
+    shown and previous sources can be cited, and pages that are shown as pictures.
     """
 
     def __init__(
@@ -49,7 +50,8 @@ class ToolContext:
         self.steps: list[RetrievalStep] = []
         self.left_out = 0
         self._registry = SourceRegistry(deps.page_text, [*sources, *previous], deps.page_label)
-        self._previous = list(previous)
+        self._previous = [source for source in previous if not source.pictured]
+        self.pictured = [source for source in [*sources, *previous] if source.pictured]
         self._counter = deps.counter
         self._budget = deps.settings.retrieval_tokens
         self._counts: dict[tuple[int, int], int] = {}
@@ -187,7 +189,8 @@ class ToolContext:
         return self._counts[key]
 
     def _forget_unshown(self) -> None:
-        self._registry.keep({source.number for source in [*self.shown, *self._previous]})
+        kept = [*self.shown, *self._previous, *self.pictured]
+        self._registry.keep({source.number for source in kept})
 
 
 def with_sources(json_text: str, sources: Sequence[Source]) -> str:

@@ -11,9 +11,10 @@ from core.documents.places import ALL, FOCUS
 from core.errors import OrcError
 from orc.events import Reset
 from orc.graphs.answer_stream import AnswerStream, answer_fields
-from orc.graphs.models import ConversationState, Deps, LookupStep, ToolResult
+from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.prompts import round_messages, round_tokens, tools_prompt
 from orc.graphs.retrieval import call_tool
+from orc.graphs.steps import LookupStep
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
 from orc.graphs.web_queries import web_query
@@ -79,7 +80,8 @@ class ToolConversation:
         """The whole prompt."""
         by_code, context = self._looked_up, self.context
         found = context.results[:by_code]
-        opening = tools_prompt(self._state, self._deps, found, context.shown_by(found))
+        sources = [*context.shown_by(found), *context.pictured]
+        opening = tools_prompt(self._state, self._deps, found, sources)
         return [*opening, *round_messages(self._rounds, context.rendered()[by_code + self._dropped :])]
 
     def state_update(self, answer: dict[str, Any]) -> dict[str, Any]:

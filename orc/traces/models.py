@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints
 
+from core.documents.image_limits import ImageCounts
 from core.models import Record, Usage
 from core.names import Owner
 from orc.conversations.listing import timestamp
@@ -127,6 +128,7 @@ class TurnTrace(TurnIds):
     context_budget: dict[Code, int] = Field(default={}, description="tokens by section")
     history_turns: int = 0
     selection: SelectionTrace = SelectionTrace()
+    images: ImageCounts = ImageCounts()
     tools: list[ToolTrace] = []
     calls: list[CallTrace] = []
     usage: Usage = Usage()

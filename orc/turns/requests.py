@@ -35,6 +35,12 @@ class FeatureFlags(Record):
         default=None, description="true: the model decides whether to search, before any search is made"
     )
 
+    images: StrictBool | None = Field(
+        default=None,
+        description="whether a model that reads pictures is sent those of a few pages; default: page_images"
+        " in ORC_ADVANCED",
+    )
+
     def applied(self, settings: TurnSettings) -> TurnSettings:
         """The settings of this turn."""
         if self.model_searches:
@@ -42,7 +48,7 @@ class FeatureFlags(Record):
         critic: str | None = self.critic if isinstance(self.critic, str) else None
         if isinstance(self.critic, bool):
             critic = "always" if self.critic else "off"
-        changed = {"lazy_retrieval": self.lazy, "critic": critic}
+        changed = {"lazy_retrieval": self.lazy, "critic": critic, "page_images": self.images}
         return settings.model_copy(update={name: v for name, v in changed.items() if v is not None})
 
 

@@ -28,7 +28,8 @@ from orc.events import (
     TurnResult,
     whole_text,
 )
-from orc.graphs.models import ConversationState, LookupStep, ReasonCode
+from orc.graphs.models import ConversationState
+from orc.graphs.steps import LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
@@ -64,6 +65,10 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     "model_call_failed": "The model's call of {tool} failed.",
     "not_looked_up": "Nothing was looked up, although the plan asked for it.",
     "left_out": "{hits} of the results did not fit into {tokens} tokens.",
+    "images_sent": "Pages sent as pictures: {hits}, of at most {tokens} tokens.",
+    "images_failed": "Pages that could not be sent as pictures: {hits}. {detail}.",
+    "images_left_out": "Pages without text that were not sent as pictures: {hits}.",
+    "no_images": "No pictures of pages were sent: {detail}.",
 }
 
 
@@ -106,6 +111,7 @@ def telemetry_of(state: ConversationState, usage: Usage, timings: dict[str, floa
         context_budget=state.context_budget,
         summary_selection=state.recalled.selection,
         lazy=lazy_counts_of(state),
+        images=state.image_counts,
         attempts=state.attempt.number,
     )
 
@@ -139,6 +145,7 @@ def result_of(
             summary_selection=state.recalled.selection,
             critic_summary=critic_summary_of(state),
             lazy=lazy_counts_of(state),
+            images=state.image_counts,
             files=state.files,
             usage=usage,
             timings_ms=timings,

@@ -9,6 +9,7 @@ from functools import partial
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
+from core.documents.pictures import PagePictures
 from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
@@ -30,6 +31,7 @@ from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.origins import Origins
+from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
@@ -93,6 +95,7 @@ class TurnDependencies:
     text: TextWork = field(default_factory=InThread)
     traces: TraceSink = field(default_factory=NoTraces)
     suggestions: Suggestions | None = None
+    pictures: PagePictures | None = None
     commit_seconds: float = COMMIT_SECONDS
     stop_poll_seconds: float = POLL_SECONDS
 
@@ -310,6 +313,13 @@ class TurnRunner:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         pages = PageTexts(parts.library.page_of)
         covers_contexts = running.scope is not None and running.scope.places
+        settings = shrink_to_window(
+            request.flags.applied(parts.settings),
+            self._window,
+            request.question,
+            parts.counter,
+            self._longest_answer,
+        )
         return Deps(
             models=parts.models,
             tools=parts.tools,
@@ -317,13 +327,7 @@ class TurnRunner:
             budget=running.budget,
             counter=parts.counter,
             prompts=parts.context_prompts if covers_contexts else parts.prompts,
-            settings=shrink_to_window(
-                request.flags.applied(parts.settings),
-                self._window,
-                request.question,
-                parts.counter,
-                self._longest_answer,
-            ),
+            settings=settings,
             recall=parts.memory.recall,
             page_text=pages,
             page_label=pages.label,
@@ -336,7 +340,15 @@ class TurnRunner:
             tools_off=frozenset(scope.tools_off),
             update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
             origins=running.origins,
+            page_images=self._page_images(settings, scope),
         )
+
+    def _page_images(self, settings: TurnSettings, scope: Scope) -> PageImages | None:
+        """What draws the pages of the turn's scope for its prompts; None if it sends no pictures."""
+        parts, limits = self._parts, settings.image_limits
+        if parts.pictures is None or limits is None:
+            return None
+        return PageImages(parts.library, parts.pictures, scope.accessible, limits, parts.catalogue)
 
     async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
         """The end of a failed turn; that of its result if it was stored although no confirmation arrived."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Iterator
 from opentelemetry import metrics
 from opentelemetry.trace import Span, StatusCode
 
+from core.documents.image_limits import ImageCounts
 from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, Stopped, TurnMetadata
@@ -71,6 +72,9 @@ def _attributes_of(metadata: TurnMetadata) -> Iterator[tuple[str, str | int]]:
     for name in ("summary_points", "notes", "left_out"):
         if isinstance(count := metadata.summary_selection.get(name), int):
             yield f"orc.memory.{name}", count
+    if metadata.images != ImageCounts():
+        for name, count in metadata.images.model_dump().items():
+            yield f"orc.images.{name}", count
     if metadata.lazy.pages:
         for name, count in metadata.lazy.model_dump().items():
             yield f"orc.lazy.{name}", count

@@ -1,0 +1,137 @@
+"""Which pages a model is sent as pictures: pages that can only be seen, then those of its sources."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.documents.image_limits import ImageCounts, ImageLimits
+from core.documents.page_images import (
+    PageImage,
+    WantedPage,
+    draw_pages,
+    names_document,
+    pages_without_text,
+)
+from core.documents.pictures import PagePictures, has_pictures
+from core.documents.places import Accessible
+from core.documents.service import DocumentService
+from core.errors import OrcError
+from core.grounding.pictures import Found, pictured_sources
+from core.grounding.sources import Source
+from core.llm.model_catalog import ModelCatalogue
+from core.models import Document, Record
+from orc.graphs.origins import Origins
+from orc.graphs.steps import LookupStep
+
+MOST_LISTED = 200
+"""Accessible documents among which those with pages without text are looked for."""
+MOST_READ = 5
+"""Documents whose pages without text are looked up."""
+IMAGES = "page_images"
+"""In the place of a tool's name, where the origin of material is noted."""
+
+
+class ChosenImages(Record):
+    """The pictures for a prompt, the sources that they add to it, and the steps that explain them."""
+
+    images: list[PageImage] = []
+    sources: list[Source] = []
+    counts: ImageCounts = ImageCounts()
+    steps: list[LookupStep] = []
+
+
+@dataclass(frozen=True)
+class PageImages:
+    """Draws pages for the prompts of one turn, of documents that are accessible to it at that moment."""
+
+    library: DocumentService
+    pictures: PagePictures
+    accessible: Accessible
+    limits: ImageLimits
+    catalogue: ModelCatalogue
+
+    async def choose(
+        self, question: str, sources: Sequence[Source], model: str, origins: Origins
+    ) -> ChosenImages:
+        """The pictures that the model is sent with these sources. No failure is raised."""
+        facts = self.catalogue.facts(model)
+        if why := self.limits.why_none(model, facts):
+            return ChosenImages(
+                steps=[LookupStep(tool="", status="skipped", reason_code="no_images", detail=why)]
+            )
+        try:
+            unread = await self._without_text(question)
+            wanted = [*unread, *await self._of_sources(sources)]
+        except OrcError as exc:
+            step = LookupStep(tool="", status="failed", reason_code="no_images", detail=exc.message)
+            return ChosenImages(steps=[step])
+        drawn = await draw_pages(self.pictures, wanted, self.limits.number(facts))
+        counts = drawn.counts(facts)
+        found: list[Found] = [
+            (each, self.accessible.described_origin(each.document)) for each in drawn.images
+        ]
+        origins.note(IMAGES, _material(found))
+        left_out = len(unread) - sum(not each.has_text for each in drawn.images)
+        return ChosenImages(
+            images=drawn.images,
+            sources=pictured_sources(found, max((each.number for each in sources), default=0)),
+            counts=counts,
+            steps=_steps(counts, drawn.failures, left_out),
+        )
+
+    async def _without_text(self, question: str) -> list[WantedPage]:
+        """The pages without text: of documents that the question names, or of all if they are few.
+
+        If no accessible document has text, the first pages without text are wanted in any case.
+        """
+        page = await self.library.page(self.accessible, limit=MOST_LISTED)
+        documents = self.accessible.in_order(page.documents)
+        scanned = [each for each in documents if each.pages_without_text and has_pictures(each)]
+        named = [each for each in scanned if names_document(question, each)]
+        few = sum(each.pages_without_text for each in scanned) <= self.limits.most
+        only = not any(each.tokens for each in documents) and page.after is None
+        chosen = scanned if few or only else named
+        chosen = sorted(chosen, key=lambda each: each not in named)[:MOST_READ]
+        pages = [(each, await self.library.text(each)) for each in chosen]
+        return [wanted for each, text in pages for wanted in pages_without_text(each, text, question)]
+
+    async def _of_sources(self, sources: Sequence[Source]) -> list[WantedPage]:
+        """The pages of the sources, in their order; not of a document that was replaced or deleted since."""
+        pages = dict.fromkeys(
+            (each.document_id, each.page, each.document_version) for each in sources if not each.url
+        )
+        ids = list(dict.fromkeys(document_id for document_id, _, _ in pages))
+        known: dict[str, Document] = {}
+        if ids:
+            found = await self.library.find_accessible(self.accessible, ids)
+            known = {each.document_id: each for each in found if has_pictures(each)}
+        return [
+            WantedPage(known[document_id], page, has_text=True)
+            for document_id, page, version in pages
+            if document_id in known and known[document_id].version == version
+        ]
+
+
+def _material(found: Sequence[Found]) -> dict[str, Any]:
+    """The pictures as Origins reads results of tools."""
+    return {
+        "pages": [
+            {"document_id": image.document.document_id, **origin.model_dump(mode="json")}
+            for image, origin in found
+        ]
+    }
+
+
+def _steps(counts: ImageCounts, failures: Sequence[str], left_out: int) -> list[LookupStep]:
+    steps = []
+    if counts.sent:
+        steps.append(LookupStep(tool="", reason_code="images_sent", hits=counts.sent, tokens=counts.tokens))
+    if failures:
+        why = "; ".join(dict.fromkeys(failures))
+        failed = LookupStep(
+            tool="", status="failed", reason_code="images_failed", hits=len(failures), detail=why
+        )
+        steps.append(failed)
+    if left_out > 0:
+        steps.append(LookupStep(tool="", status="skipped", reason_code="images_left_out", hits=left_out))
+    return steps
