@@ -80,13 +80,14 @@ def check_end(claims: Claims, text: str) -> CheckedEnd:
 def find_conflicts(end: CheckedEnd, sources: Sequence[Source], question: str) -> list[str]:
     """The numbers of unsupported claims that the sources contradict; those of the question do not count.
 
-    Claims with more to compare than the checks do are marked as unchecked.
+    Claims with more to compare than the checks do are marked as unchecked. Those read from a picture are not
+    compared: it may have the number.
     """
     conflicts = NumberConflicts(sources, question)
-    said = dict.fromkeys(claim.text for claim in end.uncovered)
-    issues = {text: conflicts.find(text) for text in said}
-    found = [issue for claim in end.uncovered for issue in issues[claim.text]]
-    for claim in end.uncovered:
+    compared = [claim for claim in end.uncovered if not claim.is_pictured]
+    issues = {text: conflicts.find(text) for text in dict.fromkeys(claim.text for claim in compared)}
+    found = [issue for claim in compared for issue in issues[claim.text]]
+    for claim in compared:
         claim.is_unchecked = claim.is_unchecked or claim.text in conflicts.left_out
     return found
 
@@ -94,6 +95,8 @@ def find_conflicts(end: CheckedEnd, sources: Sequence[Source], question: str) ->
 def _check(cited: Sequence[Claim], source: Source, effort: Effort) -> SourceCheck:
     if not cited:
         return SourceCheck([])
+    if source.pictured:
+        return _read_from_picture(cited)
     evidence = _evidence_of(source.page_text, source.start, source.text)
     found = [_find(claim, evidence, effort) for claim in cited]
     cited[0].is_cited = True
@@ -107,6 +110,14 @@ def _find(claim: Claim, evidence: SourceEvidence, effort: Effort) -> tuple[Span 
     """The span that supports the claim, and whether the search for it ended."""
     span = evidence.find(claim.text, effort)
     return span, span is not None or not (effort.is_spent or len(claim.text) > LONGEST_CHECKED)
+
+
+def _read_from_picture(cited: Sequence[Claim]) -> SourceCheck:
+    """Nothing is known about these claims: there is no text to compare them with."""
+    cited[0].is_cited = True
+    for claim in cited:
+        claim.is_pictured = True
+    return SourceCheck([None] * len(cited), has_ended=False)
 
 
 @lru_cache(PARSED_SOURCES)

@@ -49,6 +49,8 @@ NOT_CHECKED = "[Not checked: the checks of this answer did not end in time]"
 """Ends an answer whose checks failed."""
 NOT_CHECKED_END = ", not checked]"
 """Ends the marker of a citation whose check did not end."""
+FROM_PICTURE = ", read from the picture, not checked]"
+"""Ends the marker of a page without text, which the model was shown as a picture."""
 UNCHECKED = "The answer was not checked: the checks did not end in time."
 
 
@@ -179,11 +181,13 @@ class CitationWriter:
             return Grounding(grounded=False, checked=False, citations=cited, verified=verified, issues=issues)
         end, conflicts = self._conclusion()
         uncited = [f"Nothing is cited for: {claim.short}" for claim in end.uncovered if not claim.is_cited]
-        unchecked = [claim for claim in end.uncovered if claim.is_unchecked]
+        pictured = [claim for claim in end.uncovered if claim.is_pictured]
+        unchecked = [claim for claim in end.uncovered if claim.is_unchecked and not claim.is_pictured]
         left_out = [
             f"Not checked, because there is too much to compare: {claim.short}" for claim in unchecked
         ]
-        issues = self._issues + uncited + conflicts + left_out
+        seen = [f"Read from a picture, not checked: {claim.short}" for claim in pictured]
+        issues = self._issues + uncited + conflicts + left_out + seen
         return Grounding(
             grounded=0 < cited == verified and not issues and end.coverage == 1.0,
             citations=cited,
@@ -193,8 +197,8 @@ class CitationWriter:
             closest_passages=end.closest,
             issues=issues,
             contradicted=conflicts,
-            unsupported=len(end.uncovered) - len(unchecked),
-            unchecked=len(unchecked),
+            unsupported=len(end.uncovered) - len(unchecked) - len(pictured),
+            unchecked=len(unchecked) + len(pictured),
         )
 
     def _conclusion(self) -> tuple[CheckedEnd, list[str]]:
@@ -290,8 +294,10 @@ class CitationWriter:
         return f"[{place}, not verified]", citation
 
     def _not_checked(self, source: Source, claim: str) -> tuple[str, Citation]:
-        citation = self._citation(source, claim, None).model_copy(update={"checked": False})
-        return f"[{place_of(source)}{NOT_CHECKED_END}", citation
+        read_from, end = ("picture", FROM_PICTURE) if source.pictured else ("text", NOT_CHECKED_END)
+        update = {"checked": False, "read_from": read_from}
+        citation = self._citation(source, claim, None).model_copy(update=update)
+        return f"[{place_of(source)}{end}", citation
 
     def _citation(self, source: Source, claim: str, span: Span | None) -> Citation:
         return _citation(source, claim, span).model_copy(update={"closest": self._claims.lists_closest})

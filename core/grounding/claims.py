@@ -102,7 +102,10 @@ def only_introduces(text: str) -> bool:
 
 @dataclass(slots=True)
 class Claim:
-    """A sentence, list item, table row or heading of an answer; `number` is its place in it, from 0."""
+    """A sentence, list item, table row or heading of an answer; `number` is its place in it, from 0.
+
+    `is_pictured`: it is cited from the picture of a page without text, which code cannot read.
+    """
 
     text: str
     kind: str
@@ -110,6 +113,7 @@ class Claim:
     is_cited: bool = False
     is_covered: bool = False
     is_unchecked: bool = False
+    is_pictured: bool = False
 
     @property
     def short(self) -> str:

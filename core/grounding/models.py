@@ -1,6 +1,7 @@
 """The results of the citation checks: citations, their positions on a page, and the summary of all checks."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import Field
 
@@ -45,6 +46,10 @@ class Citation(Record):
     checked: bool = Field(
         default=True,
         description="false: the check of this citation did not end: it is neither verified nor refuted",
+    )
+    read_from: Literal["text", "picture"] = Field(
+        default="text",
+        description="`picture`: the page has no text, and the model read its picture; code cannot check that",
     )
     closest: bool = Field(
         default=False,
@@ -136,7 +141,8 @@ class Grounding(Record):
     )
     unchecked: int = Field(
         default=0,
-        description="sentences that were not checked, because they, or the answer, have too much to compare",
+        description="sentences that were not checked, because they, or the answer, have too much to compare,"
+        " or because they were read from a picture",
     )
 
 

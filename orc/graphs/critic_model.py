@@ -25,6 +25,10 @@ MAX_ISSUES = 8
 MAX_ISSUE_CHARACTERS = 300
 MAX_QUERY_CHARACTERS = 500
 SHRINK = 0.8
+FROM_PICTURES = (
+    "Parts of the answer are marked as read from the picture of a page. You are not shown pictures: leave"
+    " these parts out of your judgement, and do not ask for a revision because of them."
+)
 
 
 class CriticVerdict(BaseModel):
@@ -82,6 +86,8 @@ async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     if deps.counter.count(answer) > max(cap, REPLY) + deps.settings.history_tokens:
         raise OrcError("the answer is too long for it.")
     shown = fence(sources) if sources else "(The answer cites no source.)"
+    if any(citation.read_from == "picture" for citation in state.attempt.citations):
+        shown = f"{shown}\n\n{FROM_PICTURES}"
     asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
     message = CritiqueMessage(content=asked, question=state.query, answer=plain)
     return [SystemMessage(deps.prompts.critic), message]
