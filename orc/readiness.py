@@ -10,6 +10,7 @@ from core.documents.scope import Scope
 from core.errors import OrcError
 from core.llm.chat_model import ChatModel
 from core.llm.factory import describe
+from core.llm.model_catalog import ModelCatalogue
 from core.models import Record
 from orc.conversations.turn_log import TurnLog
 from orc.settings import Settings
@@ -93,10 +94,24 @@ def build_checks(
         *_store_checks(settings, documents, log),
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, _ping_of_tools(gateway, documents)),
         # While the model is down questions fail, saying so, and all that was stored can be read.
-        check("model", model.name, describe(settings), provider.ping if provider else None, needed=False),
+        check(
+            "model",
+            model.name,
+            describe(settings),
+            provider.ping if provider else None,
+            needed=False,
+            advice=_advice_on_images(settings, model.name),
+        ),
         *_search_checks(settings, documents),
         _ocr_check(documents),
     ]
+
+
+def _advice_on_images(settings: Settings, model: str) -> str:
+    """Why pictures of pages are switched on and none are sent; empty if that is not so."""
+    limits = settings.image_limits
+    why = limits.why_none(model, ModelCatalogue(settings.model_catalog).facts(model)) if limits else ""
+    return f"page_images in ORC_ADVANCED has no effect: {why}." if why else ""
 
 
 def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> list[Check]:

@@ -60,6 +60,14 @@ class FilePart(BaseModel):
     content: bytes = b""
 
 
+class ImagePart(BaseModel):
+    """A picture in a request, and the text before it."""
+
+    label: str
+    content: bytes
+    detail: str = ""
+
+
 def read_labels(prompt: str) -> list[AttachedFile]:
     """The files that `label` wrote into a prompt, in order; their document ids are not in it."""
     return [
@@ -95,6 +103,16 @@ class ChatRequest(BaseModel):
         """The attached files, in order."""
         parts = [part for message in self.body["messages"] for part in parts_of(message)]
         return [_file_part(part["file"]) for part in parts if part["type"] == "file"]
+
+    @property
+    def images(self) -> list[ImagePart]:
+        """The pictures, in order."""
+        parts = [part for message in self.body["messages"] for part in parts_of(message)]
+        return [
+            _image_part(before.get("text", ""), part["image_url"])
+            for before, part in pairwise(parts)
+            if part["type"] == "image_url"
+        ]
 
     @cached_property
     def sources(self) -> list[FencedSource]:
@@ -187,6 +205,13 @@ def pieces_of(text: str, tokens: int | None) -> list[str]:
         text += " " + text
     cuts = [len(text) * i // tokens for i in range(tokens + 1)]
     return [text[start:end] for start, end in pairwise(cuts)]
+
+
+def _image_part(label: str, image: Json) -> ImagePart:
+    kind, _, packed = image["url"].partition(";base64,")
+    assert kind == "data:image/webp", kind
+    content = base64.b64decode(packed, validate=True)
+    return ImagePart(label=label, content=content, detail=image.get("detail", ""))
 
 
 def _file_part(file: Json) -> FilePart:

@@ -203,6 +203,9 @@ def _as_message(item: Json) -> Json:
 def _as_part(part: Json) -> Json:
     if part["type"] == "input_file":
         return {"type": "file", "file": {key: value for key, value in part.items() if key != "type"}}
+    if part["type"] == "input_image":
+        image = {"url": part["image_url"], "detail": part.get("detail", "")}
+        return {"type": "image_url", "image_url": image}
     return {"type": "text", "text": part["text"]}
 
 

@@ -103,6 +103,8 @@ class Me(BaseModel):
         },
         extensions=[".docx", ".pdf"],
         models=[{"id": "gpt-5.1", "title": "gpt-5.1", "default": True, "images": True}],
+        page_images=False,
+        page_images_allowed=True,
         tools=[
             {
                 "name": "web_search",
@@ -132,6 +134,11 @@ class Me(BaseModel):
     limits: LimitsView
     extensions: list[str] = Field(description="endings of the names of files that can be read")
     models: list[ModelView]
+    page_images: bool = Field(
+        description="models that read pictures are sent those of a few pages, unless a request sets the flag"
+        " `images` to false; if this is false, unless it sets it to true"
+    )
+    page_images_allowed: bool = Field(description="a request may ask for pictures of pages")
     tools: list[ToolView]
     direct_upload_origin: str | None = Field(
         description="where the addresses of direct uploads are; null: files are uploaded through the API only"

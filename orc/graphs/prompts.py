@@ -161,5 +161,6 @@ def shrink_to_window(
         tokens = getattr(settings, name)
         # At least `LEAST`, unless the setting is lower.
         reduced[name] = min(tokens, max(int(tokens * share), LEAST))
-    reduced["page_image_tokens"] = int(settings.page_image_tokens * share)
+    if settings.page_images:
+        reduced["page_image_tokens"] = int(settings.page_image_tokens * share)
     return settings.model_copy(update=reduced)

@@ -36,6 +36,8 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         limits=_limits(app),
         extensions=list(EXTENSIONS),
         models=_models(app),
+        page_images=settings.image_limits is not None,
+        page_images_allowed=bool(settings.most_page_images) and any(each.images for each in _models(app)),
         tools=[ToolView.of(tool) for tool in await app.tools.listed()],
         direct_upload_origin=_origin(settings.azure_storage_account_url),
         offline_model=not settings.has_model,

@@ -74,6 +74,7 @@ export interface Schemas {
     start: number;
     end: number;
     verified: boolean;
+    read_from: "text" | "picture";
     checked: boolean;
     closest: boolean;
     url: string | null;
@@ -241,6 +242,7 @@ export interface Schemas {
     critic: boolean | "off" | "code" | "auto" | "always" | null;
     memory: boolean | null;
     model_searches: boolean | null;
+    images: boolean | null;
   };
   Feedback: {
     rating: "up" | "down";
@@ -290,6 +292,11 @@ export interface Schemas {
   Health: {
     status: string;
   };
+  ImageCounts: {
+    sent: number;
+    failed: number;
+    tokens: number;
+  };
   JsonValue: unknown;
   LazyCounts: {
     pages: number;
@@ -326,6 +333,8 @@ export interface Schemas {
     limits: Schemas["LimitsView"];
     extensions: Array<string>;
     models: Array<Schemas["ModelView"]>;
+    page_images: boolean;
+    page_images_allowed: boolean;
     tools: Array<Schemas["ToolView"]>;
     direct_upload_origin: string | null;
     offline_model: boolean;
@@ -541,6 +550,7 @@ export interface Schemas {
     summary_selection: Record<string, Schemas["JsonValue"]>;
     critic_summary: Record<string, Schemas["JsonValue"]>;
     lazy: Schemas["LazyCounts"];
+    images: Schemas["ImageCounts"];
     contexts: Schemas["TurnContexts"] | null;
     files: Array<Schemas["FileStatus"]>;
     usage: Schemas["Usage"];
@@ -601,6 +611,7 @@ export interface Schemas {
     context_budget: Record<string, unknown>;
     history_turns: number;
     selection: Schemas["SelectionTrace"];
+    images: Schemas["ImageCounts"];
     tools: Array<Schemas["ToolTrace"]>;
     calls: Array<Schemas["CallTrace"]>;
     usage: Schemas["Usage"];
