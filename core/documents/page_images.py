@@ -77,8 +77,8 @@ async def draw_pages(pictures: PagePictures, wanted: Sequence[WantedPage], most:
     failures: list[str] = []
     waiting, ends_at = list(wanted[: most + MORE_TRIED]), asyncio.get_running_loop().time() + SECONDS
     while waiting and len(images) < most:
-        room = most - len(images)
-        now, waiting = waiting[:room], waiting[room:]
+        free = most - len(images)
+        now, waiting = waiting[:free], waiting[free:]
         for made in await asyncio.gather(*(_draw(pictures, each, ends_at) for each in now)):
             if isinstance(made, PageImage):
                 images.append(made)

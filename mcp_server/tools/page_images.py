@@ -66,8 +66,8 @@ class DocumentImages:
         if limits is None:
             return Sight()
         facts = self.catalogue.facts(model)
-        room = min(limits.tokens, int(window * SHARE_OF_WINDOW))
-        limits = limits.model_copy(update={"tokens": room})
+        free = min(limits.tokens, int(window * SHARE_OF_WINDOW))
+        limits = limits.model_copy(update={"tokens": free})
         if why := limits.why_none(model, facts):
             return Sight(why_none=f"No pictures of pages were sent: {why}.")
         unread = [
