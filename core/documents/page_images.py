@@ -26,9 +26,11 @@ MORE_TRIED = 3
 UNFORESEEN, TOO_SLOW = "It could not be drawn.", "Drawing took too long."
 
 _PAGE_NUMBERS = re.compile(
-    r"\b(?:pages?|pp?\.|seiten?|s\.|página|páginas|pagina|pagine|pág\.)\s*(\d{1,6})(?:\s*(?:-|–|to|bis|and|und|,)\s*(\d{1,6}))?",
+    r"\b(?:pages?|pp?\.|seiten?|s\.|página|páginas|pagina|pagine|pág\.)\s*(\d{1,6})"
+    r"(?:\s*(-|–|to|bis|and|und|,)\s*(\d{1,6}))?",
     re.IGNORECASE,
 )
+_BOTH = ("and", "und", ",")
 LONGEST_RANGE = 20
 
 log = logging.getLogger(__name__)
@@ -110,10 +112,10 @@ async def _draw(pictures: PagePictures, wanted: WantedPage, ends_at: float) -> P
 def pages_named(question: str) -> list[int]:
     """The numbers of pages that a question names, in order: `page 7`, `Seiten 3-5`."""
     named: list[int] = []
-    for first, last in _PAGE_NUMBERS.findall(question):
+    for first, between, last in _PAGE_NUMBERS.findall(question):
         start, end = int(first), int(last or first)
-        named += range(start, min(end, start + LONGEST_RANGE) + 1) if end > start else [start]
-        named += [end] if end < start else []
+        is_range = between.casefold() not in _BOTH and start < end
+        named += range(start, min(end, start + LONGEST_RANGE) + 1) if is_range else (start, end)
     return list(dict.fromkeys(named))
 
 
