@@ -74,8 +74,8 @@ export interface Schemas {
     start: number;
     end: number;
     verified: boolean;
-    read_from: "text" | "picture";
     checked: boolean;
+    read_from: "text" | "picture";
     closest: boolean;
     url: string | null;
     rectangles: Array<Schemas["Rectangle"]>;

@@ -78,7 +78,7 @@ def test_what_is_read_from_a_picture_is_labelled_and_never_verified() -> None:
     assert checks.issues == ["Read from a picture, not checked: The fee is 40 crowns."]
 
 
-def test_a_page_with_text_is_checked_beside_a_picture() -> None:
+def test_a_page_with_text_is_checked_next_to_a_picture() -> None:
     _, writer = written(
         "The fee is 12 crowns a year. [S1] The fee is 13 crowns a year. [S1] It is paid. [S2]"
     )
