@@ -105,11 +105,7 @@ class SeeingTurn(Turn):
         """The lines before the pictures of a call."""
         contents = [each.content for each in self.model.calls[call][0] if isinstance(each.content, list)]
         parts = [part for content in contents for part in content if isinstance(part, dict)]
-        return [
-            before["text"]
-            for before, part in pairwise(parts)
-            if part["type"] == "image_url"
-        ]
+        return [before["text"] for before, part in pairwise(parts) if part["type"] == "image_url"]
 
 
 async def asked(turn: SeeingTurn, question: str) -> ConversationState:
