@@ -287,7 +287,10 @@ def _doubt(citations: Sequence[Citation]) -> str:
     doubtful = [each for each in citations if not each.verified]
     if not doubtful:
         return ""
-    return "not verified" if any(each.checked for each in doubtful) else "not checked"
+    if any(each.checked for each in doubtful):
+        return "not verified"
+    seen = all(each.read_from == "picture" for each in doubtful)
+    return "read from the picture, not checked" if seen else "not checked"
 
 
 def _in_brackets(doubt: str) -> str:

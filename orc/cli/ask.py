@@ -135,6 +135,7 @@ def _print_citations(result: TurnResult, out: Console) -> None:
     out.print("\n")
     for citation in result.citations:
         mark = "verified" if citation.verified else "NOT VERIFIED" if citation.checked else "NOT CHECKED"
+        mark = f"{mark}, READ FROM THE PICTURE" if citation.read_from == "picture" else mark
         mark = f"closest, {mark}" if citation.closest else mark
         quote = " ".join(citation.quote.split())
         out.print(

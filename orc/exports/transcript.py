@@ -96,6 +96,8 @@ def verdict_of(citation: Citation) -> Verdict:
         return Verdict.CLOSEST
     if citation.verified:
         return Verdict.VERIFIED
+    if citation.read_from == "picture":
+        return Verdict.FROM_PICTURE
     return Verdict.NOT_FOUND if citation.checked else Verdict.NOT_CHECKED
 
 

@@ -14,6 +14,7 @@ class Verdict(StrEnum):
     NOT_FOUND = "not found on the page"
     CLOSEST = "closest passage, not an answer"
     NOT_CHECKED = "not checked"
+    FROM_PICTURE = "read from the picture of the page, not checked"
 
 
 @dataclass(frozen=True, slots=True)

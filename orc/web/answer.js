@@ -57,11 +57,11 @@ function Text({ turn }) {
 function SourcesLine({ turn }) {
   const cited = turn.citations.filter(Boolean);
   if (!cited.length) return null;
-  const { found, missing, unchecked } = countsOf(cited);
+  const { found, missing, unchecked, pictured } = countsOf(cited);
   const parts = [t("sources.count", { n: cited.length })];
   if (found) parts.push(t("sources.found", { n: found }));
   if (missing) parts.push(t("sources.missing", { n: missing }));
-  if (unchecked) parts.push(t("sources.unchecked", { n: unchecked }));
+  if (unchecked + pictured) parts.push(t("sources.unchecked", { n: unchecked + pictured }));
   return h("button", { type: "button", class: "sources-line", onClick: () => openSources(turn) },
     h(Icon, { name: "page" }), parts.join(" · "));
 }
@@ -73,10 +73,11 @@ function caution(turn) {
   if (turn.kind === "not_found") return ["none", t("kind.not_found")];
   if (checks.checked === false) return ["warn", t("kind.unchecked")];
   if (checks.contradicted?.length) return ["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })];
-  const { missing, unchecked } = countsOf(turn.citations.filter(Boolean));
+  const { missing, unchecked, pictured } = countsOf(turn.citations.filter(Boolean));
   const doubts = [];
   if (missing) doubts.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
   if (unchecked) doubts.push(t("kind.partly_unchecked", { n: unchecked }));
+  if (pictured) doubts.push(t("kind.pictured", { n: pictured }));
   if (doubts.length) return ["warn", doubts.join(" ")];
   const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
   if (!turn.citations.length && lookedUp) return ["warn", t("kind.no_sources")];
@@ -176,9 +177,10 @@ export function sentencesOf(metadata, turn) {
   }
   if (metadata.retrieval_reason) said.push(named(metadata.retrieval_reason));
   if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
-  const { found, missing, unchecked } = countsOf(turn.citations);
+  const { found, missing, unchecked, pictured } = countsOf(turn.citations);
   if (found + missing) said.push(t("why.checked", { n: found + missing, found }));
   if (unchecked) said.push(t("why.unchecked", { n: unchecked }));
+  if (pictured) said.push(t("kind.pictured", { n: pictured }));
   if (checks.issues?.length) said.push(t("why.issues", { issues: checks.issues.join(" ") }));
   return said;
 }

@@ -30,6 +30,8 @@ export const known = signal(false);
 export const contexts = signal([]);
 /** Tools that are switched off. @type {Signal<string[]>} */
 export const toolsOff = signal([]);
+/** Whether the model is sent pictures of pages; null: as the server does. @type {Signal<boolean | null>} */
+export const pictures = signal(/** @type {boolean | null} */ (null));
 export const model = signal("");
 /** Names of the documents to ask about; none: all are searched. @type {Signal<string[]>} */
 export const asked = signal([]);
@@ -123,15 +125,16 @@ const choicesAre = () => (known.value ? "localStorage" : "sessionStorage");
 
 function loadChoices() {
   const name = `choices.${conversationId.value}`;
-  const found = /** @type {{contexts?: any[], toolsOff?: string[], model?: string} | null} */ (kept(choicesAre(), name));
+  const found = /** @type {{contexts?: any[], toolsOff?: string[], pictures?: boolean, model?: string} | null} */ (kept(choicesAre(), name));
   contexts.value = found?.contexts ?? [];
   toolsOff.value = found?.toolsOff ?? [];
+  pictures.value = found?.pictures ?? null;
   model.value = found?.model ?? "";
   draft.value = /** @type {string | null} */ (kept("sessionStorage", `draft.${conversationId.value}`)) ?? "";
 }
 
 export function keepChoices() {
-  const chosen = { contexts: contexts.value, toolsOff: toolsOff.value, model: model.value };
+  const chosen = { contexts: contexts.value, toolsOff: toolsOff.value, pictures: pictures.value, model: model.value };
   keep(choicesAre(), `choices.${conversationId.value}`, chosen);
 }
 
@@ -256,6 +259,7 @@ export function ask(question, { replaces = null } = {}) {
     conversation_id: id, question: question.trim(), blob_names: names,
     contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, suggest: true,
     ...(model.value ? { model: model.value } : {}),
+    ...(pictures.value === null ? {} : { feature_flags: { images: pictures.value } }),
     ...(replaces?.turnId ? { replaces: replaces.turnId } : {}),
   };
   const shown = {

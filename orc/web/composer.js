@@ -1,6 +1,6 @@
 // Where a question is written: the text box, the "+" menu with files, contexts and tools, and send or stop.
 import { copy } from "./answer.js";
-import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, refused, replacing, setDraft,
+import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, setDraft,
   stop, toolsOff, turns } from "./chat.js";
 import { get } from "./api.js";
 import { attach, Files, hasFiles } from "./files.js";
@@ -83,6 +83,17 @@ function choose(act) {
   document.getElementById("plus")?.focus();
 }
 
+/** Whether a model that reads pictures is sent those of a few pages. */
+function PicturesRow() {
+  const chosen = (me.value?.models ?? []).find((each) => model.value ? each.id === model.value : each.default);
+  const on = pictures.value ?? me.value?.page_images ?? false;
+  const sees = chosen?.images ?? false;
+  return h(Toggle, {
+    icon: "page", label: t("pictures"), detail: t(sees ? "pictures.detail" : "pictures.blind"), pressed: on && sees,
+    disabled: !sees, onClick: () => choose(() => { pictures.value = !on; keepChoices(); }),
+  });
+}
+
 function Menu() {
   const picker = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
   const tools = me.value?.tools ?? [];
@@ -117,7 +128,8 @@ function Menu() {
       onClick: () => choose(() => toggleContext(each)),
     })),
     tools.length > 0 && h("p", { class: "menu-title" }, t("tools")),
-    tools.map(toolRow)),
+    tools.map(toolRow),
+    me.value?.page_images_allowed && h(PicturesRow, null)),
     h("input", {
       type: "file", multiple: true, hidden: true, ref: picker, id: "picker", tabIndex: -1, "aria-label": t("composer.attach"),
       onChange: (event) => { attach(event.currentTarget.files ?? []); event.currentTarget.value = ""; },

@@ -85,11 +85,15 @@ export function lookOf(citation) {
   return citation.checked ? "is-missing" : "is-unchecked";
 }
 
-/** How many quotes were found, were not, and were not looked for to the end. @param {Citation[]} citations */
+/**
+ * How many quotes were found, were not, were not looked for to the end, and were read from a picture.
+ * @param {Citation[]} citations
+ */
 export function countsOf(citations) {
   const found = citations.filter((each) => each.verified).length;
-  const unchecked = citations.filter((each) => !each.verified && !each.checked).length;
-  return { found, unchecked, missing: citations.length - found - unchecked };
+  const pictured = citations.filter((each) => each.read_from === "picture").length;
+  const unchecked = citations.filter((each) => !each.verified && !each.checked).length - pictured;
+  return { found, unchecked, pictured, missing: citations.length - found - unchecked - pictured };
 }
 
 const VERDICTS = {
@@ -100,7 +104,8 @@ const VERDICTS = {
 export const SHORT_VERDICTS = { "is-missing": "verdict.missing.short", "is-unchecked": "verdict.unchecked.short" };
 
 /** What was found out about the quote, in words. @param {Citation} citation */
-export const verdictOf = (citation) => t(VERDICTS[lookOf(citation)]);
+export const verdictOf = (citation) =>
+  t(citation.read_from === "picture" ? "verdict.picture" : VERDICTS[lookOf(citation)]);
 
 export function Peek() {
   const place = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));

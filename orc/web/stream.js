@@ -258,11 +258,11 @@ export function toolTitle(name) {
 function announce(turn) {
   if (turn.state === "answered") {
     finished.value = turn.text;
-    const { missing, unchecked } = countsOf(turn.citations);
+    const { missing, unchecked, pictured } = countsOf(turn.citations);
     said.value = [
       t("turn.ready", { n: turn.citations.length }),
       missing ? t("turn.ready.missing", { n: missing }) : "",
-      unchecked ? t("turn.ready.unchecked", { n: unchecked }) : "",
+      unchecked + pictured ? t("turn.ready.unchecked", { n: unchecked + pictured }) : "",
     ].filter(Boolean).join(" ");
   } else if (turn.state === "stopped") said.value = t("turn.stopped");
 }

@@ -127,6 +127,16 @@ def test_a_claim_whose_check_did_not_end_is_not_shown_as_refuted() -> None:
     assert completion(*cited, refuted).sources[0].title == "a.pdf, page 1 (not verified)"
 
 
+def test_what_was_read_from_a_picture_is_shown_as_that() -> None:
+    seen = citation(quote="Twenty days.", verified=False, checked=False, read_from="picture")
+    shown = completion("Twenty days. ", seen, lists_sources=True)
+    assert "Twenty days. [1] (read from the picture, not checked)" in shown.text
+    assert shown.sources[0].title == "a.pdf, page 1 (read from the picture, not checked)"
+    assert shown.sources[0].quotes == ["Read from the picture, not checked: Twenty days."]
+    refuted = citation(quote="Thirty days.", verified=False)
+    assert completion(seen, refuted).sources[0].title == "a.pdf, page 1 (not verified)"
+
+
 def test_a_quote_does_not_act_in_markdown() -> None:
     cited = citation(quote='![x](https://evil.example/?q) <img src="//evil.example"> [7] www.evil.example')
     listed = completion("Ten days. ", cited, lists_sources=True).text.partition("**Sources**")[2]

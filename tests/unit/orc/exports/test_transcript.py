@@ -90,9 +90,10 @@ def test_citations_are_numbered_through() -> None:
         ({"verified": False}, Verdict.NOT_FOUND),
         ({"verified": False, "checked": False}, Verdict.NOT_CHECKED),
         ({"verified": False, "checked": False, "closest": True}, Verdict.CLOSEST),
+        ({"verified": False, "checked": False, "read_from": "picture"}, Verdict.FROM_PICTURE),
     ],
 )
-def test_the_verdict_is_that_of_the_checks(fields: dict[str, bool], verdict: Verdict) -> None:
+def test_the_verdict_is_that_of_the_checks(fields: dict[str, bool | str], verdict: Verdict) -> None:
     assert verdict_of(citation().model_copy(update=fields)) is verdict
 
 
