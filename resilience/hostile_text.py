@@ -1,6 +1,9 @@
 """`python -m resilience.hostile_text`: one organization uploads and asks hostile files while another works.
 
 The files are small. Text functions that backtrack, or scan a line again and again, need minutes for them.
+
+Idle and attacked parts alternate, so that other work on the machine is in both of them. After an attack the
+next part begins once the product does nothing any more.
 """
 
 import argparse
@@ -11,11 +14,12 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import psutil
 from pptx import Presentation
 from rich.console import Console
 
@@ -41,6 +45,10 @@ END_SECONDS = 120.0
 ATTACKERS = 3
 FACTOR = 2.0
 POLL_SECONDS = 0.05
+ROUNDS = 5
+QUIET_SECONDS, QUIET_SHARE = 2.0, 0.1
+"""The product does nothing if it uses less than this share of a processor for so long."""
+MOST_SECONDS_UNTIL_QUIET = 300.0
 
 
 def slide(text: str) -> bytes:
@@ -105,7 +113,10 @@ class Figures:
 
     idle: list[float] = field(default_factory=list)
     attacked: list[float] = field(default_factory=list)
+    idle_uploads: list[float] = field(default_factory=list)
     uploads: list[float] = field(default_factory=list)
+    ratios: list[float] = field(default_factory=list)
+    """Of the medians of each round."""
 
 
 class Attack:
@@ -116,18 +127,19 @@ class Attack:
         self._files = files
         self.requests = 0
         self.members = [Member(system.client("evil", f"mallory {number}")) for number in range(attackers)]
-        self._threads = [threading.Thread(target=self._run, args=(member,)) for member in self.members]
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
         """The attack, until the context ends."""
-        for thread in self._threads:
+        self._stop.clear()
+        threads = [threading.Thread(target=self._run, args=(member,)) for member in self.members]
+        for thread in threads:
             thread.start()
         try:
             yield
         finally:
             self._stop.set()
-            for thread in self._threads:
+            for thread in threads:
                 thread.join()
 
     def _run(self, member: Member) -> None:
@@ -162,9 +174,15 @@ def work(member: Member, questions: int, uploads: int, tally: Tally, seconds: li
 
 
 def campaign(
-    folder: Path, questions: int, uploads: int, *, attackers: int = ATTACKERS, strict: bool = True
+    folder: Path,
+    questions: int,
+    uploads: int,
+    *,
+    attackers: int = ATTACKERS,
+    rounds: int = 1,
+    strict: bool = True,
 ) -> Verdict:
-    """Measure idle questions, then those during the attack.
+    """Measure idle questions and those during the attack, in so many rounds of both.
 
     `strict`: check the times too, and wait until each hostile document has ended.
     """
@@ -176,14 +194,22 @@ def campaign(
         ann.store("handbook.txt", TEXT.encode()).raise_for_status()
         ann.wait_for_end(UPLOAD_SECONDS)
         ann.ask(QUESTION, "handbook.txt")
-        work(ann, questions, 0, tally, figures.idle)
         attack = Attack(system, files, attackers)
         for each in attack.members:
             each.http.timeout = ATTACKER_SECONDS if strict else HURRIED_SECONDS
             stack.enter_context(each.http)
-        with attack.going_on():
-            time.sleep(1 if strict else 0)
-            figures.uploads = work(ann, questions, uploads, tally, figures.attacked)
+        each_time = -(-questions // rounds), -(-uploads // rounds)
+        for _ in range(rounds):
+            if strict:
+                wait_until_quiet(system)
+            idle, attacked = list[float](), list[float]()
+            figures.idle_uploads += work(ann, each_time[0], each_time[1] if strict else 0, tally, idle)
+            with attack.going_on():
+                time.sleep(1 if strict else 0)
+                figures.uploads += work(ann, *each_time, tally, attacked)
+            figures.idle += idle
+            figures.attacked += attacked
+            figures.ratios.append(statistics.median(attacked) / statistics.median(idle))
         for each in attack.members if strict else ():
             ends = each.wait_for_end(END_SECONDS)
             stuck = {name: status for name, status in ends.items() if status not in ("completed", "failed")}
@@ -192,6 +218,29 @@ def campaign(
         in_time = p95(figures.attacked) <= FACTOR * p95(figures.idle)
         tally.expect(IN_TIME, in_time, f"{p95(figures.attacked):.3f} s, idle {p95(figures.idle):.3f} s")
     return Verdict(f"{questions} questions during an attack", tally.checks(), shown(figures, attack.requests))
+
+
+def wait_until_quiet(system: System) -> None:
+    """Return once the product has finished what it was asked for."""
+    assert system.process is not None
+    served, end = psutil.Process(system.process.pid), time.monotonic() + MOST_SECONDS_UNTIL_QUIET
+    while time.monotonic() < end:
+        before = processor_seconds(served)
+        time.sleep(QUIET_SECONDS)
+        after = processor_seconds(served)
+        if sum(after.get(pid, 0) - before.get(pid, 0) for pid in after) < QUIET_SHARE * QUIET_SECONDS:
+            return
+    raise AssertionError("The product goes on working without being asked.")
+
+
+def processor_seconds(process: psutil.Process) -> dict[int, float]:
+    """The processor time of a process and its descendants by their numbers."""
+    found: dict[int, float] = {}
+    for each in [process, *process.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            used = each.cpu_times()
+            found[each.pid] = used.user + used.system
+    return found
 
 
 def p95(seconds: Sequence[float]) -> float:
@@ -203,6 +252,8 @@ def shown(figures: Figures, requests: int) -> list[tuple[str, str]]:
     """The figures of a verdict."""
 
     def times(seconds: Sequence[float]) -> str:
+        if not seconds:
+            return "not measured"
         middle = statistics.median(seconds)
         return f"median {middle:.3f} s, 95 % {p95(seconds):.3f} s, longest {max(seconds):.3f} s"
 
@@ -210,6 +261,9 @@ def shown(figures: Figures, requests: int) -> list[tuple[str, str]]:
         ("hostile requests", str(requests)),
         ("idle questions", times(figures.idle)),
         ("questions during the attack", times(figures.attacked)),
+        ("95 %, to that of idle questions", f"{p95(figures.attacked) / p95(figures.idle):.2f}"),
+        ("medians of each round, to idle ones", ", ".join(f"{ratio:.2f}" for ratio in figures.ratios)),
+        ("until an idle upload is indexed", times(figures.idle_uploads)),
         ("until an upload is indexed", times(figures.uploads)),
     ]
 
@@ -219,10 +273,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m resilience.hostile_text", description=__doc__)
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--uploads", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="idle and attacked parts, in turn")
     given = parser.parse_args(arguments)
     console: Console = wide_console()
     with surroundings() as folder:
-        return conclude(campaign(folder, given.questions, given.uploads), console)
+        return conclude(campaign(folder, given.questions, given.uploads, rounds=given.rounds), console)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from core.ocr.tesseract import parse
 from core.storage import file_names
 from core.storage.ai_search import terms
 from core.storage.blob.documents import pack
+from core.storage.file_names import MAX_BYTES
 from core.text.normal_forms import normalized
 from orc.api.downloads import content_disposition
 from orc.api.responses import prefers_stream
@@ -163,7 +164,7 @@ STORES: Mapping[str, Call] = {
     "OCR table, as it comes": parse,
     "pages as a blob": lambda text: pack([Page(number=1, text=text)]),
     "file names": lambda text: [file_names.original_name(each) for each in file_names.stored_names(text)],
-    "new file name": lambda text: file_names.new_name(text, [text.upper()]),
+    "new file name": lambda text: file_names.new_name(text[:MAX_BYTES], [text[:MAX_BYTES].upper()]),
     "search terms": lambda text: terms.domains_of([terms.terms_of(text, "en")], "en"),
     "search terms, name": terms.terms_of_name,
     "search terms, question": lambda text: terms.asked_terms(asked(text), ["en", "de"]),
