@@ -130,7 +130,7 @@ TALK = ConversationState(question=QUESTION, conversation_id="c", has_documents=T
 KEYWORDS = TurnSettings(intents={"rent": Intent(keywords=["rent", "the deposit"])})
 SHORT_PAGE = 40
 """Characters of a page that has little more than a running line."""
-MOST_SHAPED = 2_500
+MOST_SET, MOST_SHAPED = 50_000, 2_500
 PIECE = 24
 """Characters that a model sends at once."""
 
@@ -183,8 +183,8 @@ def exported(text: str) -> Turn:
 
 
 def pdf_of(text: str) -> bytes:
-    """The text in a PDF; of scripts that have to be shaped less, as that takes .1 ms a character in a child."""
-    text = text if text.isascii() else text[:MOST_SHAPED]
+    """The text in a PDF, or a part of it: a child with limits does this, and shaping is most of its work."""
+    text = text[: MOST_SET if text.isascii() else MOST_SHAPED]
     writer = PdfWriter(Heading("Leave", "c", "2024-01-01 00:00 UTC", 1), "")
     writer.write(Transcript().entry_of(exported(text)))
     return writer.finish()
