@@ -1,7 +1,8 @@
 """`python -m resilience.broken_replies`: every broken reply of a model has one typed end.
 
 Each kind of broken reply answers every call of a turn: as JSON and as a stream, with and without named
-documents. No turn may end in an unforeseen error or wait for its deadline, and the next turn works.
+documents, and at the other doors of broken_reply_doors.py. No turn may end in an unforeseen error or wait for
+its deadline, and the next turn works.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from core.grounding.citations import CUT_NOTE
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.in_process import Variant, running_here
 from devkit.system import read_events, upload
+from resilience.broken_reply_doors import Door, Visitor
 from resilience.broken_reply_kinds import CUT, KINDS, LONG_WAIT, LONG_WAITS, REFUSAL, REFUSED, SURROGATES
 from resilience.checks import Tally
 from resilience.report import Advance, Verdict, conclude, steps, wide_console
@@ -59,6 +61,18 @@ class Way:
         return f"{'stream' if self.streams else 'JSON'}, {'named' if self.names else 'all documents'}"
 
 
+@dataclass(frozen=True)
+class Through:
+    """How a turn is asked at another door."""
+
+    door: Door
+    streams: bool
+
+    def __str__(self) -> str:
+        return f"{self.door}, {'stream' if self.streams else 'JSON'}"
+
+
+DOORS = tuple(Through(door, streams) for door in Door for streams in (False, True))
 WAYS = tuple(Way(streams, names) for streams in (False, True) for names in ((DOCUMENT,), ()))
 
 
@@ -113,6 +127,8 @@ class Campaign:
         uploaded = upload(client, CONVERSATION, (DOCUMENT, TEXT.encode()))
         uploaded.raise_for_status()
         self._answers: list[str] = []
+        self._visitor = Visitor(client, (DOCUMENT, TEXT.encode()), model.broken)
+        self._visitor.prepare()
 
     def run(self, kind: str, way: Way) -> None:
         """One turn with broken replies, and one after it."""
@@ -121,6 +137,15 @@ class Campaign:
             outcome = self._ask(way)
         self._check(kind, outcome, what)
         after = self._ask(way)
+        self._tally.expect(NEXT, after.worked, f"{what}: {after.ends} {after.body}")
+
+    def visit(self, kind: str, through: Through) -> None:
+        """One turn with broken replies at another door, and one after it."""
+        what, begun = f"{kind} ({through})", time.monotonic()
+        ending = self._visitor.ask(through.door, kind, stream=through.streams)
+        seconds = time.monotonic() - begun
+        self._check_end(ending.ends, ending.body, seconds, f"{what}: {ending.ends} {str(ending.body)[:300]}")
+        after = self._visitor.ask_next(through.door)
         self._tally.expect(NEXT, after.worked, f"{what}: {after.ends} {after.body}")
 
     def check_stored(self) -> None:
@@ -133,12 +158,7 @@ class Campaign:
     def _check(self, kind: str, outcome: Outcome, what: str) -> None:
         expect, body = self._tally.expect, outcome.body
         found = f"{what}: {outcome.ends} {str(body)[:300]}"
-        expect(ENDS, len(outcome.ends) == 1, found)
-        expect(
-            FORESEEN, outcome.worked or (body.get("status") != 500 and body.get("code") != "internal"), found
-        )
-        late = outcome.seconds >= DEADLINE_SECONDS or body.get("code") in _TIMEOUTS
-        expect(FAST, not late, f"{outcome.seconds:.1f} s, {found}")
+        self._check_end(outcome.ends, body, outcome.seconds, found)
         if outcome.worked and outcome.shown is not None:
             expect(SHOWN, outcome.shown == body["answer"], f"{found}, shown: {outcome.shown[:300]!r}")
         if kind == CUT:
@@ -149,6 +169,13 @@ class Campaign:
         if kind in LONG_WAITS:
             reported = outcome.headers.get("retry-after", str(LONG_WAIT)) == str(LONG_WAIT)
             expect(WAITS_REPORTED, reported and body.get("retry_after") == LONG_WAIT, found)
+
+    def _check_end(self, ends: list[str], body: Json, seconds: float, found: str) -> None:
+        self._tally.expect(ENDS, len(ends) == 1, found)
+        unforeseen = body.get("status") == 500 or body.get("code") == "internal"
+        self._tally.expect(FORESEEN, ends == ["done"] or not unforeseen, found)
+        late = seconds >= DEADLINE_SECONDS or body.get("code") in _TIMEOUTS
+        self._tally.expect(FAST, not late, f"{seconds:.1f} s, {found}")
 
     def _ask(self, way: Way) -> Outcome:
         accept = "text/event-stream" if way.streams else "application/json"
@@ -183,8 +210,15 @@ def _shown(events: Sequence[tuple[int, str, Json]]) -> str:
     return shown
 
 
-def campaign(folder: Path, runs: Sequence[tuple[str, Way]], *, retries: int, advance: Advance) -> Verdict:
-    """Every run: a kind of broken reply, and how the turn is asked."""
+def campaign(
+    folder: Path,
+    runs: Sequence[tuple[str, Way]],
+    visits: Sequence[tuple[str, Through]],
+    *,
+    retries: int,
+    advance: Advance,
+) -> Verdict:
+    """Every run and visit: a kind of broken reply, and how the turn is asked."""
     tally, model = Tally(CHECKS), BreakableModel()
     with ExitStack() as stack:
         common = {
@@ -192,16 +226,19 @@ def campaign(folder: Path, runs: Sequence[tuple[str, Way]], *, retries: int, adv
             "model_retries": retries,
             "model_timeout_seconds": SILENCE_SECONDS,
         }
-        api = {"": Variant({"turn_deadline_seconds": DEADLINE_SECONDS})}
+        api = {"": Variant({"turn_deadline_seconds": DEADLINE_SECONDS, "context_creators": "everyone"})}
         here = stack.enter_context(running_here(folder, api, common=common, tools={}))
         asking = Campaign(stack.enter_context(here.client("", "org")), model, tally)
         for kind, way in runs:
             asking.run(kind, way)
             advance()
+        for kind, through in visits:
+            asking.visit(kind, through)
+            advance()
         asking.check_stored()
     figures = [
         ("kinds of broken replies", str(len({kind for kind, _ in runs}))),
-        ("turns", str(2 * len(runs))),
+        ("turns", str(2 * (len(runs) + len(visits)))),
     ]
     return Verdict("Broken replies of the model", tally.checks(), figures)
 
@@ -218,6 +255,17 @@ def some_runs() -> list[tuple[str, Way]]:
     return [(kind, WAYS[at % len(WAYS)]) for at, kind in enumerate(kinds)]
 
 
+def every_visit() -> list[tuple[str, Through]]:
+    """Every kind at every other door."""
+    return [(kind, through) for kind in KINDS for through in DOORS]
+
+
+def some_visits() -> list[tuple[str, Through]]:
+    """As many kinds as there are other doors and ways, one at each."""
+    apart = len(KINDS) // len(DOORS)
+    return [(kind, DOORS[at]) for at, kind in enumerate(list(KINDS)[:: apart or 1][: len(DOORS)])]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.broken_replies", description=__doc__)
@@ -225,14 +273,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     console = wide_console()
     with tempfile.TemporaryDirectory() as folder:
-        verdict = run(Path(folder), every_run(), console, retries=given.retries)
+        verdict = run(Path(folder), every_run(), console, retries=given.retries, visits=every_visit())
     return conclude(verdict, console)
 
 
-def run(folder: Path, runs: Sequence[tuple[str, Way]], console: Console, *, retries: int) -> Verdict:
+def run(
+    folder: Path,
+    runs: Sequence[tuple[str, Way]],
+    console: Console,
+    *,
+    retries: int,
+    visits: Sequence[tuple[str, Through]] = (),
+) -> Verdict:
     """The campaign with a progress bar."""
     with steps(console) as steps_of:
-        return campaign(folder, runs, retries=retries, advance=steps_of("broken replies", len(runs)))
+        advance = steps_of("broken replies", len(runs) + len(visits))
+        return campaign(folder, runs, visits, retries=retries, advance=advance)
 
 
 if __name__ == "__main__":

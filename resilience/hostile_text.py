@@ -75,6 +75,13 @@ def hostile_files() -> dict[str, bytes]:
     }
 
 
+def harmless_files() -> dict[str, bytes]:
+    """As many ordinary files, which show what the load alone does."""
+    line = "The gate of quay 7 opens at seven, and the fee is 40 euros a day.\n"
+    slides = {f"gates {number}.pptx": slide(40 * line) for number in range(5)}
+    return {**slides, "gates.txt": (500 * line).encode(), "numbers.txt": (900 * line).encode()}
+
+
 @dataclass
 class Member:
     """A user of an organization, with a conversation."""
@@ -181,13 +188,14 @@ def campaign(
     attackers: int = ATTACKERS,
     rounds: int = 1,
     strict: bool = True,
+    files: dict[str, bytes] | None = None,
 ) -> Verdict:
     """Measure idle questions and those during the attack, in so many rounds of both.
 
     `strict`: check the times too, and wait until each hostile document has ended.
     """
     tally = Tally((ANSWERED, INDEXED, *((ENDED, IN_TIME) if strict else ())))
-    figures, files = Figures(), hostile_files()
+    figures, files = Figures(), files or hostile_files()
     with ExitStack() as stack:
         system = stack.enter_context(running(folder / "product", **SETTINGS))
         ann = Member(stack.enter_context(system.client("acme", "ann")))
@@ -274,10 +282,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--uploads", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="idle and attacked parts, in turn")
+    parser.add_argument("--attackers", type=int, default=ATTACKERS, help="users who attack at the same time")
+    parser.add_argument("--harmless", action="store_true", help="upload and ask ordinary files instead")
     given = parser.parse_args(arguments)
     console: Console = wide_console()
+    files = harmless_files() if given.harmless else None
     with surroundings() as folder:
-        return conclude(campaign(folder, given.questions, given.uploads, rounds=given.rounds), console)
+        verdict = campaign(
+            folder,
+            given.questions,
+            given.uploads,
+            attackers=given.attackers,
+            rounds=given.rounds,
+            files=files,
+        )
+        return conclude(verdict, console)
 
 
 if __name__ == "__main__":
