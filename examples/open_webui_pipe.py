@@ -5,7 +5,7 @@ version: 1.0.0
 requirements: httpx
 """
 
-# A pipe function of Open WebUI (Admin Panel, Functions, +). It uploads the files of a chat to Orc, asks Orc in
+# A pipe function of Open WebUI (Admin Panel, Functions, +). It uploads the files of a chat to Orc, asks in
 # the user's own words, and shows progress and sources. docs/clients.md says how to set it up.
 
 import asyncio

@@ -1,7 +1,7 @@
 """`python -m resilience.broken_replies`: every broken reply of a model has one typed end.
 
 Each kind of broken reply answers every call of a turn: as JSON and as a stream, with and without named
-documents, and at the other doors of broken_reply_doors.py. No turn may end in an unforeseen error or wait for
+documents, and at the other endpoints of broken_reply_endpoints.py. No turn may end in an unforeseen error or wait for
 its deadline, and the next turn works.
 """
 
@@ -23,7 +23,7 @@ from core.grounding.citations import CUT_NOTE
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.in_process import Variant, running_here
 from devkit.system import read_events, upload
-from resilience.broken_reply_doors import Door, Visitor
+from resilience.broken_reply_endpoints import Endpoint, Visitor
 from resilience.broken_reply_kinds import CUT, KINDS, LONG_WAIT, LONG_WAITS, REFUSAL, REFUSED, SURROGATES
 from resilience.checks import Tally
 from resilience.report import Advance, Verdict, conclude, steps, wide_console
@@ -63,16 +63,16 @@ class Way:
 
 @dataclass(frozen=True)
 class Through:
-    """How a turn is asked at another door."""
+    """How a turn is asked at another endpoint."""
 
-    door: Door
+    endpoint: Endpoint
     streams: bool
 
     def __str__(self) -> str:
-        return f"{self.door}, {'stream' if self.streams else 'JSON'}"
+        return f"{self.endpoint}, {'stream' if self.streams else 'JSON'}"
 
 
-DOORS = tuple(Through(door, streams) for door in Door for streams in (False, True))
+ENDPOINTS = tuple(Through(endpoint, streams) for endpoint in Endpoint for streams in (False, True))
 WAYS = tuple(Way(streams, names) for streams in (False, True) for names in ((DOCUMENT,), ()))
 
 
@@ -140,12 +140,12 @@ class Campaign:
         self._tally.expect(NEXT, after.worked, f"{what}: {after.ends} {after.body}")
 
     def visit(self, kind: str, through: Through) -> None:
-        """One turn with broken replies at another door, and one after it."""
+        """One turn with broken replies at another endpoint, and one after it."""
         what, begun = f"{kind} ({through})", time.monotonic()
-        ending = self._visitor.ask(through.door, kind, stream=through.streams)
+        ending = self._visitor.ask(through.endpoint, kind, stream=through.streams)
         seconds = time.monotonic() - begun
         self._check_end(ending.ends, ending.body, seconds, f"{what}: {ending.ends} {str(ending.body)[:300]}")
-        after = self._visitor.ask_next(through.door)
+        after = self._visitor.ask_next(through.endpoint)
         self._tally.expect(NEXT, after.worked, f"{what}: {after.ends} {after.body}")
 
     def check_stored(self) -> None:
@@ -256,14 +256,14 @@ def some_runs() -> list[tuple[str, Way]]:
 
 
 def every_visit() -> list[tuple[str, Through]]:
-    """Every kind at every other door."""
-    return [(kind, through) for kind in KINDS for through in DOORS]
+    """Every kind at every other endpoint."""
+    return [(kind, through) for kind in KINDS for through in ENDPOINTS]
 
 
 def some_visits() -> list[tuple[str, Through]]:
-    """As many kinds as there are other doors and ways, one at each."""
-    apart = len(KINDS) // len(DOORS)
-    return [(kind, DOORS[at]) for at, kind in enumerate(list(KINDS)[:: apart or 1][: len(DOORS)])]
+    """As many kinds as there are other endpoints and ways, one at each."""
+    apart = len(KINDS) // len(ENDPOINTS)
+    return [(kind, ENDPOINTS[at]) for at, kind in enumerate(list(KINDS)[:: apart or 1][: len(ENDPOINTS)])]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

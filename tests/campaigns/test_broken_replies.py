@@ -10,7 +10,7 @@ from rich.console import Console
 
 from orc.api import responses
 from resilience.broken_replies import (
-    DOORS,
+    ENDPOINTS,
     ENDS,
     SHOWN,
     WAYS,
@@ -34,7 +34,7 @@ def test_every_broken_reply_has_one_typed_end_and_the_next_turn_works(
     verdict = run(tmp_path, runs, QUIET, retries=2 if full_size else 0, visits=visits)
     assert [check for check in verdict.checks if not check.ok] == []
     assert len({kind for kind, _ in runs}) >= 33
-    assert {through for _, through in visits} == set(DOORS)
+    assert {through for _, through in visits} == set(ENDPOINTS)
 
 
 @pytest.mark.campaign

@@ -1,4 +1,4 @@
-"""The doors beside `/api/orc` at which a turn can be asked, and how each of them tells its end."""
+"""The endpoints beside `/api/orc` at which a turn can be asked, and how each of them tells its end."""
 
 import json
 import uuid
@@ -20,7 +20,7 @@ FAILURE = "an error 500"
 """The kind of replies after which a turn has failed."""
 
 
-class Door(StrEnum):
+class Endpoint(StrEnum):
     """Where a turn is asked, beside `/api/orc`."""
 
     COMPLETIONS = "chat completions"
@@ -44,7 +44,7 @@ class Ending:
 
 @dataclass
 class Visitor:
-    """Asks at each door, as one user with a conversation and a workspace."""
+    """Asks at each endpoint, as one user with a conversation and a workspace."""
 
     http: httpx.Client
     document: tuple[str, bytes]
@@ -61,22 +61,22 @@ class Visitor:
         files = [("file", self.document)]
         self.http.post(f"/contexts/{self.workspace}/documents", files=files).raise_for_status()
 
-    def ask(self, door: Door, kind: str, *, stream: bool) -> Ending:
-        """A turn at this door, to which the model replies with this kind."""
-        if door is Door.COMPLETIONS:
+    def ask(self, endpoint: Endpoint, kind: str, *, stream: bool) -> Ending:
+        """A turn at this endpoint, to which the model replies with this kind."""
+        if endpoint is Endpoint.COMPLETIONS:
             return self._complete(kind, stream=stream)
         path, body = "/orc", {**self._question}
-        if door is Door.WORKSPACE:
+        if endpoint is Endpoint.WORKSPACE:
             path, body = self._in_workspace()
-        elif door is Door.RETRY:
+        elif endpoint is Endpoint.RETRY:
             path = f"/conversations/{self.conversation}/turns/{self._turn('failed', FAILURE)}/retry"
         else:
             body["replaces"] = self._turn("committed")
         return self._post(path, body, kind, stream=stream)
 
-    def ask_next(self, door: Door) -> Ending:
+    def ask_next(self, endpoint: Endpoint) -> Ending:
         """The next turn in the same conversation or workspace, of a model that works again."""
-        if door is not Door.WORKSPACE:
+        if endpoint is not Endpoint.WORKSPACE:
             return self._post("/orc", self._question)
         ending = self._post(*self._in_workspace())
         self.session = ending.body.get("session_id")
