@@ -1,8 +1,8 @@
 """`python -m resilience.broken_replies`: every broken reply of a model has one typed end.
 
 Each kind of broken reply answers every call of a turn: as JSON and as a stream, with and without named
-documents, and at the other endpoints of broken_reply_endpoints.py. No turn may end in an unforeseen error or wait for
-its deadline, and the next turn works.
+documents, and at other endpoints. No turn may end in an unforeseen error or wait for its deadline, and the
+next turn works.
 """
 
 import argparse

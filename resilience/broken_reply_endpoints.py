@@ -1,4 +1,4 @@
-"""The endpoints beside `/api/orc` at which a turn can be asked, and how each of them tells its end."""
+"""The endpoints other than `/api/orc` at which a turn can be asked, and the end of each."""
 
 import json
 import uuid
@@ -21,7 +21,7 @@ FAILURE = "an error 500"
 
 
 class Endpoint(StrEnum):
-    """Where a turn is asked, beside `/api/orc`."""
+    """Where a turn is asked, other than `/api/orc`."""
 
     COMPLETIONS = "chat completions"
     WORKSPACE = "workspace"
@@ -31,7 +31,7 @@ class Endpoint(StrEnum):
 
 @dataclass(frozen=True)
 class Ending:
-    """The ends that a response told, and the result or the error in it."""
+    """The ends that a response has, and the result or the error in it."""
 
     ends: list[str]
     body: Json
