@@ -41,4 +41,5 @@ class PageCardsResponse(BaseModel):
     """The cards of the pages that were asked for, in order."""
 
     version: str
+    total: int = Field(ge=0, description="pages of the document", examples=[16])
     pages: list[PageCard]

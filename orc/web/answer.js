@@ -1,5 +1,5 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
-import { ask, answering, edit, isRunning, rate, retry, setDraft } from "./chat.js";
+import { ask, answering, edit, isRunning, newest, rate, retry, setDraft } from "./chat.js";
 import { duration, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, countsOf, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
@@ -232,7 +232,7 @@ export function Turn({ turn, live }) {
   const running = isRunning(now.state);
   const notice = now.state === "answered" ? caution(now) : null;
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
-  return h("article", { class: `turn is-${now.state}${live ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
+  return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
     h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),

@@ -1,17 +1,17 @@
 // The entry: loads the user and the words, and puts the regions of the page together.
 import { Suggestions, Turn } from "./answer.js";
-import { get } from "./api.js";
+import { get, pause } from "./api.js";
 import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarlier, loading, newest, shownTitle, startChat,
   turns, answering, stop, known } from "./chat.js";
 import { Composer } from "./composer.js";
 import { Contexts } from "./contexts.js";
 import { attach, documents, hasFiles } from "./files.js";
 import { speak, t } from "./i18n.js";
-import { Dialogs, Icon, IconButton, Notices, Peek } from "./parts.js";
+import { Dialogs, Icon, IconButton, Notices, Peek, peeked } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { closeSources, shown, shownTurn, Sources } from "./sources.js";
-import { alarm, authMode, dialog, finished, go, leaveToSignIn, loadMe, loadPreferences, loadSessions, me, online, outdated, place,
-  prefer, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress } from "./store.js";
+import { alarm, authMode, dialog, finishDeletions, finished, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, loadSessions, me, online, openSessions, outdated,
+  place, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress } from "./store.js";
 import { Telemetry } from "./telemetry.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -99,11 +99,21 @@ function Conversation() {
   useEffect(() => {
     if (newest.value) document.getElementById(`turn-${newest.value}`)?.scrollIntoView({ block: "start", behavior: "instant" });
   }, [newest.value]);
+  const look = () => {
+    const box = scroller.current;
+    if (box) setAway(box.scrollHeight - box.scrollTop - box.clientHeight > 400);
+  };
+  useEffect(() => {
+    // An answer grows without any scrolling.
+    const growing = new ResizeObserver(look);
+    if (scroller.current?.firstElementChild) growing.observe(scroller.current.firstElementChild);
+    return () => growing.disconnect();
+  }, []);
   const onScroll = () => {
     const box = scroller.current;
     if (!box) return;
     height.current = box.scrollHeight;
-    setAway(box.scrollHeight - box.scrollTop - box.clientHeight > 400);
+    look();
     if (box.scrollTop < NEAR_TOP && earlierBefore.value !== null) loadEarlier();
   };
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 },
@@ -113,9 +123,9 @@ function Conversation() {
         loading.value && h("p", { class: "soft loading" }, t("loading")),
         !list.length && !loading.value && h(Empty, null),
         list.map((turn, index) => h(Turn, { turn, index, key: turn.value.key, live: index === list.length - 1 })))),
-    (away || later.value) && list.length > 0 && h("button", {
+    h("div", { class: "above-composer" }, (away || later.value) && list.length > 0 && h("button", {
       type: "button", class: "to-end", onClick: async () => { await jumpToEnd(); scroller.current?.scrollTo({ top: scroller.current.scrollHeight }); },
-    }, h(Icon, { name: "end" }), t("to_end")),
+    }, h(Icon, { name: "end" }), t("to_end"))),
     h(Composer, null));
 }
 
@@ -124,7 +134,7 @@ function Head({ text }) {
   return h("header", { class: "head" },
     h(IconButton, {
       name: "menu", label: t("sessions"), class: preferences.value.folded ? "open-sessions is-folded" : "open-sessions",
-      onClick: () => { sessionsOpen.value = true; prefer({ folded: false }); },
+      onClick: openSessions,
     }),
     h("h1", null, h("bdi", null, text)));
 }
@@ -133,7 +143,9 @@ function Head({ text }) {
 function Elsewhere() {
   const { view, id } = place.value;
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 }, h(Head, { text: t(view) }), h(Banner, null),
-    h("div", { class: "scroller" }, view === "contexts" ? h(Contexts, { id, key: id ?? "" }) : h(Telemetry, { trace: id, key: id ?? "" })));
+    h("div", { class: "scroller" }, view === "contexts" ? h(Contexts, { id, key: id ?? "" })
+      : me.value?.can.administer ? h(Telemetry, { trace: id, key: id ?? "" })
+        : h("p", { class: "loading" }, t("telemetry.denied"))));
 }
 
 function App() {
@@ -160,8 +172,11 @@ function onKey(event) {
   const key = event.key.toLowerCase();
   if (event.key === "Escape") {
     if (document.querySelector("dialog[open], :popover-open")) return;
-    if (sessionsOpen.value) sessionsOpen.value = false;
-    else if (shown.value) closeSources();
+    if (peeked.value) peeked.value = null;
+    else if (sessionsOpen.value && isNarrow()) {
+      sessionsOpen.value = false;
+      /** @type {HTMLElement | null} */ (document.querySelector(".open-sessions"))?.focus();
+    } else if (shown.value) closeSources();
     else if (answering.value) stop(answering.value);
     return;
   }
@@ -175,7 +190,7 @@ function onKey(event) {
   const focus = (/** @type {string} */ id) => document.getElementById(id)?.focus();
   /** @type {Record<string, () => void>} */
   const chords = {
-    k: () => { prefer({ folded: false }); sessionsOpen.value = true; requestAnimationFrame(() => focus("search")); },
+    k: () => { openSessions(); requestAnimationFrame(() => focus("search")); },
     "/": () => { dialog.value = "keys"; },
   };
   /** @type {Record<string, () => void>} */
@@ -218,17 +233,29 @@ function enter() {
   readAddress();
   startChat();
   listenToWindow();
+  finishDeletions();
   loadSessions();
   requestAnimationFrame(() => document.getElementById("question")?.focus());
 }
 
+/** Nothing can be shown without words. They are gone if the server got another version since the page was loaded. */
+async function firstWords() {
+  while (!(await speak(""))) {
+    await checkVersion();
+    if (outdated.value) location.reload();
+    await pause(2000);
+  }
+}
+
 async function start() {
-  await Promise.all([loadMe(), speak("")]);
+  await Promise.all([loadMe(), firstWords()]);
   if (me.value) loadPreferences();
   let spoken = "";
   const change = async () => {
     const wanted = preferences.value.language;
-    if (wanted !== spoken) await speak(spoken = wanted);
+    if (wanted === spoken) return;
+    if (await speak(wanted)) spoken = wanted;
+    else checkVersion();
   };
   await change();
   effect(() => { change(); });

@@ -17,16 +17,21 @@ const MOST_CONTEXTS = 20;
 
 /** @type {Signal<Context[]>} */
 const offered = signal([]);
+/** @type {Signal<string | null>} */
+const offeredAfter = signal(null);
 const menuOpen = signal(false);
 
 /** Whether a chosen context may only be read: tools that change something are locked then. */
 const readsOnly = computed(() => contexts.value.some((each) =>
   offered.value.find((context) => context.context_id === each.id)?.role === "viewer"));
 
-async function offerContexts() {
+/** Load contexts to choose from. @param {string | null} [cursor] of those after what is shown */
+async function offerContexts(cursor = null) {
   try {
-    const page = /** @type {{contexts: Context[]}} */ (await get("/contexts?limit=50"));
-    offered.value = page.contexts;
+    const page = /** @type {{contexts: Context[], next_cursor: string | null}} */ (
+      await get(`/contexts?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`));
+    offered.value = cursor ? [...offered.value, ...page.contexts] : page.contexts;
+    offeredAfter.value = page.next_cursor;
   } catch (error) {
     report(error);
   }
@@ -127,6 +132,8 @@ function Menu() {
       pressed: contexts.value.some((chosen) => chosen.id === each.context_id),
       onClick: () => choose(() => toggleContext(each)),
     })),
+    offeredAfter.value && h("button", { type: "button", class: "toggle", onClick: () => { offerContexts(offeredAfter.value); } },
+      h(Icon, { name: "down_page" }), h("span", null, t("sessions.more"))),
     tools.length > 0 && h("p", { class: "menu-title" }, t("tools")),
     tools.map(toolRow),
     me.value?.page_images_allowed && h(PicturesRow, null)),

@@ -1,5 +1,5 @@
 // Contexts: places for shared documents, and their members. Who may do what is decided by the API.
-import { get, request, send } from "./api.js";
+import { ApiError, get, request, send } from "./api.js";
 import { size, t, when } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
 import { me, notify, report } from "./store.js";
@@ -11,6 +11,7 @@ import { h, useEffect, useRef, useState } from "./vendor/ui.js";
 /** @typedef {Schemas["MemberView"]} Member */
 /** @typedef {Schemas["Role"]} Role */
 
+const PAGE_SIZE = 50;
 const ROLES = /** @type {Role[]} */ (["viewer", "editor", "admin"]);
 /** @type {Partial<Record<Context["type"], Context["type"]>>} */
 const BELOW = { organization: "folder", folder: "usecase" };
@@ -19,6 +20,38 @@ const BELOW = { organization: "folder", folder: "usecase" };
 function then(work, again, words = "") {
   work.then(() => { if (words) notify({ text: words, kind: "info" }, 4); again(); }, report);
 }
+
+/**
+ * A list that the API gives in pages.
+ * @template T
+ * @param {string} address @param {string} name of the list in the response
+ * @returns {{items: T[], again: () => Promise<void>, more: (() => void) | null}} `again` loads as many as are shown
+ */
+function usePages(address, name) {
+  const [{ items, cursor }, setList] = useState(/** @type {{items: T[], cursor: string | null}} */ ({ items: [], cursor: null }));
+  const current = /** @type {{current: string}} */ (useRef(address));
+  current.current = address;
+  const load = async (/** @type {T[]} */ before, /** @type {string | null} */ from, /** @type {number} */ wanted) => {
+    let [all, after] = [before, from];
+    try {
+      do {
+        const query = `limit=${PAGE_SIZE}${after ? `&cursor=${encodeURIComponent(after)}` : ""}`;
+        const found = /** @type {any} */ (await get(`${address}${address.includes("?") ? "&" : "?"}${query}`));
+        all = [...all, ...found[name]];
+        after = found.next_cursor ?? null;
+      } while (after && all.length < wanted);
+      if (current.current === address) setList({ items: all, cursor: after });
+    } catch (error) {
+      report(error);
+    }
+  };
+  const again = () => load([], null, items.length);
+  useEffect(() => { setList({ items: [], cursor: null }); load([], null, 1); }, [address]);
+  return { items, again, more: cursor ? () => { load(items, cursor, items.length + 1); } : null };
+}
+
+/** @param {{more: (() => void) | null}} properties */
+const More = ({ more }) => more && h("p", null, h("button", { type: "button", class: "quiet", onClick: more }, t("sessions.more")));
 
 /** @param {Context} context */
 const may = ({ role }) => ({
@@ -44,37 +77,42 @@ function NewContext({ types, parent, onCreated }) {
   h("button", { type: "submit", disabled: !name.trim() }, t("contexts.create")));
 }
 
-/** @param {{items: Context[]}} properties */
-function List({ items }) {
+/** @param {{items: Context[], more: (() => void) | null}} properties */
+function List({ items, more }) {
   if (!items.length) return h("p", { class: "soft" }, t("contexts.none"));
-  return h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.context_id },
+  return [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.context_id },
     h("a", { href: `#/contexts/${each.context_id}` }, h(Icon, { name: "folder" }), h("bdi", null, each.name)),
-    h("span", { class: "soft" }, t(`context.${each.type}`)), h("span", { class: "soft" }, each.role ? t(`role.${each.role}`) : t("role.installation")))));
+    h("span", { class: "soft" }, t(`context.${each.type}`)), h("span", { class: "soft" }, each.role ? t(`role.${each.role}`) : t("role.installation"))))),
+  h(More, { more })];
 }
 
 /** @param {{id: string | null}} properties */
 export function Contexts({ id }) {
-  const [items, setItems] = useState(/** @type {Context[]} */ ([]));
+  const list = id ? `/contexts?parent_id=${id}` : me.value?.can.administer ? "/admin/contexts" : "/contexts";
+  const { items, again: listAgain, more } = /** @type {ReturnType<typeof usePages<Context>>} */ (usePages(list, "contexts"));
   const [context, setContext] = useState(/** @type {Context | null} */ (null));
-  const [round, setRound] = useState(0);
-  const again = () => setRound((before) => before + 1);
-  useEffect(() => {
-    setContext(null);
-    const list = id ? `/contexts?parent_id=${id}` : me.value?.can.administer ? "/admin/contexts" : "/contexts";
-    get(list).then((found) => setItems(/** @type {any} */ (found).contexts), report);
-    if (id) get(`/contexts/${id}`).then((found) => setContext(/** @type {Context} */ (found)), report);
-  }, [id, round]);
+  const [isGone, setGone] = useState(false);
+  const load = () => {
+    if (!id) return;
+    get(`/contexts/${id}`).then((found) => setContext(/** @type {Context} */ (found)), (error) => {
+      if (error instanceof ApiError && [403, 404, 422].includes(error.problem.status)) setGone(true);
+      else report(error);
+    });
+  };
+  useEffect(load, [id]);
+  const again = () => { listAgain(); load(); };
   if (!id) {
     return h("div", { class: "admin" }, h("p", { class: "soft" }, t("contexts.hint")),
-      h(NewContext, { types: me.value?.may_create ?? [], onCreated: again }), h(List, { items }));
+      h(NewContext, { types: me.value?.may_create ?? [], onCreated: again }), h(List, { items, more }));
   }
+  if (isGone) return h("div", { class: "admin" }, h("p", null, t("contexts.gone")), h("p", null, h("a", { href: "#/contexts" }, t("contexts.all"))));
   if (!context) return h("p", { class: "loading" }, t("loading"));
   const below = BELOW[context.type];
   return h("div", { class: "admin" },
     h("p", { class: "row crumbs" }, h("a", { href: "#/contexts" }, t("contexts")),
       context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)), h("strong", null, context.name)),
     h(Head, { context, again, key: context.version }),
-    below && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, onCreated: again }), h(List, { items })],
+    below && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, onCreated: again }), h(List, { items, more })],
     h(Documents, { context }), h(Members, { context }));
 }
 
@@ -101,18 +139,16 @@ function Head({ context, again }) {
 /** @param {{context: Context}} properties */
 function Documents({ context }) {
   const address = `/contexts/${context.context_id}/documents`;
-  const [items, setItems] = useState(/** @type {Document[]} */ ([]));
+  const { items, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(address, "documents"));
   const picker = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
   const { edit } = may(context);
-  const again = () => { get(address).then((found) => setItems(/** @type {any} */ (found).documents), report); };
-  useEffect(again, [address]);
   useEffect(() => {
     if (items.every((each) => each.status === "completed" || each.status === "failed")) return;
     const timer = setTimeout(again, 2000);
     return () => clearTimeout(timer);
   }, [items]);
-  const upload = async (/** @type {FileList | null} */ files) => {
-    for (const file of files ?? []) {
+  const upload = async (/** @type {File[]} */ files) => {
+    for (const file of files) {
       const form = new FormData();
       form.append("file", file, file.name);
       await request("POST", address, { form }).then(again, report);
@@ -120,11 +156,15 @@ function Documents({ context }) {
   };
   return [h("h2", null, t("files")),
     edit && h("p", null, h("button", { type: "button", onClick: () => picker.current?.click() }, t("composer.attach")),
-      h("input", { type: "file", multiple: true, hidden: true, ref: picker, "aria-label": t("composer.attach"), onChange: (event) => { upload(event.currentTarget.files); } })),
-    items.length ? h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.document_id }, h("bdi", null, each.blob_name),
+      h("input", { type: "file", multiple: true, hidden: true, ref: picker, "aria-label": t("composer.attach"), onChange: (event) => {
+        upload([...event.currentTarget.files ?? []]);
+        // So that the same file can be chosen again.
+        event.currentTarget.value = "";
+      } })),
+    items.length ? [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.document_id }, h("bdi", null, each.blob_name),
       h("span", { class: "soft" }, size(each.size)),
       h("span", { class: each.status === "failed" ? "is-over" : "soft" }, each.status === "failed" ? t("files.failed", { reason: each.reason ?? "" }) : each.status === "completed" ? t("files.ready", { n: each.pages }) : t("files.processing")),
-      edit && h(IconButton, { name: "bin", label: t("files.remove", { name: each.blob_name }), onClick: () => then(send("DELETE", `${address}/${each.document_id}`), again) }))))
+      edit && h(IconButton, { name: "bin", label: t("files.remove", { name: each.blob_name }), onClick: () => then(send("DELETE", `${address}/${each.document_id}`), again) })))), h(More, { more })]
       : h("p", { class: "soft" }, t("contexts.no_files"))];
 }
 
@@ -137,14 +177,12 @@ const principalPath = ({ principal }) => {
 /** @param {{context: Context}} properties */
 function Members({ context }) {
   const address = `/contexts/${context.context_id}/members`;
-  const [items, setItems] = useState(/** @type {Member[]} */ ([]));
+  const { items, again, more } = /** @type {ReturnType<typeof usePages<Member>>} */ (usePages(address, "members"));
   const [kind, setKind] = useState("user");
   const [who, setWho] = useState("");
   const [label, setLabel] = useState("");
   const [role, setRole] = useState(/** @type {Role} */ ("viewer"));
   const { manage } = may(context);
-  const again = () => { get(address).then((found) => setItems(/** @type {any} */ (found).members), report); };
-  useEffect(again, [address]);
   const roles = (/** @type {Role} */ value, /** @type {(role: Role) => void} */ onChange, /** @type {string} */ name) =>
     h("select", { "aria-label": name, value, disabled: !manage, onChange: (event) => onChange(/** @type {Role} */ (event.currentTarget.value)) },
       ROLES.map((each) => h("option", { value: each, key: each }, t(`role.${each}`))));
@@ -156,7 +194,7 @@ function Members({ context }) {
       own ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name: shown })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
       own && manage && h(IconButton, { name: "bin", label: t("members.remove", { name: shown }), onClick: () => then(send("DELETE", `${address}/${principalPath(each)}`), again) }));
   };
-  return [h("h2", null, t("members")), h("ul", { class: "rows" }, items.map(row)),
+  return [h("h2", null, t("members")), h("ul", { class: "rows" }, items.map(row)), h(More, { more }),
     manage && h("form", {
       class: "row", onSubmit: (event) => {
         event.preventDefault();

@@ -3,7 +3,7 @@ import { ApiError, get, readProblem, send } from "./api.js";
 import { conversationId, known, settle } from "./chat.js";
 import { has, size, t } from "./i18n.js";
 import { me, notify, report, signedOut, wordsOf } from "./store.js";
-import { Icon } from "./parts.js";
+import { Icon, Middle, tailOf } from "./parts.js";
 import { listen } from "./stream.js";
 import { computed, h, signal } from "./vendor/ui.js";
 
@@ -170,12 +170,9 @@ const ending = (name) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? "").toUpperCa
  *   onAsk?: () => void, onRemove: () => void}} properties
  */
 function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }) {
-  const cut = name.length > 28 ? name.length - 12 : name.length;
-  const label = h("span", { class: "file-name", title: name }, h("bdi", null, h("span", { class: "start" }, name.slice(0, cut)),
-    h("span", null, name.slice(cut))));
   const body = [
     h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
-    h("span", { class: "file-text" }, label,
+    h("span", { class: "file-text" }, h("span", { class: "file-name" }, h(Middle, { text: name, tail: tailOf(name) })),
       h("span", { class: "file-status" }, status, bytes && state !== "busy" ? ` · ${size(bytes)}` : "")),
   ];
   return h("li", { class: `file is-${state}${asked ? " is-asked" : ""}` },

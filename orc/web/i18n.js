@@ -11,14 +11,21 @@ let words = {};
 let plural = new Intl.PluralRules("en");
 export const language = signal("en");
 
-/** @param {string} wanted a language, or "" for that of the browser */
+/**
+ * Load the words of a language.
+ * @param {string} wanted a language, or "" for that of the browser
+ * @returns {Promise<boolean>} false if the server did not give them: the words are those of before
+ */
 export async function speak(wanted) {
   const served = document.documentElement.lang;
   const chosen = LANGUAGES.find((each) => each === wanted) ?? LANGUAGES.find((each) => each === served) ?? "en";
-  words = await (await fetch(`${BASE}words/${chosen}.json`)).json();
+  const response = await fetch(`${BASE}words/${chosen}.json`).catch(() => null);
+  if (!response?.ok) return false;
+  words = await response.json();
   plural = new Intl.PluralRules(chosen);
   document.documentElement.lang = chosen;
   language.value = chosen;
+  return true;
 }
 
 /**

@@ -1,5 +1,5 @@
 // Small parts that others are made of: icons, buttons, dialogs, menus, notices, and the card with a quote.
-import { t } from "./i18n.js";
+import { has, t } from "./i18n.js";
 import { dismiss, notices, prefer, preferences, dialog } from "./store.js";
 import { LANGUAGES } from "./i18n.js";
 import { h, signal, useEffect, useRef, useState } from "./vendor/ui.js";
@@ -51,6 +51,20 @@ export function Notices() {
         each.action.label),
       h(IconButton, { name: "close", label: t("close"), onClick: () => dismiss(each.key) }))));
 }
+
+/**
+ * A text in one line; if it does not fit, its middle is left out and its last characters stay.
+ * @param {{text: string, tail: number}} properties
+ */
+export function Middle({ text, tail }) {
+  const all = [...text];
+  const cut = Math.max(0, all.length - tail);
+  return h("span", { class: "middle", title: text }, h("bdi", { class: "hidden" }, text),
+    h("bdi", { "aria-hidden": "true" }, h("span", { class: "start" }, all.slice(0, cut).join("")), h("span", null, all.slice(cut).join(""))));
+}
+
+/** How many characters at the end of a file's name say what it is. @param {string} name */
+export const tailOf = (name) => Math.min(14, (/\.[^.\s]{1,9}$/.exec(name)?.[0].length ?? 0) + 5);
 
 // --- The quote of a marker, shown while the pointer or the focus is on it
 
@@ -161,10 +175,17 @@ function Preferences() {
 const KEYS = ["send", "break", "escape", "search", "new", "attach", "region", "edit", "turns", "markers", "citations",
   "pages", "zoom", "keys"];
 
+/** The keys of an entry, as the preferences and the keyboard have them. @param {string} entry */
+function keysOf(entry) {
+  const other = `keys.${entry}.keys.ctrl`;
+  const keys = t(preferences.value.sendKey === "ctrl" && has(other) ? other : `keys.${entry}.keys`);
+  return /Mac|iPhone|iPad/.test(navigator.platform) ? keys.replace(/Ctrl|Strg/, "⌘") : keys;
+}
+
 function Keys() {
   return h(Dialog, { label: t("keys"), onClose: () => { dialog.value = ""; } },
     h("dl", { class: "keys" }, KEYS.map((each) => [
-      h("dt", null, t(`keys.${each}.keys`).split(" ").map((key) => h("kbd", null, key))),
+      h("dt", null, keysOf(each).split(" ").map((key) => h("kbd", null, key))),
       h("dd", null, t(`keys.${each}`)),
     ])));
 }

@@ -5,12 +5,13 @@ import { conversationId, turns } from "./chat.js";
 import { fateOf } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { Icon, IconButton, lookOf, pageOf, verdictOf } from "./parts.js";
-import { report } from "./store.js";
+import { Icon, IconButton, lookOf, Middle, pageOf, tailOf, verdictOf } from "./parts.js";
+import { prefer, preferences, report } from "./store.js";
 import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Citation, PageCard, PageText, TurnView } from "./types/page.js" */
 /** @import { Signal } from "./vendor/ui.js" */
+/** @import { Schemas } from "./types/api.js" */
 
 /** @typedef {{turnKey: string, index: number | null}} Shown */
 /** What the panel shows: the sources of a turn, or the page of one of its citations. @type {Signal<Shown | null>} */
@@ -107,10 +108,10 @@ export function Sources() {
   if (!shown.value || !turn) return null;
   const { index } = shown.value;
   const citation = index === null ? undefined : turn.citations[index];
-  return h("aside", { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1 },
+  return h("aside", { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1 }, h(Divider, null),
     h("header", { class: "panel-head" },
       citation && h(IconButton, { name: "back", label: t("sources.all"), onClick: () => { shown.value = { turnKey: turn.key, index: null }; } }),
-      h("h2", null, citation ? h("bdi", null, pageOf(citation)) : t("sources")),
+      h("h2", null, citation ? h(Middle, { text: pageOf(citation), tail: citation.url ? 8 : pageOf(citation).length - citation.blob_name.length + tailOf(citation.blob_name) }) : t("sources")),
       h(IconButton, { name: "close", label: t("sources.close"), onClick: closeSources })),
     citation && index !== null
       ? h(PageView, {
@@ -121,11 +122,51 @@ export function Sources() {
         h(Card, { key: each.citation.url ?? `${each.citation.document_id}/${each.citation.page}`, turn, ...each }))));
 }
 
+const [NARROWEST, WIDER, STEP] = [400, 720, 40];
+
+/** The edge of the panel: drag it, move it with arrow keys, or press it to make the panel wider and narrower. */
+function Divider() {
+  const moved = /** @type {{current: boolean}} */ (useRef(false));
+  const width = preferences.value.panelWidth || Math.round(innerWidth * 0.36);
+  const resize = (/** @type {number} */ wanted) => prefer({ panelWidth: Math.round(Math.max(NARROWEST, Math.min(wanted, innerWidth - NARROWEST))) });
+  const press = () => { if (!moved.current) resize(width < WIDER ? WIDER : NARROWEST); };
+  return h("div", {
+    class: "divider", role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": t("sources.width"), title: t("sources.width"),
+    "aria-valuenow": width, "aria-valuemin": NARROWEST, "aria-valuemax": innerWidth - NARROWEST, onClick: press,
+    onPointerDown: (event) => { moved.current = false; event.currentTarget.setPointerCapture(event.pointerId); },
+    onPointerMove: (event) => {
+      if (!event.currentTarget.hasPointerCapture(event.pointerId)) return;
+      moved.current = true;
+      resize(innerWidth - event.clientX);
+    },
+    onKeyDown: (event) => {
+      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+      event.preventDefault();
+      resize(width + (event.key === "ArrowLeft" ? STEP : -STEP));
+    },
+  });
+}
+
 // --- One page of a document
 
 const WIDTHS = [800, 1200, 1600];
 const ZOOMS = [0.5, 0.75, 1, 1.5, 2, 3, 4];
 const MOST_PICTURES = 24;
+/** Whether the API draws pages of such files; if it does not say, one has to ask. @param {Citation} citation */
+const mayHavePicture = ({ media_type: type }) => !type || type === "application/pdf" || type.startsWith("image/");
+/** Pages of which the API has said that there is no picture. @type {Set<string>} */
+const unpictured = new Set();
+/** The number of pages of each version of a document. @type {Map<string, Promise<number>>} */
+const totals = new Map();
+
+/** How many pages the document of a citation has. @param {string} path of the document @param {Citation} citation @returns {Promise<number>} */
+function totalOf(path, { page, document_version: version }) {
+  const key = `${path}/${version}`;
+  const total = totals.get(key) ?? get(`${path}/pages?numbers=${page}`).then((found) => /** @type {Schemas["PageCardsResponse"]} */ (found).total);
+  totals.set(key, total);
+  total.catch(() => totals.delete(key));
+  return total;
+}
 
 /** Addresses of pictures in memory, the latest used last. @type {Map<string, Promise<string>>} */
 const pictures = new Map();
@@ -156,9 +197,6 @@ function pictureWidth(zoom = 1) {
   return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1) ?? 1600;
 }
 
-/** Whether the API draws pages of such files; if it does not say, one has to ask. @param {Citation} citation */
-const mayHavePicture = ({ media_type: type }) => !type || type === "application/pdf" || type.startsWith("image/");
-
 /**
  * @param {{turn: TurnView, index: number, path: string, onChoose: (index: number) => void}} properties
  */
@@ -167,11 +205,21 @@ export function PageView({ turn, index, path, onChoose }) {
   const [offset, setOffset] = useState(0);
   const [tab, setTab] = useState(/** @type {"picture" | "text"} */ ("picture"));
   const [refused, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
-  const [hasPicture, setHasPicture] = useState(mayHavePicture(citation));
-  useEffect(() => { setOffset(0); setState(""); setHasPicture(mayHavePicture(citation)); setTab("picture"); }, [index, path]);
+  const [total, setTotal] = useState(Infinity);
+  const [, setFailures] = useState(0);
+  useEffect(() => { setOffset(0); setState(""); setTab("picture"); }, [index, path]);
+  useEffect(() => {
+    let current = true;
+    setTotal(Infinity);
+    if (!citation.url) totalOf(path, citation).then((found) => current && setTotal(found), () => {});
+    return () => { current = false; };
+  }, [path, citation.document_version]);
   // A picture in memory says nothing of what became of the file since.
   const state = fateOf(citation) || refused;
   const number = citation.page + offset;
+  const turnTo = (/** @type {number} */ by) => setOffset(Math.min(Math.max(number + by, 1), Math.max(total, citation.page)) - citation.page);
+  const pictureKey = `${path}/${citation.document_version}/${number}`;
+  const hasPicture = mayHavePicture(citation) && !unpictured.has(pictureKey);
   const step = (/** @type {number} */ by) => onChoose((index + by + turn.citations.length) % turn.citations.length);
   /** @param {unknown} error */
   const failed = (error) => {
@@ -179,13 +227,16 @@ export function PageView({ turn, index, path, onChoose }) {
     if (code === 404 && offset) setOffset(offset > 0 ? offset - 1 : offset + 1);
     else if (code === 404) setState("removed");
     else if (code === 409) setState("replaced");
-    else if (code === 415) setHasPicture(false);
+    else if (code === 415) {
+      unpictured.add(pictureKey);
+      setFailures((before) => before + 1);
+    }
     else report(error);
   };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     /** @type {Record<string, () => void>} */
-    const keys = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => setOffset(Math.max(1 - citation.page, offset - 1)), PageDown: () => setOffset(offset + 1) };
+    const keys = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => turnTo(-1), PageDown: () => turnTo(1) };
     const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
     if (act && !(event.target instanceof HTMLElement && event.target.closest("[role=tablist]"))) {
       event.preventDefault();
@@ -195,7 +246,7 @@ export function PageView({ turn, index, path, onChoose }) {
   if (citation.url) return h(WebSource, { citation, index, turn, onStep: step });
   const shownTab = hasPicture ? tab : "text";
   return h("div", { class: "page", onKeyDown },
-    h(Toolbar, { turn, index, citation, onStep: step, number, onPage: (by) => setOffset(Math.max(1 - citation.page, offset + by)) }),
+    h(Toolbar, { turn, index, citation, onStep: step, number, total, onPage: turnTo }),
     state === "" && h("div", { class: "tabs" }, h("div", { class: "row", role: "tablist", "aria-label": t("page.views") },
       (/** @type {const} */ (["picture", "text"])).map((each) => h("button", {
         type: "button", role: "tab", key: each, id: `tab-${each}`, "aria-selected": shownTab === each ? "true" : "false",
@@ -214,15 +265,15 @@ export function PageView({ turn, index, path, onChoose }) {
       : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }));
 }
 
-/** @param {{turn: TurnView, index: number, citation: Citation, number: number, onStep: (by: number) => void, onPage: (by: number) => void}} properties */
-const Toolbar = ({ turn, index, number, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
+/** @param {{turn: TurnView, index: number, citation: Citation, number: number, total: number, onStep: (by: number) => void, onPage: (by: number) => void}} properties */
+const Toolbar = ({ turn, index, number, total, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
   h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
   h("span", { class: "count" }, t("page.citation", { n: index + 1, of: turn.citations.length })),
   h(IconButton, { name: "right", label: t("page.citation.after"), disabled: turn.citations.length < 2, onClick: () => onStep(1) }),
   h("span", { class: "grow" }),
   h(IconButton, { name: "up_page", label: t("page.before"), disabled: number < 2, onClick: () => onPage(-1) }),
-  h("span", { class: "count" }, t("page.of", { n: number })),
-  h(IconButton, { name: "down_page", label: t("page.after"), onClick: () => onPage(1) }));
+  h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
+  h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) }));
 
 const VERDICT_ICONS = { "is-close": "near", "is-found": "check", "is-missing": "alert", "is-unchecked": "clock" };
 

@@ -1,5 +1,5 @@
 // What all parts of the page share: the user, preferences, notices, the list of sessions, and where the page is.
-import { ApiError, get, send } from "./api.js";
+import { ApiError, get, request, send } from "./api.js";
 import { t } from "./i18n.js";
 import { batch, computed, effect, signal } from "./vendor/ui.js";
 
@@ -75,9 +75,10 @@ function forgetAll(storage, prefix) {
   });
 }
 
-/** @typedef {{theme: "" | "light" | "dark", language: string, sendKey: "enter" | "ctrl", folded: boolean, panelWidth: number}} Preferences */
+/** `panelWidth` in pixels; 0: a part of the window.
+ * @typedef {{theme: "" | "light" | "dark", language: string, sendKey: "enter" | "ctrl", folded: boolean, panelWidth: number}} Preferences */
 /** @type {Preferences} */
-const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, panelWidth: 480 };
+const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, panelWidth: 0 };
 /** @type {import("./vendor/ui.js").Signal<Preferences>} */
 export const preferences = signal(DEFAULTS);
 
@@ -91,6 +92,20 @@ export function prefer(changed) {
   preferences.value = { ...preferences.value, ...changed };
   keep("localStorage", "preferences", preferences.value);
 }
+
+/** Whether the list of sessions lies over the page. */
+export const isNarrow = () => matchMedia("(max-width: 1099px)").matches;
+
+export function openSessions() {
+  if (isNarrow()) sessionsOpen.value = true;
+  else prefer({ folded: false });
+}
+
+effect(() => {
+  const { panelWidth } = preferences.value;
+  if (panelWidth) document.documentElement.style.setProperty("--panel", `${panelWidth}px`);
+  else document.documentElement.style.removeProperty("--panel");
+});
 
 effect(() => {
   const { theme } = preferences.value;
@@ -111,11 +126,18 @@ export function notify(notice, seconds = 8) {
   notices.value = [...notices.value, { ...notice, key }];
   if (notice.kind === "error") alarm.value = notice.text;
   else said.value = notice.text;
-  if (seconds) setTimeout(() => dismiss(key), seconds * 1000);
+  if (seconds) dismissals.set(key, window.setTimeout(() => dismiss(key), seconds * 1000));
 }
 
+/** The timers of notices, by key. @type {Map<string, number>} */
+const dismissals = new Map();
+
 /** @param {string} key */
-export const dismiss = (key) => { notices.value = notices.value.filter((each) => each.key !== key); };
+export function dismiss(key) {
+  clearTimeout(dismissals.get(key));
+  dismissals.delete(key);
+  notices.value = notices.value.filter((each) => each.key !== key);
+}
 
 /** Say why something did not work. @param {unknown} error */
 export function report(error) {
@@ -200,27 +222,61 @@ export async function rename(id, title) {
 
 const UNDO_SECONDS = 8;
 
+/** The timers of sessions whose deletion can still be taken back. @type {Map<string, number>} */
+const deletions = new Map();
+
 /** Delete a session in a moment, unless the user takes that back. @param {string} id @param {string} title */
 export function remove(id, title) {
+  const wasOpen = place.value.id === id;
+  clearTimeout(deletions.get(id));
+  deletions.set(id, window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000));
   leaving.value = new Set([...leaving.value, id]);
-  if (place.value.id === id) go(null);
-  const stay = () => {
-    clearTimeout(timer);
-    leaving.value = new Set([...leaving.value].filter((each) => each !== id));
+  if (wasOpen) go(null);
+  const undo = () => {
+    clearTimeout(deletions.get(id));
+    deletions.delete(id);
+    stay(id);
+    if (wasOpen && place.value.view === "session" && !place.value.id) go(id);
   };
-  const timer = setTimeout(async () => {
-    try {
-      await send("DELETE", `/conversations/${id}`);
-      sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
-    } catch (error) {
-      if (!(error instanceof ApiError && error.problem.status === 404)) report(error);
-    }
-    stay();
-  }, UNDO_SECONDS * 1000);
   notify({
-    key: `deleted.${id}`, kind: "info", text: t("sessions.deleted", { title }),
-    action: { label: t("undo"), run: stay },
+    key: `deleted.${id}`, kind: "info", text: t("sessions.deleted", { title }), action: { label: t("undo"), run: undo },
   }, UNDO_SECONDS);
+}
+
+/** @param {string} id */
+const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
+
+/** @param {string} id @param {boolean} [keepalive] the page is being left */
+async function removeNow(id, keepalive = false) {
+  clearTimeout(deletions.get(id));
+  deletions.delete(id);
+  dismiss(`deleted.${id}`);
+  try {
+    await request("DELETE", `/conversations/${id}`, { keepalive });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.problem.status === 404)) {
+      stay(id);
+      report(error);
+      return;
+    }
+  }
+  sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
+  keep("localStorage", `choices.${id}`, null);
+  for (const name of ["draft", "edit", "asking"]) keep("sessionStorage", `${name}.${id}`, null);
+}
+
+addEventListener("pagehide", () => {
+  const ids = [...deletions.keys()];
+  if (ids.length) keep("sessionStorage", "deleted", ids);
+  for (const id of ids) removeNow(id, true);
+});
+
+/** After a reload: what was deleted as the page was left may still be listed. */
+export function finishDeletions() {
+  const ids = /** @type {string[] | null} */ (kept("sessionStorage", "deleted")) ?? [];
+  keep("sessionStorage", "deleted", null);
+  leaving.value = new Set([...leaving.value, ...ids]);
+  for (const id of ids) removeNow(id);
 }
 
 // --- The user

@@ -303,19 +303,19 @@ function hear(id, kind, data) {
   if (conversationId.value !== id) return;
   if (kind === "document" || kind === "document_removed") onDocumentEvent(kind, data);
   else if (kind === "chat_session_title_updated") renamed(data);
-  else if (kind === "turn_started") appear(data.turn_id, data.seq);
+  else if (kind === "turn_started") appear(id, data.turn_id, data.seq);
 }
 
-/** A turn that another window began. @param {string} turnId @param {number} seq */
-async function appear(turnId, seq) {
+/** A turn that another window began. @param {string} id of the session @param {string} turnId @param {number} seq */
+async function appear(id, turnId, seq) {
+  const isShown = () => conversationId.value !== id || later.value || turns.value.some((each) => each.value.turnId === turnId);
   // The same turn may be on its way here: its own stream names it within a moment.
   await pause(500);
-  const id = conversationId.value;
-  if (!id || later.value || turns.value.some((each) => each.value.turnId === turnId)) return;
+  if (isShown()) return;
   try {
     const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=1&before_seq=${seq + 1}`));
     const [fresh] = found.turns;
-    if (!fresh || turns.value.some((each) => each.value.turnId === turnId)) return;
+    if (!fresh || isShown()) return;
     const turn = signal(stored(fresh));
     turns.value = [...turns.value.filter((each) => each.value.turnId !== fresh.replaces), turn];
     if (turn.value.state === "elsewhere") follow(turn);

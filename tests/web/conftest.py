@@ -8,6 +8,7 @@ from devkit.browser import Program, unpacked
 from devkit.doubles.openai_double import OpenAIDouble
 from devkit.in_process import InProcess, Variant
 from devkit.visits import Visit, page_running, visiting
+from orc.settings import AuthMode
 
 LIMITED = Variant({"messages_per_hour": 1})
 
@@ -20,7 +21,8 @@ def program() -> Iterator[Program]:
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[InProcess, OpenAIDouble]]:
-    with page_running(tmp_path_factory.mktemp("page"), {"limited": LIMITED}) as (here, double):
+    variants = {"limited": LIMITED, "local": Variant({"auth_mode": AuthMode.LOCAL})}
+    with page_running(tmp_path_factory.mktemp("page"), variants) as (here, double):
         yield here, double
 
 

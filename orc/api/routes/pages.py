@@ -162,7 +162,7 @@ async def page_cards(
         )
         for each in pages
     ]
-    return PageCardsResponse(version=document.version, pages=cards)
+    return PageCardsResponse(version=document.version, total=document.pages, pages=cards)
 
 
 async def _document(app: App, owner: Owner, document_id: str, version: str | None) -> Document:

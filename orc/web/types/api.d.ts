@@ -377,6 +377,7 @@ export interface Schemas {
   };
   PageCardsResponse: {
     version: string;
+    total: number;
     pages: Array<Schemas["PageCard"]>;
   };
   PageView: {

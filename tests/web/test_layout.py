@@ -1,0 +1,87 @@
+"""Where things are in the window: nothing lies over another, and nothing jumps."""
+
+from pathlib import Path
+
+from devkit.doubles.openai_double import Script
+from devkit.visits import ANSWERED, Visit
+
+TOP = "document.querySelector('.turn:last-of-type .question').getBoundingClientRect().top"
+
+
+async def test_the_question_stays_where_it_is_when_the_answer_ends(visit: Visit) -> None:
+    page = visit.page
+    visit.model.script = Script(text="One line of an answer.\n\n" * 30, tokens=10, delay_ms=1)
+    await visit.ask("First?")
+    visit.model.script = Script(text="A short answer. " * 3, tokens=6, delay_ms=60)
+    await visit.write("Second?")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn.is-streaming .text')")
+    before = await page.value(TOP)
+    await page.until(ANSWERED.format(2))
+    await page.until("document.querySelectorAll('.turn .actions').length === 2")
+    assert abs(await page.value(TOP) - before) < 2
+    assert 0 <= before < 120
+
+
+async def test_the_way_to_the_end_lies_over_nothing(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    files = [tmp_path / f"{number}.txt" for number in range(8)]
+    for file in files:
+        file.write_text("The harbour opens at six.")
+    await visit.attach(*files)
+    visit.model.script = Script(text="One line of an answer.\n\n" * 60, tokens=10, delay_ms=1)
+    await visit.ask("First?")
+    for width, height in ((1440, 900), (390, 844)):
+        await page.look(width=width, height=height)
+        await page.value("document.querySelector('.scroller').scrollTop = 0")
+        await page.until("document.querySelector('.to-end')")
+        hit = await page.value(
+            "(() => { const box = document.querySelector('.to-end').getBoundingClientRect(); const under ="
+            " document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);"
+            " const files = document.querySelector('.composer').getBoundingClientRect();"
+            " return [Boolean(under.closest('.to-end')), files.top - box.bottom]; })()"
+        )
+        assert hit[0] is True
+        assert hit[1] >= 0
+
+
+async def test_a_long_name_keeps_its_ending(visit: Visit, tmp_path: Path) -> None:
+    name = "Annual report on the collective agreement of the harbour workers, second draft (final).txt"
+    (tmp_path / name).write_text("The harbour opens at six.")
+    await visit.attach(tmp_path / name)
+    for width in (1440, 390):
+        await visit.page.look(width=width, height=844)
+        shown = await visit.page.value(
+            "(() => { const [start, tail] = document.querySelectorAll('.file .middle [aria-hidden] span');"
+            " const card = document.querySelector('.file-main').getBoundingClientRect();"
+            " return [tail.textContent, start.scrollWidth > start.clientWidth,"
+            " tail.getBoundingClientRect().right <= card.right, tail.scrollWidth <= tail.clientWidth]; })()"
+        )
+        assert shown[0].endswith("al).txt")
+        assert shown[1:] == [width == 1440, True, True] or shown[1:] == [True, True, True]
+    assert await visit.page.value("document.querySelector('.file .middle').title") == name
+    label = await visit.page.call("Accessibility.getFullAXTree")
+    names = [each.get("name", {}).get("value", "") for each in label["nodes"]]
+    assert any(each.startswith("TXT") or name in each for each in names if "Ready" in each or name in each)
+    assert any(name in each for each in names)
+
+
+async def test_escape_closes_what_is_on_top(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("First?")
+    await page.look(width=820, height=1180)
+    await page.value("document.querySelector('.open-sessions').click()")
+    await page.until("document.querySelector('.sessions.is-open')")
+    base = await page.value("document.documentElement.dataset.base")
+    peek = (
+        f"import('{base}parts.js').then((parts) => {{ parts.peek({{ blob_name: 'a', page: 1, quote: 'q',"
+        " verified: true, rectangles: [], marks: [] }, 1, document.querySelector('.turn')); })"
+    )
+    await page.value(peek)
+    await page.until("document.querySelector('.peek')")
+    await page.press("Escape")
+    await page.until("!document.querySelector('.peek')")
+    assert await page.value("document.querySelector('.sessions.is-open') !== null") is True
+    await page.press("Escape")
+    await page.until("!document.querySelector('.sessions.is-open')")
+    assert await page.value("document.activeElement.classList.contains('open-sessions')") is True

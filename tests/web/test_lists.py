@@ -1,0 +1,141 @@
+"""Lists of the page: sessions that are deleted, contexts with many entries, and who sees what."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+
+from devkit.browser import SECONDS
+from devkit.system import principal_headers
+from devkit.visits import Visit
+
+UNDO = "document.querySelector('.notice button:not(.icon)')"
+
+
+async def delete(visit: Visit, title: str) -> None:
+    """Choose "Delete" in the menu of a session."""
+    row = f"[...document.querySelectorAll('.session')].find((each) => each.textContent.includes({title!r}))"
+    await visit.page.value(f"{row}.querySelector('button').click()")
+    await visit.page.until("document.querySelector('.menu.is-small .is-bad')")
+    await visit.page.value("document.querySelector('.menu.is-small .is-bad').click()")
+    await visit.page.until(f"!{row}")
+
+
+async def titles(visit: Visit) -> list[str]:
+    """The sessions as the page lists them."""
+    return sorted(await visit.texts(".session a"))
+
+
+async def test_a_deleted_session_is_gone_although_the_page_is_left(visit: Visit) -> None:
+    page = visit.page
+    for number, name in enumerate(("Apples?", "Bananas?", "Cherries?")):
+        if number:
+            await page.value("document.getElementById('new').click()")
+            await page.until("!document.querySelector('.turn')")
+        await visit.ask(name)
+    await page.until("document.querySelectorAll('.session').length === 3")
+    first = "[...document.querySelectorAll('.notice')].find((each) => each.textContent.includes('Apples'))"
+    await delete(visit, "Apples?")
+    await page.value(f"{first}.querySelector('button').click()")
+    await page.until("document.querySelectorAll('.session').length === 3")
+    # Deleted again: the timers of the first deletion have no say any more.
+    await delete(visit, "Apples?")
+    await delete(visit, "Bananas?")
+    assert len(visit.get("/conversations")["conversations"]) == 3
+    await page.reload()
+    await page.until("document.querySelectorAll('.session').length === 1")
+    page.problems.clear()
+
+
+async def test_a_deleted_session_is_gone_although_the_window_is_closed(visit: Visit) -> None:
+    """With the local user: the tests' browser gives what outlives a page no headers."""
+    page, base = visit.page, visit.here.addresses["local"]
+    await page.open(base.removesuffix("api"))
+    await page.until("document.getElementById('question')")
+    await visit.ask("Apples?")
+    address = f"{base}/conversations/{await visit.conversation()}"
+    await delete(visit, "Apples?")
+    await page.open("about:blank")
+    async with asyncio.timeout(SECONDS):
+        while (await asyncio.to_thread(httpx.get, address)).status_code != 404:
+            pass
+    page.requests.clear()
+
+
+async def test_taking_a_deletion_back_opens_the_session_again(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("Apples?")
+    opened = await page.value("location.hash")
+    await delete(visit, "Apples?")
+    assert await page.value("location.hash") == "#/"
+    await page.value(f"{UNDO}.click()")
+    await page.until(f"location.hash === {opened!r} && document.querySelector('.turn')")
+    assert len(visit.get("/conversations")["conversations"]) == 1
+
+
+async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    with visit.here.client("page", visit.organization) as client:
+        client.headers.update(principal_headers(visit.organization, "ann", "orc.admin"))
+        made = [
+            client.post("/contexts", json={"type": "workspace", "name": f"Harbour {number:03}"})
+            for number in range(55)
+        ]
+        ids = [each.json()["context_id"] for each in made]
+        for number in range(51):
+            put = client.put(f"/contexts/{ids[0]}/members/user/guest-{number:03}", json={"role": "viewer"})
+            assert put.status_code < 300, put.text
+    await page.value("location.hash = '#/contexts'")
+    await page.until("document.querySelectorAll('.rows a').length === 50")
+    await page.value("document.querySelector('.admin > p > button.quiet').click()")
+    await page.until("document.querySelectorAll('.rows a').length === 55")
+    await page.value(f"location.hash = '#/contexts/{ids[0]}'")
+    await page.until("document.querySelectorAll('.rows li').length === 50")
+    await page.value("[...document.querySelectorAll('.admin > p > button.quiet')].at(-1).click()")
+    await page.until("document.querySelectorAll('.rows li').length === 52")
+    (tmp_path / "a.txt").write_text("The harbour opens at six.")
+    for _ in range(2):
+        await page.attach(".admin input[type=file]", tmp_path / "a.txt")
+        await page.until("document.querySelector('.admin').textContent.includes('a.txt')")
+        await page.until("document.querySelector('.admin input[type=file]').files.length === 0")
+        await page.value("document.querySelector('.rows li [aria-label=\"Remove a.txt\"]').click()")
+        await page.until("!document.querySelector('.admin').textContent.includes('a.txt')")
+    await page.value("location.hash = '#/contexts/ctx-unknown'")
+    await page.until("document.querySelector('.admin')?.textContent.includes('does not exist')")
+    page.problems.clear()
+
+
+async def test_telemetry_says_whom_it_is_for(visit: Visit) -> None:
+    await visit.page.call("Network.setExtraHTTPHeaders", headers=principal_headers(visit.organization, "bob"))
+    await visit.page.open("about:blank")
+    await visit.open("#/telemetry")
+    await visit.page.until("document.querySelector('main')?.textContent.includes('Only administrators')")
+    assert await visit.page.value("document.querySelector('a[href=\"#/telemetry\"]')") is None
+
+
+async def test_words_that_are_not_served_do_not_take_the_words_away(visit: Visit) -> None:
+    page = visit.page
+    await page.value(
+        "(() => { const real = window.fetch; window.fetch = (address, init) =>"
+        " String(address).includes('words/de') ? Promise.resolve(new Response('{}', { status: 503 }))"
+        " : real(address, init); })()"
+    )
+    await page.value("document.querySelector('button.foot-link').click()")
+    await page.until("document.querySelector('dialog[open] select')")
+    choose = "(each) => { each.value = 'de'; each.dispatchEvent(new Event('change', { bubbles: true })); }"
+    await page.value(f"({choose})(document.querySelectorAll('dialog select')[1])")
+    assert "New session" in (await visit.texts("#new"))[0]
+    send = "(each) => { each.value = 'ctrl'; each.dispatchEvent(new Event('change', { bubbles: true })); }"
+    await page.value(f"({send})(document.querySelectorAll('dialog select')[2])")
+    await page.press("Escape")
+    await page.until("!document.querySelector('dialog')")
+    await page.value(
+        "dispatchEvent(new KeyboardEvent('keydown', { key: '/', ctrlKey: true, bubbles: true }))"
+    )
+    await page.until("document.querySelector('.keys')")
+    keys = await page.value(
+        "JSON.stringify([...document.querySelectorAll('.keys dt')].slice(0, 2).map((each) =>"
+        " [...each.querySelectorAll('kbd')].map((key) => key.textContent)))"
+    )
+    assert json.loads(keys) == [["Ctrl", "Enter"], ["Enter"]]

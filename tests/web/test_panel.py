@@ -1,0 +1,50 @@
+"""The panel of sources: how far one can turn, what it asks the API for, and how wide it is."""
+
+from pathlib import Path
+
+from devkit.doubles.openai_double import Script
+from devkit.shared_data import HANDBOOK
+from devkit.visits import Visit
+from tests.web.test_page import QUESTION
+
+AFTER = "document.querySelector('.toolbar [aria-label=\"Page after\"]')"
+
+
+async def test_one_turns_to_the_last_page_and_no_further(visit: Visit) -> None:
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    await visit.ask(QUESTION)
+    await page.value("document.querySelector('button.marker').click()")
+    await page.until("document.querySelector('.toolbar')?.textContent.includes('of 16')")
+    await page.until("document.querySelector('.sheet img')")
+    await page.value("document.querySelector('.frame').focus()")
+    for _ in range(14):
+        await page.value(f"{AFTER}.click()")
+    await page.until("document.querySelector('.toolbar').textContent.includes('Page 16 of 16')")
+    assert await page.value(f"{AFTER}.disabled") is True
+    await page.until("document.querySelector('.sheet img')?.alt.includes('page 16')")
+    # Wider by a press, then by keys; kept for the next time.
+    width = "document.getElementById('sources').offsetWidth"
+    await page.value("document.querySelector('.divider').click()")
+    await page.until("document.documentElement.style.getPropertyValue('--panel') === '720px'")
+    assert await page.value(width) == 720
+    await page.value("document.querySelector('.divider').focus()")
+    await page.press("ArrowRight")
+    await page.until("document.documentElement.style.getPropertyValue('--panel') === '680px'")
+    await page.reload()
+    await page.until("document.querySelector('button.marker')")
+    await page.value("document.querySelector('button.marker').click()")
+    await page.until("document.getElementById('sources')")
+    assert await page.value(width) == 680
+
+
+async def test_a_document_without_pictures_is_asked_for_none(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    (tmp_path / "notes.md").write_text("The harbour opens at six in the morning. The harbour closes at ten.")
+    await visit.attach(tmp_path / "notes.md")
+    visit.model.script = Script()
+    await visit.ask("When does the harbour open?")
+    await page.value("document.querySelector('button.marker').click()")
+    await page.until("document.querySelector('.page-text')")
+    assert [address for _, address in page.requests if "/image" in address] == []
+    assert await page.value("document.getElementById('tab-picture').disabled") is True
