@@ -37,7 +37,10 @@ SHARING = {
     "visit": {
         "tests/web/test_access",
         "tests/web/test_asking",
+        "tests/web/test_layout",
+        "tests/web/test_lists",
         "tests/web/test_page",
+        "tests/web/test_panel",
         "tests/web/test_sign_in",
     },
 }

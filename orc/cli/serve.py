@@ -6,6 +6,7 @@ With ORC_PROCESSES above 1 the API is in child processes too, and this one passe
 import asyncio
 import contextlib
 import gc
+import shutil
 import signal
 import socket
 import sys
@@ -216,9 +217,20 @@ def _greet(settings: Settings, console: Console) -> None:
     say(f"  curl -s {base}/ready\n")
 
 
+def _program() -> str:
+    """The command as a shell here finds it: by its name only if this environment is active."""
+    beside = Path(sys.executable).with_name("orc")
+    found = shutil.which("orc")
+    if found is not None and Path(found).resolve() == beside.resolve():
+        return "orc"
+    if not beside.is_file():
+        return f"{sys.executable} -m orc"
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
+
+
 def _example() -> str:
     """A command that works here: the sample is part of a checkout and not of an installed package."""
-    program = sys.argv[0] if Path(sys.argv[0]).name == "orc" else "orc"
+    program = _program()
     if SAMPLE.is_file():
         return f'{program} ask {SAMPLE} "How many days of leave are there?"'
     return f'{program} ask report.pdf "What is the report about?"'

@@ -1,10 +1,10 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
 import { ask, answering, edit, isRunning, newest, rate, retry, setDraft } from "./chat.js";
-import { duration, number, t } from "./i18n.js";
+import { duration, language, named, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, countsOf, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
-import { me, notify, report, wordsOf } from "./store.js";
+import { me, notify, report, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useMemo, useState } from "./vendor/ui.js";
 
@@ -69,7 +69,8 @@ function SourcesLine({ turn }) {
 /** How an answer is to be taken, if not as it is. @param {TurnView} turn @returns {[string, string] | null} kind and words */
 function caution(turn) {
   const checks = /** @type {Record<string, any>} */ (turn.metadata?.critic_summary ?? {});
-  if (turn.kind === "closest_passages") return ["close", t("kind.closest")];
+  // The text itself begins with that, and is shown as a note.
+  if (turn.kind === "closest_passages") return null;
   if (turn.kind === "not_found") return ["none", t("kind.not_found")];
   if (checks.checked === false) return ["warn", t("kind.unchecked")];
   if (checks.contradicted?.length) return ["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })];
@@ -88,7 +89,7 @@ function caution(turn) {
 const Note = ({ kind, children }) =>
   h("div", { class: `note is-${kind}` }, h(Icon, { name: NOTE_ICONS[kind] ?? "info" }), h("div", null, children));
 /** @type {Record<string, string>} */
-const NOTE_ICONS = { close: "near", none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info" };
+const NOTE_ICONS = { none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info" };
 
 /** @param {{turn: TurnView}} properties */
 function Withdrawn({ turn }) {
@@ -169,13 +170,14 @@ export function sentencesOf(metadata, turn) {
   const route = /** @type {Record<string, any>} */ (metadata.route ?? {});
   const checks = /** @type {Record<string, any>} */ (metadata.critic_summary ?? {});
   const said = [];
-  if (route.intent) said.push(t("why.intent", { intent: String(route.intent).replaceAll("_", " ") }));
+  if (route.intent) said.push(t("why.intent", { intent: named(`why.intent.${route.intent}`, String(route.intent).replaceAll("_", " ")) }));
   if (plan.rewritten_query && plan.rewritten_query !== turn.question) said.push(t("why.understood", { query: plan.rewritten_query }));
   for (const file of metadata.files ?? []) {
     said.push(file.status === "failed" ? t("why.file.failed", { name: file.blob_name, reason: file.reason ?? "" })
       : t("why.file", { name: file.blob_name, n: file.pages }));
   }
-  if (metadata.retrieval_reason) said.push(named(metadata.retrieval_reason));
+  const mode = `why.mode.${metadata.retrieval_mode}`;
+  if (metadata.retrieval_reason) said.push(language.value === "en" ? titled(metadata.retrieval_reason) : named(mode, metadata.retrieval_reason));
   if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
   const { found, missing, unchecked, pictured } = countsOf(turn.citations);
   if (found + missing) said.push(t("why.checked", { n: found + missing, found }));
@@ -186,7 +188,7 @@ export function sentencesOf(metadata, turn) {
 }
 
 /** A sentence with the titles of tools in place of their names. @param {string} sentence */
-const named = (sentence) => (me.value?.tools ?? []).reduce((text, { name, title }) => text.replaceAll(name, `“${title}”`), sentence);
+const titled = (sentence) => (me.value?.tools ?? []).reduce((text, { name, title }) => text.replaceAll(name, `“${title}”`), sentence);
 
 /** @param {{turn: TurnView}} properties */
 function Why({ turn }) {
@@ -199,7 +201,7 @@ function Why({ turn }) {
   return h("details", { class: "why" }, h("summary", null, t("why")),
     h("ol", null, sentencesOf(metadata, turn).map((each) => h("li", null, each))),
     tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.status === "failed" ? "is-failed" : "" },
-      h(Icon, { name: each.status === "failed" ? "alert" : "tool" }), each.message || toolTitle(each.name),
+      h(Icon, { name: each.status === "failed" ? "alert" : "tool" }), (each.status === "failed" && wordsOfCode(each.code, each.message)) || toolTitle(each.name),
       h("span", { class: "soft" }, each.duration_ms === null ? "" : duration(each.duration_ms))))),
     h(Budget, { parts: metadata.context_budget ?? {} }),
     h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens ? t("why.tokens", { n: tokens }) : t("why.no_tokens"),
@@ -223,7 +225,7 @@ function Budget({ parts }) {
   return h("figure", { class: "budget" },
     h("svg", { viewBox: `0 0 ${total} 10`, preserveAspectRatio: "none", "aria-hidden": "true" }, bars),
     h("figcaption", null, shown.map(([name, tokens], index) =>
-      h("span", { class: `part-${index % 5}`, key: name }, t("why.part", { part: name.replaceAll("_", " "), n: tokens })))));
+      h("span", { class: `part-${index % 5}`, key: name }, t("why.part", { part: named(`why.part.${name}`, name.replaceAll("_", " ")), n: tokens })))));
 }
 
 /** @param {{turn: Signal<TurnView>, index: number, live: boolean}} properties */
@@ -232,7 +234,7 @@ export function Turn({ turn, live }) {
   const running = isRunning(now.state);
   const notice = now.state === "answered" ? caution(now) : null;
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
-  return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
+  return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}${now.kind === "closest_passages" ? " is-closest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
     h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),

@@ -4,7 +4,7 @@ import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, 
   stop, toolsOff, turns } from "./chat.js";
 import { get } from "./api.js";
 import { attach, Files, hasFiles } from "./files.js";
-import { clock, number, t } from "./i18n.js";
+import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
 import { me, online, preferences, report, said, wordsOf } from "./store.js";
 import { computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
@@ -68,11 +68,14 @@ const Toggle = ({ icon, label, detail, pressed, disabled, onClick }) =>
 const askNoMore = (name) => { asked.value = asked.value.filter((each) => each !== name); };
 
 /** @param {ToolInfo} tool */
+const titleOf = ({ name, title }) => named(`tools.title.${name}`, title);
+
+/** @param {ToolInfo} tool */
 function toolRow(tool) {
   const locked = tool.kind === "update" && readsOnly.value;
   const detail = locked ? t("tools.locked") : tool.available ? "" : t("tools.unavailable");
   return h(Toggle, {
-    key: tool.name, icon: tool.kind === "update" ? "edit" : "tool", label: tool.title, detail,
+    key: tool.name, icon: tool.kind === "update" ? "edit" : "tool", label: titleOf(tool), detail,
     pressed: tool.available && !locked && !toolsOff.value.includes(tool.name), disabled: locked || !tool.available,
     onClick: () => choose(() => toggleTool(tool.name)),
   });
@@ -154,8 +157,8 @@ function Chips() {
         contexts.value = contexts.value.filter((chosen) => chosen.id !== each.id);
         keepChoices();
       } }))),
-    off.map((each) => h("li", { key: each.name, class: "is-off" }, h(Icon, { name: "off" }), t("tools.off", { name: each.title }),
-      h(IconButton, { name: "close", label: t("tools.on", { name: each.title }), onClick: () => toggleTool(each.name) }))));
+    off.map((each) => h("li", { key: each.name, class: "is-off" }, h(Icon, { name: "off" }), t("tools.off", { name: titleOf(each) }),
+      h(IconButton, { name: "close", label: t("tools.on", { name: titleOf(each) }), onClick: () => toggleTool(each.name) }))));
 }
 
 function Models() {

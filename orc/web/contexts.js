@@ -2,7 +2,7 @@
 import { ApiError, get, request, send } from "./api.js";
 import { size, t, when } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
-import { me, notify, report } from "./store.js";
+import { me, notify, report, wordsOfCode } from "./store.js";
 import { h, useEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Context, Document } from "./types/page.js" */
@@ -163,7 +163,7 @@ function Documents({ context }) {
       } })),
     items.length ? [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.document_id }, h("bdi", null, each.blob_name),
       h("span", { class: "soft" }, size(each.size)),
-      h("span", { class: each.status === "failed" ? "is-over" : "soft" }, each.status === "failed" ? t("files.failed", { reason: each.reason ?? "" }) : each.status === "completed" ? t("files.ready", { n: each.pages }) : t("files.processing")),
+      h("span", { class: each.status === "failed" ? "is-over" : "soft" }, each.status === "failed" ? t("files.failed", { reason: wordsOfCode(each.reason_code, each.reason) }) : each.status === "completed" ? t("files.ready", { n: each.pages }) : t("files.processing")),
       edit && h(IconButton, { name: "bin", label: t("files.remove", { name: each.blob_name }), onClick: () => then(send("DELETE", `${address}/${each.document_id}`), again) })))), h(More, { more })]
       : h("p", { class: "soft" }, t("contexts.no_files"))];
 }

@@ -2,7 +2,7 @@
 import { ApiError, get, readProblem, send } from "./api.js";
 import { conversationId, known, settle } from "./chat.js";
 import { has, size, t } from "./i18n.js";
-import { me, notify, report, signedOut, wordsOf } from "./store.js";
+import { me, notify, report, signedOut, wordsOf, wordsOfCode } from "./store.js";
 import { Icon, Middle, tailOf } from "./parts.js";
 import { listen } from "./stream.js";
 import { computed, h, signal } from "./vendor/ui.js";
@@ -130,7 +130,8 @@ function arrive(upload, request, id) {
   }
   const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
   if (problem.status === 401) signedOut.value = true;
-  const reason = problem.errors?.[0]?.reason || (request.status ? wordsOf(problem) : t("files.lost"));
+  const [error] = problem.errors ?? [];
+  const reason = error ? wordsOfCode(error.code, error.reason) : request.status ? wordsOf(problem) : t("files.lost");
   update(upload, { state: "failed", reason });
 }
 
@@ -156,7 +157,7 @@ async function removeDocument(document) {
 
 /** What a document's record says about its state. @param {Document} document */
 export function statusOf(document) {
-  if (document.status === "failed") return t("files.failed", { reason: document.reason ?? "" });
+  if (document.status === "failed") return t("files.failed", { reason: wordsOfCode(document.reason_code, document.reason) });
   if (document.status === "completed") return t("files.ready", { n: document.pages });
   const key = `files.${document.status}`;
   return document.readable ? t("files.can_ask") : t(has(key) ? key : "files.processing");

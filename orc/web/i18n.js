@@ -47,6 +47,9 @@ export function t(key, values = {}) {
 /** Whether there is a text for this key. @param {string} key */
 export const has = (key) => words[key] !== undefined;
 
+/** The text for a key if there is one, else what the API calls it. @param {string} key @param {string} otherwise */
+export const named = (key, otherwise) => (has(key) ? t(key) : otherwise);
+
 /** @param {number} value @param {Intl.NumberFormatOptions} [options] */
 export function number(value, options) {
   return new Intl.NumberFormat(language.value, options).format(value);

@@ -1,6 +1,6 @@
 // What all parts of the page share: the user, preferences, notices, the list of sessions, and where the page is.
 import { ApiError, get, request, send } from "./api.js";
-import { t } from "./i18n.js";
+import { has, language, t } from "./i18n.js";
 import { batch, computed, effect, signal } from "./vendor/ui.js";
 
 /** @import { ConversationHead, Me } from "./types/page.js" */
@@ -157,12 +157,12 @@ function awaitServer() {
 }
 
 /** What went wrong, in the user's language if the code is known. @param {import("./types/page.js").Problem} problem */
-export function wordsOf(problem) {
-  const key = `problem.${problem.code}`;
-  const known = t(key);
-  if (known !== key) return known;
-  const byStatus = t(`problem.${problem.status}`);
-  return problem.detail || (byStatus === `problem.${problem.status}` ? t("problem.unknown") : byStatus);
+export const wordsOf = ({ code, detail, status }) => wordsOfCode(code, detail) || t(has(`problem.${status}`) ? `problem.${status}` : "problem.unknown");
+
+/** A reason of the API: its sentence is English and says most; other languages have one for each code. @param {string | null} [code] @param {string | null} [sentence] */
+export function wordsOfCode(code, sentence) {
+  if (language.value === "en" && sentence) return sentence;
+  return has(`problem.${code}`) ? t(`problem.${code}`) : sentence ?? "";
 }
 
 // --- Sessions

@@ -2,10 +2,10 @@
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { change, conversationId, giveBack, isRunning, later, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments } from "./files.js";
-import { t } from "./i18n.js";
+import { language, named, t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
 import { countsOf } from "./parts.js";
-import { busy, finished, keep, loadSessions, online, report, retitled, said, sessions, signedOut } from "./store.js";
+import { busy, finished, keep, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
 import { signal } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
@@ -240,7 +240,9 @@ const failure = (problem) => ({
 function statusOf(kind, data) {
   if (kind === "tool") {
     const failed = data.status === "failed";
-    return { kind, text: data.message || t(failed ? "step.tool.failed" : "step.tool", { tool: toolTitle(data.name) }), failed };
+    const how = { tool: toolTitle(data.name), n: data.progress ?? 0, of: data.total ?? 0 };
+    const usual = t(failed ? "step.tool.failed" : data.total ? "step.tool.part" : "step.tool", how);
+    return { kind, text: failed ? wordsOfCode(data.code, data.message) || usual : (language.value === "en" && data.message) || usual, failed };
   }
   if (kind === "plan" && data.steps?.some((/** @type {string} */ step) => step !== "answer")) {
     return { kind, text: t("step.plan", { query: data.rewritten_query }) };
@@ -249,10 +251,7 @@ function statusOf(kind, data) {
 }
 
 /** The name of a tool for people. @param {string} name */
-export function toolTitle(name) {
-  const known = t(`tool.${name}`);
-  return known === `tool.${name}` ? name.replaceAll("_", " ") : known;
-}
+export const toolTitle = (name) => named(`tool.${name}`, name.replaceAll("_", " "));
 
 /** @param {TurnView} turn */
 function announce(turn) {

@@ -1,6 +1,6 @@
 // Telemetry for administrators: days in plots, the turns of the organization, and one turn as a timeline.
 import { get } from "./api.js";
-import { duration, number, t, when } from "./i18n.js";
+import { duration, named, number, t, when } from "./i18n.js";
 import { report } from "./store.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
@@ -179,7 +179,7 @@ function Turns({ turns, chosen, onChoose }) {
   const columns = ["began", "user", "intent", "model", "took", "tokens", "cost", "end"];
   const row = (/** @type {Schemas["TurnSummary"]} */ turn) => h("tr", { key: turn.attempt, class: chosen?.attempt === turn.attempt ? "is-chosen" : "" },
     h("td", null, h("button", { type: "button", class: "link", onClick: () => onChoose(turn) }, when(turn.started_at))),
-    h("td", null, turn.user_id), h("td", null, turn.intent ?? "–"), h("td", null, turn.model ?? "–"),
+    h("td", null, turn.user_id), h("td", null, turn.intent ? named(`why.intent.${turn.intent}`, turn.intent.replaceAll("_", " ")) : "–"), h("td", null, turn.model ?? "–"),
     h("td", { class: "to-right" }, duration(turn.duration_ms)), h("td", { class: "to-right" }, number(turn.usage.input_tokens + turn.usage.output_tokens)),
     h("td", { class: "to-right" }, turn.cost_usd === null ? "–" : dollars(turn.cost_usd)),
     h("td", { class: turn.status === "failed" ? "is-over" : "" }, turn.status === "failed" && turn.error_code ? turn.error_code : t(`telemetry.status.${turn.status}`)));

@@ -120,3 +120,26 @@ async def test_a_question_survives_a_reload_before_the_api_had_it(visit: Visit) 
     [turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
     assert turn["question"] == "Are you there?"
     page.problems.clear()
+
+
+async def test_a_german_page_gives_reasons_and_tools_in_german(visit: Visit) -> None:
+    page = visit.page
+    preferences = f"orc.{visit.organization}.ann.preferences"
+    await page.value(f"localStorage.setItem({preferences!r}, JSON.stringify({{ language: 'de' }}))")
+    await page.reload()
+    await page.until("document.documentElement?.lang === 'de' && document.getElementById('question')")
+    await refuse(visit, 403, "forbidden")
+    await visit.write("Darf ich?")
+    await page.press("Enter")
+    await page.until("document.querySelector('.composer .note.is-bad')")
+    assert "Dazu haben Sie keine Berechtigung." in (await visit.texts(".composer .note"))[0]
+    # What has no sentence in German is better in English than not at all.
+    await refuse(visit, 403, "of_tomorrow")
+    await page.value("document.getElementById('question').focus()")
+    await page.press("Enter")
+    await page.until("document.querySelector('.composer .note.is-bad')?.textContent.startsWith('No.')")
+    await page.value("document.getElementById('plus').click()")
+    await page.until("document.querySelector('#plus-menu .toggle .state')")
+    tools = " ".join(await visit.texts("#plus-menu .toggle"))
+    assert "Textstellen durchsuchen" in tools
+    assert "Search" not in tools

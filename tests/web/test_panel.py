@@ -7,7 +7,7 @@ from devkit.shared_data import HANDBOOK
 from devkit.visits import Visit
 from tests.web.test_page import QUESTION
 
-AFTER = "document.querySelector('.toolbar [aria-label=\"Page after\"]')"
+AFTER = "document.querySelector('.toolbar [aria-label=\"Next page\"]')"
 
 
 async def test_one_turns_to_the_last_page_and_no_further(visit: Visit) -> None:

@@ -172,7 +172,19 @@ def test_the_example_after_the_start_names_a_file_that_is_there(
     _greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
     assert (str(SAMPLE) in printed.getvalue()) is is_checkout
     assert " ask " in printed.getvalue()
-    assert ".venv" not in printed.getvalue()
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_the_example_after_the_start_is_a_command_that_a_shell_finds(
+    is_active: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Path(sys.executable).with_name("orc")
+    monkeypatch.setenv("PATH", str(program.parent) if is_active else str(tmp_path))
+    monkeypatch.chdir(program.parent.parent.parent)
+    printed = io.StringIO()
+    _greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
+    command = "orc" if is_active else str(program.relative_to(Path.cwd()))
+    assert f"\n  {command} ask " in printed.getvalue()
 
 
 def test_serve_names_the_port_that_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
