@@ -219,13 +219,13 @@ def _greet(settings: Settings, console: Console) -> None:
 
 def _program() -> str:
     """The command as a shell here finds it: by its name only if this environment is active."""
-    beside = Path(sys.executable).with_name("orc")
+    installed = Path(sys.executable).with_name("orc")
     found = shutil.which("orc")
-    if found is not None and Path(found).resolve() == beside.resolve():
+    if found is not None and Path(found).resolve() == installed.resolve():
         return "orc"
-    if not beside.is_file():
+    if not installed.is_file():
         return f"{sys.executable} -m orc"
-    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
+    return str(installed.relative_to(Path.cwd())) if installed.is_relative_to(Path.cwd()) else str(installed)
 
 
 def _example() -> str:

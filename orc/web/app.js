@@ -50,12 +50,13 @@ function Banner() {
 
 function Empty() {
   const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
-  const ready = documents.value.filter((each) => each.readable).length;
+  // Suggestions are made of what the analysis finds, which comes after the text.
+  const ready = documents.value.filter((each) => each.status === "completed").length;
   useEffect(() => {
     const id = conversationId.value;
     if (!ready || !id || !known.value) return;
     get(`/conversations/${id}/suggestions`).then((found) => setTexts(/** @type {any} */ (found).suggestions ?? []), () => {});
-  }, [ready, conversationId.value]);
+  }, [ready, conversationId.value, known.value]);
   return h("div", { class: "empty" },
     h("h2", null, t(hasFiles.value ? "empty.files" : "empty")),
     h("p", { class: "soft" }, t(hasFiles.value ? "empty.files.hint" : "empty.hint")),

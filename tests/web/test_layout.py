@@ -1,8 +1,10 @@
-"""Where things are in the window: nothing lies over another, and nothing jumps."""
+"""Where things are in the window: nothing covers another thing, and nothing jumps."""
 
+import asyncio
 from pathlib import Path
 
 from devkit.doubles.openai_double import Script
+from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 
 TOP = "document.querySelector('.turn:last-of-type .question').getBoundingClientRect().top"
@@ -23,7 +25,7 @@ async def test_the_question_stays_where_it_is_when_the_answer_ends(visit: Visit)
     assert 0 <= before < 120
 
 
-async def test_the_way_to_the_end_lies_over_nothing(visit: Visit, tmp_path: Path) -> None:
+async def test_the_way_to_the_end_covers_nothing(visit: Visit, tmp_path: Path) -> None:
     page = visit.page
     files = [tmp_path / f"{number}.txt" for number in range(8)]
     for file in files:
@@ -43,6 +45,13 @@ async def test_the_way_to_the_end_lies_over_nothing(visit: Visit, tmp_path: Path
         )
         assert hit[0] is True
         assert hit[1] >= 0
+
+
+async def test_files_that_are_ready_bring_suggestions(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await asyncio.to_thread(visit.here.index)
+    await visit.click(".suggestions button")
+    assert len(await visit.page.value("document.getElementById('question').value")) > 10
 
 
 async def test_a_long_name_keeps_its_ending(visit: Visit, tmp_path: Path) -> None:

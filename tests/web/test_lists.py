@@ -106,7 +106,7 @@ async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> 
     page.problems.clear()
 
 
-async def test_telemetry_says_whom_it_is_for(visit: Visit) -> None:
+async def test_telemetry_says_who_may_see_it(visit: Visit) -> None:
     await visit.page.call("Network.setExtraHTTPHeaders", headers=principal_headers(visit.organization, "bob"))
     await visit.page.open("about:blank")
     await visit.open("#/telemetry")
