@@ -107,7 +107,7 @@ async def change_the_session(visit: Visit) -> None:
     await page.call("Input.insertText", text="Fair hotels")
     await keys(visit, "Enter")
     await page.until("document.activeElement.textContent === 'Fair hotels'")
-    await tab_to(visit, "Menu of Fair hotels")
+    await tab_to(visit, "Options for Fair hotels")
     await keys(visit, "Enter")
     await page.until("document.activeElement.textContent === 'Rename'")
     await keys(visit, "Tab", "Tab", "Tab", "Enter")
