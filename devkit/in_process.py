@@ -80,10 +80,10 @@ async def _opened(
     variants: Mapping[str, Variant], shared: Values, tools: Values
 ) -> AsyncIterator[tuple[dict[str, str], str, Documents]]:
     async with AsyncExitStack() as stack:
-        tools_at = _listener()
+        tools_at = listening()
         settings = ToolSettings(**shared, **tools, mcp_port=_port_of(tools_at))
         services = await stack.enter_async_context(open_app(settings))
-        await stack.enter_async_context(_serving(build_http_app(services, settings), tools_at))
+        await stack.enter_async_context(serving(build_http_app(services, settings), tools_at))
         documents = await stack.enter_async_context(open_documents(settings, analyser=True))
         addresses = {}
         for name, variant in variants.items():
@@ -94,14 +94,15 @@ async def _opened(
                 "messages_per_hour": 0,
                 **variant.settings,
             }
-            app, listener = create_app(Settings(**shared, **values), variant.override), _listener()
-            await stack.enter_async_context(_serving(app, listener))
+            app, listener = create_app(Settings(**shared, **values), variant.override), listening()
+            await stack.enter_async_context(serving(app, listener))
             addresses[name] = f"http://127.0.0.1:{_port_of(listener)}/api"
         yield addresses, settings.mcp_url, documents
 
 
 @asynccontextmanager
-async def _serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve the app at the listener, which is closed at the end."""
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", lifespan="on", ws="none", timeout_graceful_shutdown=5)
     )
@@ -114,7 +115,8 @@ async def _serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]
         listener.close()
 
 
-def _listener() -> socket.socket:
+def listening() -> socket.socket:
+    """A socket at a free port of the loopback interface."""
     return socket.create_server(("127.0.0.1", 0))
 
 

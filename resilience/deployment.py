@@ -19,6 +19,7 @@ import psutil
 
 from bench.deployment import clean_surroundings
 from devkit.system import START_SECONDS, System, running, upload
+from devkit.system_here import system_here
 from orc.cli.processes import free_port
 
 INSTANCE = ("-m", "resilience.instance")
@@ -95,9 +96,19 @@ def store_settings(store: Store) -> Iterator[dict[str, str]]:
 @contextmanager
 def product(folder: Path, model_url: str, **settings: str) -> Iterator[System]:
     """A running `orc serve` that asks this model and analyses no pages."""
-    defaults = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "none", "ORC_PAGE_ANALYSIS": "off"}
-    with running(folder / "product", **{**defaults, **settings}) as system:
+    with running(folder / "product", **{**_asking(model_url), **settings}) as system:
         yield system
+
+
+@contextmanager
+def product_here(folder: Path, model_url: str, **settings: str) -> Iterator[System]:
+    """As `product`, but within this process: for small campaigns that do not look at its processes."""
+    with system_here(folder / "product", **{**_asking(model_url), **settings}) as system:
+        yield system
+
+
+def _asking(model_url: str) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "none", "ORC_PAGE_ANALYSIS": "off"}
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """`python -m resilience.disconnects`: streaming clients disconnect at any point; no answer is lost."""
 
-import argparse
 import asyncio
 import json
 import sys
@@ -17,6 +16,7 @@ from devkit.system import Event, System
 from orc.turns.results import STORED_AFTER
 from resilience.checks import Tally
 from resilience.clients import Departure, Left, Refused, ask_and_leave, open_client, outcome, whole_events
+from resilience.command import Load, run_command
 from resilience.deployment import (
     INSTANCE,
     Instance,
@@ -25,13 +25,14 @@ from resilience.deployment import (
     in_thread,
     instance,
     product,
+    product_here,
     scripted_model,
     store_settings,
     surroundings,
     tools_instance,
 )
 from resilience.history_check import KINDS, QUAY, Json, new_question
-from resilience.report import Advance, StepsOf, Verdict, conclude, steps, wide_console
+from resilience.report import Advance, StepsOf, Verdict
 from resilience.resource_leaks import FILES, TASKS, Rest, compare
 
 KEPT = "questions lost"
@@ -40,7 +41,6 @@ FOLDED = "streams unlike their answer"
 NUMBERED = "events missed or repeated"
 NAMES = (KEPT, ANSWERED, FOLDED, NUMBERED, TASKS, FILES)
 
-CONVERSATIONS = 16
 LEASE_SECONDS = 3
 TOKEN_MS = 12
 RECEIVE_SECONDS = 1.0
@@ -50,13 +50,11 @@ POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How many clients go away, and how many there are at a time."""
+class Plan(Load):
+    """How many clients go away, how many there are at a time, and in how many conversations."""
 
-    count: int = 200
     at_once: int = 16
-    seed: int = 1
-    store: Store = Store.SQLITE
+    conversations: int = 16
 
 
 @dataclass(frozen=True)
@@ -90,29 +88,28 @@ class Ground:
     http: httpx.AsyncClient
 
     @asynccontextmanager
-    async def scene(self, command: Sequence[str] = INSTANCE) -> AsyncIterator[Scene]:
-        """An instance that `command` starts, and new conversations."""
-        making = [asyncio.to_thread(conversation_with, self.system, QUAY) for _ in range(CONVERSATIONS)]
+    async def scene(self, count: int, command: Sequence[str] = INSTANCE) -> AsyncIterator[Scene]:
+        """An instance that `command` starts, and so many new conversations."""
+        making = [asyncio.to_thread(conversation_with, self.system, QUAY) for _ in range(count)]
         conversations = await asyncio.gather(*making)
         starting = instance(self.system, command, MCP_SERVER_URL=f"{self.tools.address}/mcp")
         async with in_thread(starting) as api:
             yield Scene(api, self.system, conversations, self.http)
 
 
-async def leave(ground: Ground, plan: Plan, steps_of: StepsOf, command: Sequence[str] = INSTANCE) -> Verdict:
-    """Have the clients of the plan disconnect from a separate instance, which `command` starts."""
+async def leave(ground: Ground, scene: Scene, plan: Plan, steps_of: StepsOf) -> Verdict:
+    """Have the clients of the plan disconnect from the instance of the scene."""
     started, tally, random = time.perf_counter(), Tally(NAMES), Random(plan.seed)
     departures = [Departure.drawn(random) for _ in range(plan.count)]
-    async with ground.scene(command) as scene:
-        rest = Rest(ground.http, (scene.api, ground.tools), lambda: _stay(scene))
-        await _stay(scene, plan.at_once)  # what a process opens once and keeps is no leak
-        before = await rest.readings()
-        clients = [
-            _Client(scene, tally, departure, number, Random(f"{plan.seed} {number}"))
-            for number, departure in enumerate(departures)
-        ]
-        await _all(clients, plan.at_once, steps_of("Clients that go away", plan.count))
-        after = await rest.readings()
+    rest = Rest(ground.http, (scene.api, ground.tools), lambda: _stay(scene))
+    await _stay(scene, plan.at_once)  # what a process opens once and keeps is no leak
+    before = await rest.readings()
+    clients = [
+        _Client(scene, tally, departure, number, Random(f"{plan.seed} {number}"))
+        for number, departure in enumerate(departures)
+    ]
+    await _all(clients, plan.at_once, steps_of("Clients that go away", plan.count))
+    after = await rest.readings()
     compare(before, after, tally)
     figures = [("store", plan.store.value)]
     figures += [(point.value, str(times)) for point, times in Counter(d.point for d in departures).items()]
@@ -125,15 +122,16 @@ async def leave(ground: Ground, plan: Plan, steps_of: StepsOf, command: Sequence
 
 
 @asynccontextmanager
-async def ground(store: Store) -> AsyncIterator[Ground]:
-    """Everything but the instance that clients leave."""
+async def ground(store: Store, *, small: bool = False) -> AsyncIterator[Ground]:
+    """Everything but the instance that clients leave; most of it in this process if `small`."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(surroundings())
         model = scripted_model("--delay-ms", str(TOKEN_MS))
         model_url = await stack.enter_async_context(in_thread(model))
         chosen = await stack.enter_async_context(in_thread(store_settings(store)))
         settings = {**chosen, "ORC_ADVANCED": json.dumps({"turn_lease_seconds": LEASE_SECONDS})}
-        system = await stack.enter_async_context(in_thread(product(folder, model_url, **settings)))
+        starting = (product_here if small else product)(folder, model_url, **settings)
+        system = await stack.enter_async_context(in_thread(starting))
         tools = await stack.enter_async_context(in_thread(tools_instance(system)))
         http = await stack.enter_async_context(open_client())
         yield Ground(system, tools, http)
@@ -261,22 +259,13 @@ def _elsewhere(events: Sequence[Event]) -> bool:
 
 async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
     """The whole campaign."""
-    async with ground(plan.store) as prepared:
-        return await leave(prepared, plan, steps_of)
+    async with ground(plan.store) as prepared, prepared.scene(plan.conversations) as scene:
+        return await leave(prepared, scene, plan, steps_of)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 1 where something was found."""
-    parser = argparse.ArgumentParser(prog="python -m resilience.disconnects", description=__doc__)
-    parser.add_argument("--count", type=int, default=Plan.count, help="clients that go away")
-    parser.add_argument("--at-once", type=int, default=Plan.at_once, help="clients at a time")
-    parser.add_argument("--seed", type=int, default=Plan.seed)
-    parser.add_argument("--store", type=Store, choices=list(Store), default=Plan.store)
-    plan = Plan(**vars(parser.parse_args(arguments)))
-    console = wide_console()
-    with steps(console) as steps_of:
-        verdict = asyncio.run(run(plan, steps_of))
-    return conclude(verdict, console)
+    """Run the command; the exit code is 1 if something was found."""
+    return run_command("resilience.disconnects", __doc__, "clients that go away", Plan(), run, arguments)
 
 
 if __name__ == "__main__":

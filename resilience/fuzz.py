@@ -24,7 +24,7 @@ from schemathesis.hooks import unregister
 
 from core.errors import INTERNAL
 from resilience.checks import Tally
-from resilience.deployment import INSTANCE, instance, product, scripted_model, surroundings
+from resilience.deployment import INSTANCE, instance, product, product_here, scripted_model, surroundings
 from resilience.fuzz_seed_data import SeedData
 from resilience.report import Advance, Verdict, conclude, steps, wide_console
 
@@ -238,13 +238,22 @@ def _settings(seed: int, phases: _Json) -> _Json:
 
 
 def campaign(
-    folder: Path, cases: int, console: Console, *, seed: int = 1, command: Sequence[str] = INSTANCE
+    folder: Path,
+    cases: int,
+    console: Console,
+    *,
+    seed: int = 1,
+    command: Sequence[str] = INSTANCE,
+    small: bool = False,
 ) -> Verdict:
-    """Send so many requests to the product. `command` starts its API: a test plants bugs through another."""
+    """Send so many requests to the product. `command` starts its API: a test plants bugs through another.
+
+    `small`: all but the API runs in this process.
+    """
     tally = Tally((*dict.fromkeys(_CHECKS.values()), UNANSWERED, UNREACHED))
     with ExitStack() as stack:
         model_url = stack.enter_context(scripted_model())
-        system = stack.enter_context(product(folder, model_url))
+        system = stack.enter_context((product_here if small else product)(folder, model_url))
         api = stack.enter_context(instance(system, command))
         address = f"{api.address}/api"
         seed_data = SeedData(stack.enter_context(httpx.Client(base_url=address, timeout=ANSWER_SECONDS)))

@@ -24,6 +24,7 @@ from pptx import Presentation
 from rich.console import Console
 
 from devkit.system import System, running, upload
+from devkit.system_here import system_here
 from resilience.checks import Tally
 from resilience.deployment import surroundings
 from resilience.report import Verdict, conclude, wide_console
@@ -192,12 +193,13 @@ def campaign(
 ) -> Verdict:
     """Measure idle questions and those during the attack, in so many rounds of both.
 
-    `strict`: check the times too, and wait until each hostile document has ended.
+    `strict`: check the times too, which needs a product with processes of its own, and wait until each
+    hostile document has ended.
     """
     tally = Tally((ANSWERED, INDEXED, *((ENDED, IN_TIME) if strict else ())))
     figures, files = Figures(), files or hostile_files()
     with ExitStack() as stack:
-        system = stack.enter_context(running(folder / "product", **SETTINGS))
+        system = stack.enter_context((running if strict else system_here)(folder / "product", **SETTINGS))
         ann = Member(stack.enter_context(system.client("acme", "ann")))
         ann.store("handbook.txt", TEXT.encode()).raise_for_status()
         ann.wait_for_end(UPLOAD_SECONDS)

@@ -21,7 +21,15 @@ from rich.console import Console
 from devkit.system import System, upload
 from resilience.checks import Tally
 from resilience.clients import FIRST_FILE, NAMES, QUAY, Auditor, Customer, Life
-from resilience.deployment import INSTANCE, Instance, instance, product, scripted_model, surroundings
+from resilience.deployment import (
+    INSTANCE,
+    Instance,
+    instance,
+    product,
+    product_here,
+    scripted_model,
+    surroundings,
+)
 from resilience.report import Advance, Verdict, conclude, steps, wide_console
 
 LANES = 2
@@ -111,10 +119,10 @@ def _lives(process: psutil.Process) -> bool:
 
 
 @contextmanager
-def _lane(folder: Path, tally: Tally, seed: int, command: Sequence[str]) -> Iterator[Lane]:
+def _lane(folder: Path, tally: Tally, seed: int, command: Sequence[str], small: bool) -> Iterator[Lane]:
     with (
         scripted_model("--delay-ms", "15", "--tokens", "8") as model_url,
-        product(folder, model_url, ORC_ADVANCED=ADVANCED) as system,
+        (product_here if small else product)(folder, model_url, ORC_ADVANCED=ADVANCED) as system,
     ):
         yield Lane(system, tally, random.Random(seed), command)
 
@@ -127,12 +135,16 @@ def campaign(
     lanes: int = LANES,
     seed: int = 1,
     command: Sequence[str] = INSTANCE,
+    small: bool = False,
 ) -> Verdict:
-    """Kill the API so many times, on several systems at once. `command` starts it: a test plants bugs."""
+    """Kill the API so many times, on several systems at once. `command` starts it: a test plants bugs.
+
+    `small`: all but the API that is killed runs in this process.
+    """
     tally = Tally((*NAMES, SERVING, OUTLIVING))
     with ExitStack() as stack, steps(console) as steps_of, ThreadPoolExecutor(lanes) as pool:
         stage = [
-            stack.enter_context(_lane(folder / str(lane), tally, seed + lane, command))
+            stack.enter_context(_lane(folder / str(lane), tally, seed + lane, command, small))
             for lane in range(lanes)
         ]
         advance = steps_of("kills", kills)

@@ -19,6 +19,7 @@ from resilience.deployment import (
     in_thread,
     instance,
     product,
+    product_here,
     scripted_model,
     store_settings,
     surroundings,
@@ -102,8 +103,8 @@ class Arena:
 
 
 @asynccontextmanager
-async def arena(store: Store) -> AsyncIterator[Arena]:
-    """Everything but the instances that are asked. The proxies make no faults yet."""
+async def arena(store: Store, *, small: bool = False) -> AsyncIterator[Arena]:
+    """Everything but the instances that are asked, in this process if `small`. There are no faults yet."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(surroundings())
         reader = await stack.enter_async_context(open_client())
@@ -115,7 +116,7 @@ async def arena(store: Store) -> AsyncIterator[Arena]:
         if endpoint := settings.get("AZURE_COSMOS_ENDPOINT"):
             proxies.append(await stack.enter_async_context(proxied(endpoint, COSMOS)))
             settings["AZURE_COSMOS_ENDPOINT"] = proxies[-1].url
-        starting = product(folder, model.url, **settings, **LIMITS)
+        starting = (product_here if small else product)(folder, model.url, **settings, **LIMITS)
         system = await stack.enter_async_context(in_thread(starting))
         reader.base_url = httpx.URL(system.api)
         tools = await stack.enter_async_context(proxied(system.mcp_url, TOOLS))

@@ -1,6 +1,5 @@
 """`python -m resilience.stops`: turns are stopped at random moments; nothing is lost, doubled or stuck."""
 
-import argparse
 import asyncio
 import json
 import sys
@@ -17,8 +16,8 @@ from core.infra.resilience import pauses
 from devkit.doubles.openai_double import LoggedRequest
 from resilience.checks import Tally
 from resilience.clients import open_client, whole_events
+from resilience.command import Load, run_command
 from resilience.deployment import (
-    Store,
     conversation_with,
     in_thread,
     instance,
@@ -29,7 +28,7 @@ from resilience.deployment import (
 )
 from resilience.history_check import KINDS, QUAY, Asked, Json, new_question
 from resilience.model import TOKEN
-from resilience.report import Advance, StepsOf, Verdict, conclude, steps, wide_console
+from resilience.report import Advance, StepsOf, Verdict
 
 LOST = "questions or texts lost"
 DOUBLED = "turns or ends doubled"
@@ -44,14 +43,8 @@ END_SECONDS = 60.0
 TOKENS, TOKEN_MS = 40, 25
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Load):
     """How many turns are stopped, and how many run at a time."""
-
-    count: int = 200
-    at_once: int = 8
-    seed: int = 1
-    store: Store = Store.SQLITE
 
 
 @dataclass
@@ -213,17 +206,8 @@ async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 1 where something was found."""
-    parser = argparse.ArgumentParser(prog="python -m resilience.stops", description=__doc__)
-    parser.add_argument("--count", type=int, default=Plan.count, help="turns that are stopped")
-    parser.add_argument("--at-once", type=int, default=Plan.at_once, help="turns at a time")
-    parser.add_argument("--seed", type=int, default=Plan.seed)
-    parser.add_argument("--store", type=Store, choices=list(Store), default=Plan.store)
-    plan = Plan(**vars(parser.parse_args(arguments)))
-    console = wide_console()
-    with steps(console) as steps_of:
-        verdict = asyncio.run(run(plan, steps_of))
-    return conclude(verdict, console)
+    """Run the command; the exit code is 1 if something was found."""
+    return run_command("resilience.stops", __doc__, "turns that are stopped", Plan(), run, arguments)
 
 
 if __name__ == "__main__":

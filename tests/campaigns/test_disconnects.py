@@ -10,13 +10,13 @@ import pytest_asyncio
 from devkit.system import Event
 from orc.turns.results import STORED_AFTER
 from resilience.clients import outcome, whole_events
-from resilience.deployment import INSTANCE, Store
+from resilience.deployment import Store, conversation_with
 from resilience.disconnects import ANSWERED, NUMBERED, Ground, Plan, Scene, ground, leave
-from resilience.history_check import KINDS, new_question
+from resilience.history_check import KINDS, QUAY, new_question
 from resilience.report import Advance
 from resilience.resource_leaks import FILES, TASKS
 
-SMALL = Plan(count=12, at_once=6)
+SMALL = Plan(count=12, at_once=6, conversations=6)
 FULL = Plan()
 
 
@@ -25,23 +25,25 @@ def silently(_description: str, _total: int) -> Advance:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def prepared() -> AsyncIterator[Ground]:
+async def prepared(full_size: bool) -> AsyncIterator[Ground]:
     """Everything but the instance, which may be one with a bug."""
-    async with ground(Store.SQLITE) as built:
+    async with ground(Store.SQLITE, small=not full_size) as built:
         yield built
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(prepared: Ground) -> AsyncIterator[Scene]:
-    """An instance without a bug, for the tests that only read."""
-    async with prepared.scene() as opened:
+async def scene(prepared: Ground, full_size: bool) -> AsyncIterator[Scene]:
+    """An instance without a bug."""
+    async with prepared.scene((FULL if full_size else SMALL).conversations) as opened:
         yield opened
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_no_answer_or_resource_is_lost_to_a_disconnect(prepared: Ground, full_size: bool) -> None:
+async def test_no_answer_or_resource_is_lost_to_a_disconnect(
+    prepared: Ground, scene: Scene, full_size: bool
+) -> None:
     plan = FULL if full_size else SMALL
-    verdict = await leave(prepared, plan, silently, INSTANCE)
+    verdict = await leave(prepared, scene, plan, silently)
     assert [(check.name, check.findings) for check in verdict.checks if check.findings] == []
     assert verdict.check(ANSWERED).of == plan.count
 
@@ -58,9 +60,16 @@ async def test_no_answer_or_resource_is_lost_to_a_disconnect(prepared: Ground, f
 )
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_planted_bug_is_found(bug: str, found_by: str, prepared: Ground) -> None:
-    verdict = await leave(prepared, SMALL, silently, ("-m", "tests.campaigns.planted", bug))
+    planted = ("-m", "tests.campaigns.planted", bug)
+    async with prepared.scene(SMALL.conversations, planted) as scene:
+        verdict = await leave(prepared, scene, SMALL, silently)
     assert verdict.check(found_by).findings
     assert not verdict.ok
+
+
+async def new_conversation(scene: Scene) -> str:
+    """One without turns, which has the document."""
+    return await asyncio.to_thread(conversation_with, scene.other, QUAY)
 
 
 async def ask(scene: Scene, conversation_id: str) -> list[Event]:
@@ -85,7 +94,7 @@ async def resume(scene: Scene, api: str, turn: Mapping[str, Any], after: int) ->
 async def test_a_stream_resumes_from_memory_on_its_instance_and_from_the_store_on_another(
     scene: Scene,
 ) -> None:
-    events = await ask(scene, scene.conversations[0])
+    events = await ask(scene, await new_conversation(scene))
     result, shown = outcome(events)
     for after in (0, 1, len(events) // 2, len(events) - 1):
         from_memory = await resume(scene, f"{scene.api.address}/api", result, after)
@@ -97,7 +106,7 @@ async def test_a_stream_resumes_from_memory_on_its_instance_and_from_the_store_o
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_only_the_instance_of_a_running_turn_serves_its_stream(scene: Scene) -> None:
-    conversation = scene.conversations[1]
+    conversation = await new_conversation(scene)
     asking = asyncio.create_task(ask(scene, conversation))
     pending = {"conversation_id": conversation, "turn_id": await pending_turn(scene, conversation)}
     [elsewhere] = await resume(scene, scene.other.api, pending, 0)

@@ -21,9 +21,9 @@ def silently(_description: str, _total: int) -> Advance:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def prepared() -> AsyncIterator[Arena]:
+async def prepared(full_size: bool) -> AsyncIterator[Arena]:
     """Everything but the instance, which may be one with a bug."""
-    async with arena(Store.SQLITE) as built:
+    async with arena(Store.SQLITE, small=not full_size) as built:
         yield built
 
 
@@ -42,7 +42,7 @@ async def test_no_turn_is_lost_doubled_reordered_or_stuck(prepared: Arena, full_
 
 async def test_the_same_holds_on_cosmos_db(full_size: bool) -> None:
     plan = Plan(store=Store.COSMOS) if full_size else replace(SMALL, store=Store.COSMOS)
-    async with arena(Store.COSMOS) as built:
+    async with arena(Store.COSMOS, small=not full_size) as built:
         verdict = await fought(built, plan, *INSTANCE)
     assert [(check.name, check.findings) for check in verdict.checks if check.findings] == []
     assert verdict.check("acknowledged turns lost").of == plan.conversations * plan.turns * plan.seeds

@@ -15,7 +15,8 @@ import pytest
 
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall, default_reply, serving
 from devkit.doubles.openai_window import Window
-from devkit.system import System, running, upload
+from devkit.system import System, upload
+from devkit.system_here import system_here
 from tests.system.steps import wait_until
 
 WINDOW = 16_384
@@ -136,7 +137,7 @@ def system(window: Window, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             "ORC_MEMORY": "extractive",
             "ORC_ADVANCED": json.dumps({"model_retries": 0, "context_window": WINDOW}),
         }
-        with running(tmp_path_factory.mktemp("long"), **settings) as started:
+        with system_here(tmp_path_factory.mktemp("long"), **settings) as started:
             yield started
 
 

@@ -20,7 +20,7 @@ from core.models import Document, DocumentStatus
 from core.names import BlobPath, Owner
 from devkit.shared_data import HANDBOOK
 
-KILLS, FULL_KILLS = 10, 50
+KILLS, FULL_KILLS = 5, 50
 LOT = 20
 LINES = 1500
 MOST_SECONDS = 150.0

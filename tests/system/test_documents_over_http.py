@@ -11,7 +11,8 @@ from core.bootstrap import open_documents
 from core.infra.settings import CoreSettings
 from core.models import DocumentStatus
 from devkit.shared_data import HANDBOOK
-from devkit.system import System, read_events, running, upload
+from devkit.system import System, read_events, upload
+from devkit.system_here import system_here
 from tests.system.steps import answered, ask, new_id, wait_until
 
 LONG = "".join(f"Rule {n}. The crane of berth {n} lifts {n} tons at most.\n\f" for n in range(1, 900))
@@ -21,7 +22,7 @@ SHORT = "The night watch has 7 members."
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """An Orc without workers: nothing is indexed unless a test does it."""
-    with running(tmp_path_factory.mktemp("idle"), ORC_WORKERS="0") as system:
+    with system_here(tmp_path_factory.mktemp("idle"), ORC_WORKERS="0") as system:
         yield system
 
 

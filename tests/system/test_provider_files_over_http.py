@@ -7,7 +7,8 @@ import pytest
 
 from core.grounding.citations import WITHOUT_SOURCE
 from devkit.doubles.openai_double import OpenAIDouble, Reply, ToolCall
-from devkit.system import System, ask_streaming, running, upload
+from devkit.system import System, ask_streaming, upload
+from devkit.system_here import system_here
 from tests.system.steps import QUAY, Json, answered, ask, conversation_with, new_id, streamed_text
 from tests.system.test_reuse_over_http import let_expire, refs, statuses
 from tests.unit.core.extraction.samples import pdf
@@ -30,7 +31,7 @@ def system(
         "ORC_RESPONSES_API": str(request.param == "responses"),
         "MAX_DOCUMENTS_PER_REQUEST": "4",
     }
-    with running(tmp_path_factory.mktemp("files"), **settings) as system:
+    with system_here(tmp_path_factory.mktemp("files"), **settings) as system:
         yield system
 
 
@@ -75,7 +76,7 @@ def test_adding_one_file_to_three_sends_one_file_and_the_same_again_none(
     again = answered(ask(client, conversation_id, *reversed(FOUR)))
     assert stored.files.uploads == 4
     assert (refs(again), statuses(again)) == (refs(fourth), dict.fromkeys(FOUR, "reused"))
-    assert set(stored.files.log) == {"upload"}
+    assert set(stored.files.log) - {"list"} == {"upload"}  # the worker lists what is left over, at any time
 
 
 def test_the_answer_rests_on_checked_pages_of_the_file(client: httpx.Client, conversation_id: str) -> None:

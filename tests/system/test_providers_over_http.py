@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble
-from devkit.system import System, running
+from devkit.system import System
+from devkit.system_here import system_here
 from tests.system.steps import answered, ask, conversation_with, wait_until
 
 LONG = "".join(f"Rule {n}. The crane of berth {n} lifts {n} tons at most.\n\f" for n in range(1, 400))
@@ -19,7 +20,7 @@ QUESTION = "How much does the crane of berth 214 lift?"
 def embedding(tmp_path_factory: pytest.TempPathFactory, model_settings: dict[str, str]) -> Iterator[System]:
     """An Orc with an embedding model, whose analysis is left to the model."""
     settings = {**model_settings, "ORC_EMBEDDING_MODEL": "vectors", "ORC_PAGE_ANALYSIS": "auto"}
-    with running(tmp_path_factory.mktemp("embedding"), **settings) as system:
+    with system_here(tmp_path_factory.mktemp("embedding"), **settings) as system:
         yield system
 
 

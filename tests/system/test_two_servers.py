@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from devkit.system import System, running, upload
+from devkit.system_here import system_here
 
 pytestmark = pytest.mark.slow
 
@@ -22,16 +23,16 @@ NAMES = ("fees.txt", "Fees.txt", "tides.txt")
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[System, System]]:
     data = tmp_path_factory.mktemp("two") / "data"
-    with running(data) as first, running(data) as second:
+    with running(data) as first, system_here(data) as second:
         yield first, second
 
 
 @pytest.fixture
 def servers(both: tuple[System, System]) -> tuple[System, System]:
-    """Two servers that run, whatever an earlier test did to them."""
-    for server in both:
-        if server.process is None or server.process.poll() is not None:
-            server.start()
+    """Two servers that run, whatever an earlier test did to the first of them."""
+    first, _ = both
+    if first.process is None or first.process.poll() is not None:
+        first.start()
     return both
 
 
