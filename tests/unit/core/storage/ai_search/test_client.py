@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import closing, suppress
 
 import pytest
@@ -14,20 +14,9 @@ from core.storage.ai_search.client import Search, equal, open_search
 from core.storage.ai_search.index import create_index
 from devkit.azure.search import connect
 from devkit.azure.targets import Target
-from devkit.doubles.search_double import ADMIN_KEY, SearchDouble, serving
+from devkit.doubles.search_double import ADMIN_KEY, SearchDouble
 
 INDEX = "passages"
-
-
-@pytest.fixture
-def double() -> SearchDouble:
-    return SearchDouble()
-
-
-@pytest.fixture
-def target(double: SearchDouble) -> Iterator[Target]:
-    with serving(double) as target:
-        yield target
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The definition of the search index can be made again and again, and grows by embedders."""
 
-from collections.abc import Iterator
-
 import pytest
 from azure.search.documents.indexes.models import SearchField
 
@@ -11,20 +9,9 @@ from core.storage.ai_search.index import Embedding, create_index, define_index
 from core.storage.ai_search.vectors import AzureVectorIndex
 from devkit.azure.search import connect
 from devkit.azure.targets import Target
-from devkit.doubles.search_double import ADMIN_KEY, SearchDouble, serving
+from devkit.doubles.search_double import ADMIN_KEY, SearchDouble
 
 FIRST, SECOND = Embedding("small", 3), Embedding("large", 4)
-
-
-@pytest.fixture
-def double() -> SearchDouble:
-    return SearchDouble()
-
-
-@pytest.fixture
-def target(double: SearchDouble) -> Iterator[Target]:
-    with serving(double) as target:
-        yield target
 
 
 async def test_an_index_can_be_made_again(double: SearchDouble, target: Target) -> None:

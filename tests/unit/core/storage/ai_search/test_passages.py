@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
@@ -18,7 +18,7 @@ from core.storage.ai_search.passages import AzurePassageIndex
 from core.storage.ai_search.vectors import AzureVectorIndex
 from devkit.azure.search import connect
 from devkit.azure.targets import Target
-from devkit.doubles.search_double import Failure, SearchDouble, serving
+from devkit.doubles.search_double import Failure, SearchDouble
 
 INDEX = "passages"
 TOPICS = Embedding("topics", 3)
@@ -28,17 +28,6 @@ PLAN = [
     "Emergency care is covered.",
 ]
 REGISTER = [f"Entry {number} of the register." for number in range(BATCH_ACTIONS + 20)]
-
-
-@pytest.fixture
-def double() -> SearchDouble:
-    return SearchDouble()
-
-
-@pytest.fixture
-def target(double: SearchDouble) -> Iterator[Target]:
-    with serving(double) as target:
-        yield target
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Very many documents in AI Search: a short filter by place, and the marks of hits only."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
 from core.documents.passages import split_pages
@@ -9,14 +7,12 @@ from core.documents.places import Accessible, Place, PlaceType, session_place
 from core.models import Page
 from core.names import Owner
 from core.storage.ai_search.client import Search
-from core.storage.ai_search.index import Embedding, create_index, in_places, keys_of
+from core.storage.ai_search.index import in_places, keys_of
 from core.storage.ai_search.passages import AzurePassageIndex
 from core.storage.ai_search.retriever import AzureSearchRetriever
 from core.storage.ai_search.vectors import AzureVectorIndex
-from devkit.azure.search import connect
-from devkit.azure.targets import Target
-from devkit.doubles.search_double import SearchDouble, serving
-from tests.unit.core.storage.ai_search.test_retriever import INDEX, TOPICS, TopicEmbedder
+from devkit.doubles.search_double import SearchDouble
+from tests.unit.core.storage.ai_search.conftest import TopicEmbedder
 
 SESSION = Owner("acme", "ann", "s1")
 FOLDER, BELOW, GONE, ALIKE = (
@@ -28,25 +24,6 @@ PLACES = (
 )
 EVERYTHING = Accessible(SESSION, PLACES)
 HARBOUR = "The harbour is closed in winter."
-
-
-@pytest.fixture
-def double() -> SearchDouble:
-    return SearchDouble()
-
-
-@pytest.fixture
-def target(double: SearchDouble) -> Iterator[Target]:
-    with serving(double) as target:
-        yield target
-
-
-@pytest.fixture
-async def search(target: Target) -> AsyncIterator[Search]:
-    assert target.key is not None
-    await create_index(target.url, target.key, INDEX, [Embedding("topics", len(TOPICS))])
-    async with connect(target, INDEX) as search:
-        yield search
 
 
 async def keep(search: Search, document_id: str, owner: Owner | None, text: str = HARBOUR) -> None:

@@ -1,77 +1,27 @@
 """One query for words, vectors and the reranker; what is tried if it finds little, and how it is reported."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.documents.passages import split_pages
-from core.errors import DependencyDown, OrcError
+from core.errors import DependencyDown
 from core.llm.errors import ContentFiltered
 from core.models import Page, Retrieval
 from core.search.hybrid import HYBRID_THRESHOLDS, LEXICAL_THRESHOLDS, HybridRetriever
 from core.storage.ai_search import retriever as retriever_module
 from core.storage.ai_search.client import Search
-from core.storage.ai_search.index import Embedding, create_index
 from core.storage.ai_search.passages import AzurePassageIndex
 from core.storage.ai_search.retriever import AzureSearchRetriever
 from core.storage.ai_search.vectors import AzureVectorIndex
-from devkit.azure.search import connect
-from devkit.azure.targets import Target
-from devkit.doubles.search_double import Failure, SearchDouble, serving
+from devkit.doubles.search_double import Failure, SearchDouble
+from tests.unit.core.storage.ai_search.conftest import TopicEmbedder
 
-INDEX = "passages"
 HIGH, LOW = 2.0, 1.0
 HARBOUR = "The harbour is closed to all ships in winter."
 ANCHOR = "Vessels lie at anchor until spring."
 LUNCH = "Lunch is served at noon in the park."
 TEXTS = [LUNCH, HARBOUR, ANCHOR]
-TOPICS = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "park"), ("tax", "fee"))
-
-
-class TopicEmbedder:
-    """Knows what means the same: a dimension for each topic. Fails with `failure`, or never answers."""
-
-    name = "topics"
-
-    def __init__(self, failure: OrcError | None = None, answers: bool = True) -> None:
-        self._failure = failure
-        self._answers = answers
-
-    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
-        return [[0.01 + sum(word in topic for word in _words(text)) for topic in TOPICS] for text in texts]
-
-    async def embed_query(self, text: str) -> list[float]:
-        if self._failure is not None:
-            raise self._failure
-        if not self._answers:
-            await asyncio.Event().wait()
-        return (await self.embed_passages([text]))[0]
-
-
-def _words(text: str) -> list[str]:
-    return text.lower().replace(".", "").replace("?", "").split()
-
-
-@pytest.fixture
-def double() -> SearchDouble:
-    return SearchDouble()
-
-
-@pytest.fixture
-def target(double: SearchDouble) -> Iterator[Target]:
-    with serving(double) as target:
-        yield target
-
-
-@pytest.fixture
-async def search(target: Target) -> AsyncIterator[Search]:
-    assert target.key is not None
-    await create_index(target.url, target.key, INDEX, [Embedding("topics", len(TOPICS))])
-    async with connect(target, INDEX) as search:
-        yield search
 
 
 async def keep(search: Search, document_id: str, *texts: str, vectors: bool = True) -> None:
