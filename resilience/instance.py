@@ -10,8 +10,11 @@ import uvicorn
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orc.api.app import create_app
-from orc.settings import load
+from core.infra.collector import collector_paused
+
+with collector_paused():
+    from orc.api.app import create_app
+    from orc.settings import load
 
 
 class Watched:

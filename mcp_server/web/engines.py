@@ -9,7 +9,6 @@ import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from core.errors import DependencyDown
-from core.extraction.html import to_text
 from mcp_server.web.http import (
     NOT_IN_PLAN,
     EngineReply,
@@ -88,6 +87,9 @@ class BraveSearch:
 
 
 def _page(result: _Result) -> WebPage:
+    # Not at the top: the parser of HTML is a tenth of what a tools server imports, and few need it.
+    from core.extraction.html import to_text
+
     snippets = filter(None, dict.fromkeys([result.description, *result.extra_snippets]))
     text = "\n".join(filter(None, map(to_text, snippets)))
     return WebPage(title=to_text(result.title), url=result.url, text=text)

@@ -1,6 +1,7 @@
 """The OpenAPI document says of every route what it takes, what it answers and how it fails."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import httpx
@@ -8,15 +9,33 @@ import pytest
 
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
+from scripts.api_snapshot import OPENAPI as SNAPSHOT
+from scripts.api_snapshot import snapshot
 from tests.system.steps import PROBLEM, Json
 
-OPENAPI = create_app(Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)).openapi()
-OPERATIONS = {
-    f"{method.upper()} {path}": operation
-    for path, operations in OPENAPI["paths"].items()
-    for method, operation in operations.items()
-}
-each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))
+NAMES = [
+    f"{method.upper()} {path}"
+    for path, operations in snapshot()[SNAPSHOT]["paths"].items()
+    for method in operations
+]
+"""From the snapshot, which has no prose: to make the document takes a second, in every process of pytest."""
+
+
+@cache
+def openapi() -> Json:
+    return create_app(Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)).openapi()
+
+
+def described(name: str) -> Json:
+    """The operation of this name, such as `GET /api/health`."""
+    method, _, path = name.partition(" ")
+    operation: Json = openapi()["paths"][path][method.lower()]
+    return operation
+
+
+@pytest.fixture(params=NAMES)
+def operation(request: pytest.FixtureRequest) -> Json:
+    return described(request.param)
 
 
 def resolved(schema: Any) -> Iterator[Json]:
@@ -33,14 +52,13 @@ def resolved(schema: Any) -> Iterator[Json]:
             reference = item.get("$ref")
             if isinstance(reference, str) and reference not in seen:
                 seen.add(reference)
-                waiting.append(OPENAPI["components"]["schemas"][reference.rsplit("/", 1)[-1]])
+                waiting.append(openapi()["components"]["schemas"][reference.rsplit("/", 1)[-1]])
 
 
 def has_example(content: Json) -> bool:
     return any("example" in item or "examples" in item for item in resolved(content))
 
 
-@each_operation
 def test_openapi_describes_every_request_and_every_answer(operation: Json) -> None:
     assert operation["description"]
     contents = dict(operation.get("requestBody", {}).get("content", {}))
@@ -54,7 +72,6 @@ def test_openapi_describes_every_request_and_every_answer(operation: Json) -> No
         assert has_example(content), what
 
 
-@each_operation
 def test_openapi_says_that_errors_are_problem_documents(operation: Json) -> None:
     errors = {status: each for status, each in operation["responses"].items() if status >= "400"}
     if "openai" in operation["tags"]:
@@ -68,9 +85,9 @@ def test_openapi_says_that_errors_are_problem_documents(operation: Json) -> None
 
 
 def test_openapi_lists_the_errors_that_these_tests_saw() -> None:
-    turn = set(OPERATIONS["POST /api/orc"]["responses"])
+    turn = set(described("POST /api/orc")["responses"])
     assert turn >= {"200", "400", "401", "404", "409", "413", "415", "422", "500", "503", "504"}
-    assert set(OPERATIONS["POST /api/conversations/{conversation_id}/documents"]["responses"]) >= {
+    assert set(described("POST /api/conversations/{conversation_id}/documents")["responses"]) >= {
         "201",
         "400",
         "401",
@@ -80,9 +97,9 @@ def test_openapi_lists_the_errors_that_these_tests_saw() -> None:
         "500",
         "503",
     }
-    without = {name for name, each in OPERATIONS.items() if not {"401", "500"} <= set(each["responses"])}
+    without = {name for name in NAMES if not {"401", "500"} <= set(described(name)["responses"])}
     assert without == {"GET /api/health", "GET /api/ready"}
 
 
 def test_openapi_can_be_read_over_http(ann: httpx.Client) -> None:
-    assert ann.get("/openapi.json").json()["paths"].keys() == OPENAPI["paths"].keys()
+    assert ann.get("/openapi.json").json()["paths"].keys() == openapi()["paths"].keys()
