@@ -57,7 +57,9 @@ HARMLESS |= {"number", "numbers", "width", "v", "boxes", "download", "if-none-ma
 SECRET = "The canary sings at noon."
 
 OPENAPI: Json = snapshot()[SNAPSHOT]
-"""As it was written, which a test of its own compares: every process of pytest would make it again."""
+"""The document as it was written: every process of pytest would have to make it again.
+
+tests/unit/scripts compares it with the code."""
 ROUTES = [
     (method.upper(), path, operation)
     for path, operations in OPENAPI["paths"].items()
