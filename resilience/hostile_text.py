@@ -193,7 +193,7 @@ def campaign(
 ) -> Verdict:
     """Measure idle questions and those during the attack, in so many rounds of both.
 
-    `strict`: check the times too, which needs a product with processes of its own, and wait until each
+    `strict`: check the times too, which needs a product with separate processes, and wait until each
     hostile document has ended.
     """
     tally = Tally((ANSWERED, INDEXED, *((ENDED, IN_TIME) if strict else ())))
