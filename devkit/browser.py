@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
@@ -105,9 +106,10 @@ def unpacked() -> Iterator[Program]:
 @dataclass
 class Page:
     """One page. `problems` are errors, warnings and violations of policy in its console; `requests` are the
-    method and address of everything that it asked for."""
+    method and address of everything that it asked for. `port` is that of the browser's DevTools protocol."""
 
     _socket: ClientConnection
+    port: int = 0
     _session: str = ""
     problems: list[str] = field(default_factory=list)
     requests: list[tuple[str, str]] = field(default_factory=list)
@@ -262,7 +264,7 @@ async def browsing(program: Program) -> AsyncIterator[Page]:
         try:
             address = await asyncio.wait_for(_address(process), SECONDS)
             async with connect(address, max_size=None, proxy=None, ping_interval=None) as socket:
-                page = Page(socket)
+                page = Page(socket, urlsplit(address).port or 0)
                 listening = asyncio.create_task(page.listen())
                 await page.begin()
                 yield page

@@ -3,19 +3,26 @@
 A scene gets a visit whose page is empty, and brings it to one state.
 """
 
-import asyncio
 import io
 import json
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 import docx
 from PIL import Image
 
 from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script
 from devkit.doubles.openai_talk import default_reply
-from devkit.page_stage import LARGEST_BYTES, OFFLINE, SCENES, scene
+from devkit.page_stage import (
+    LARGEST_BYTES,
+    OFFLINE,
+    SCENES,
+    another_version,
+    enter_as,
+    indexed,
+    saved,
+    scene,
+)
 from devkit.shared_data import HANDBOOK
 from devkit.system import principal_headers, upload
 from devkit.visits import ADMINISTRATOR, Visit
@@ -29,24 +36,6 @@ CONTRADICTION = "Every full-time employee has 29 working days of annual leave. [
 LONG = "## The story of the quay\n\n" + "The quay opens at seven, and the first ship is made fast. " * 60
 SLOW_MS = 20_000.0
 _STREAMING = "document.querySelector('.turn.is-streaming .text')?.textContent.length > 300"
-
-
-def saved(visit: Visit, name: str, content: bytes) -> Path:
-    """A file for an upload, in the folder of the data."""
-    folder = Path(visit.here.folder, "to-upload")
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_bytes(content)
-    return folder / name
-
-
-def another_version() -> bytes:
-    """The handbook with other bytes."""
-    return HANDBOOK.read_bytes() + b"\n% another version"
-
-
-async def indexed(visit: Visit) -> None:
-    await asyncio.to_thread(visit.here.index)
-    await visit.sees(".file.is-ready")
 
 
 @scene("empty")
@@ -288,7 +277,7 @@ async def play_server_away(visit: Visit) -> None:
 
 @scene("rate-limited", "limited")
 async def play_rate_limited(visit: Visit) -> None:
-    await visit.be(f"user-{uuid.uuid4()}")
+    await enter_as(visit, f"user-{uuid.uuid4()}")
     await visit.ask("Hello")
     await visit.write("And again?")
     await visit.page.press("Enter")
@@ -314,9 +303,7 @@ async def play_viewer(visit: Visit) -> None:
         context = made.json()["context_id"]
         share = client.put(f"/contexts/{context}/members/user/bob", json={"role": "viewer", "label": "Bob"})
         assert share.status_code < 300, share.text
-    await visit.be("bob")
-    await visit.page.open("about:blank")
-    await visit.open()
+    await enter_as(visit, "bob")
     await visit.click("#plus")
     await visit.page.until("document.querySelectorAll('#plus-menu .toggle').length > 3")
 

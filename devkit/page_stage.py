@@ -1,5 +1,6 @@
 """A stage for the states of the web page: the product with and without a model, and a browser."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from tempfile import TemporaryDirectory
 from devkit.browser import Program
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.in_process import InProcess, Variant, running_here
+from devkit.shared_data import HANDBOOK
 from devkit.visits import Visit, page_running, visiting
 
 LARGEST_BYTES = 200_000
@@ -74,3 +76,28 @@ def stage() -> Iterator[Stage]:
         running_here(Path(folder, "offline"), {OFFLINE: Variant()}, common={}, tools={}) as offline,
     ):
         yield Stage(model, online, offline)
+
+
+def saved(visit: Visit, name: str, content: bytes) -> Path:
+    """A file for an upload, in the folder of the data."""
+    folder = Path(visit.here.folder, "to-upload")
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def another_version() -> bytes:
+    """The handbook with other bytes."""
+    return HANDBOOK.read_bytes() + b"\n% another version"
+
+
+async def enter_as(visit: Visit, user: str) -> None:
+    """Open the page as another user."""
+    await visit.be(user)
+    await visit.page.open("about:blank")
+    await visit.open()
+
+
+async def indexed(visit: Visit) -> None:
+    await asyncio.to_thread(visit.here.index)
+    await visit.sees(".file.is-ready")

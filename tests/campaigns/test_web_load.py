@@ -82,7 +82,7 @@ async def fill(visit: Visit, conversation: str, turns: int) -> None:
 
 async def work(visit: Visit) -> dict[str, float]:
     """Seconds of the page's process so far, by kind of task."""
-    await visit.page.call("Performance.enable", timeDomain="timeTicks")
+    await visit.page.call("Performance.enable", timeDomain="threadTicks")
     metrics = (await visit.page.call("Performance.getMetrics"))["metrics"]
     return {each["name"]: each["value"] for each in metrics}
 
@@ -106,7 +106,7 @@ async def test_ten_thousand_messages_and_a_fast_stream(visit: Visit) -> None:
     after = await work(visit)
     frames = sorted(await visit.page.value("window.enough = true, frames"))
     long = await visit.page.value("long")
-    seconds = after["Timestamp"] - before["Timestamp"]
+    seconds = await visit.page.value("frames.reduce((sum, each) => sum + each, 0)") / 1000
     busy = (after["TaskDuration"] - before["TaskDuration"]) / seconds
     slow = sum(each > 50 for each in frames)
     middle, last = frames[len(frames) // 2], frames[len(frames) * 99 // 100]
@@ -121,6 +121,7 @@ async def test_ten_thousand_messages_and_a_fast_stream(visit: Visit) -> None:
 async def test_earlier_turns_come_without_moving_the_reader(visit: Visit) -> None:
     conversation = str(uuid.uuid4())
     await fill(visit, conversation, 400)
+    await visit.page.open("about:blank")
     await visit.open(f"#/c/{conversation}")
     await visit.page.until("document.querySelectorAll('.turn').length >= 50")
     for _ in range(6):
