@@ -1,4 +1,4 @@
-"""A new user with nothing but the README: from a clone to a marked quote on a page of a PDF of their own."""
+"""A new user with nothing but the README: from a clone to a marked quote on a page of their PDF."""
 
 import asyncio
 import logging
