@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -344,3 +346,28 @@ async def test_a_limited_child_cannot_write_files(source: Path, tmp_path: Path) 
     )
     extraction = await extractor_with(code).extract(source, "contract.txt")
     assert extraction.pages[0].text == "a page"
+
+
+MOMENTS = 60
+
+
+@pytest.mark.slow
+async def test_an_extraction_can_be_given_up_at_any_moment(tmp_path: Path) -> None:
+    """A busy machine gives up uploads after a while, wherever their child is just then."""
+    file = tmp_path / "a.txt"
+    file.write_text("The fee of berth 1 is 401 euros.")
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    extractor = Extractor()
+    await extractor.extract(file, file.name)
+    begin = time.monotonic()
+    await extractor.extract(file, file.name)
+    whole = time.monotonic() - begin
+    for moment in range(MOMENTS):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(whole * moment / MOMENTS):
+                await extractor.extract(file, file.name)
+    pages = (await extractor.extract(file, file.name)).pages
+    await extractor.close()
+    assert [page.text for page in pages] == ["The fee of berth 1 is 401 euros."]
+    assert failures == []
