@@ -122,6 +122,8 @@ class TurnRequest(Record):
         if self.flags == FeatureFlags():
             # The same for feature flags.
             del content["flags"]
+        elif self.flags.images is None:
+            del content["flags"]["images"]
         if self.replaces is None:
             del content["replaces"]
         if self.home is None:

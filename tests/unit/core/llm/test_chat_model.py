@@ -24,6 +24,7 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, T
 from devkit.fakes import ScriptedModel, WordCounter, collect
 
 ASKED = [SystemMessage("Be brief."), HumanMessage("How are you today?")]
+PICTURE = {"type": "image_url", "image_url": "data:image/webp;base64,AA=="}
 LISTING = {
     "type": "function",
     "function": {
@@ -384,3 +385,15 @@ async def test_the_beginning_of_a_cut_answer_is_in_the_error(model: ChatModel, d
 
 def _is_text(part: object) -> bool:
     return isinstance(part, str)
+
+
+@pytest.mark.parametrize(("part", "by"), [({"type": "file", "file_id": "f"}, "files"), (PICTURE, "chat")])
+async def test_only_files_go_to_the_model_for_files(
+    part: dict[str, str], by: str, budget: CallBudget
+) -> None:
+    models = {
+        name: ScriptedModel(script=lambda *_: AIMessage("Yes."), calls=[]) for name in ("chat", "files")
+    }
+    model = ChatModel(models["chat"], WordCounter(), name="m", file_model=models["files"])
+    await model.complete([HumanMessage([{"type": "text", "text": "Look."}, part])], budget=budget)
+    assert [name for name, each in models.items() if each.calls] == [by]

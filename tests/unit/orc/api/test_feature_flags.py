@@ -28,6 +28,8 @@ FOUND = {"passages": [{**PLACE, "page": 1, "text": TEXT, "start": 0}], "steps": 
 PAGE = {**PLACE, "page_number": 1, "summary": "On fees.", "topics": [], "matches": [TEXT], "score": 1.0}
 SUMMARIES = {"pages": [{**PAGE, "text": TEXT, "start": 0}], "steps": []}
 QUESTION = "What is the fee?"
+HASH_BEFORE = "ec2f1d7982c41c4e2086294dc57bbe4087ee83264b0fe0617f7bdcc86987b9dc"
+"""Of a request with the flag `lazy`, as the version without the flag `images` stored it."""
 
 
 class Library:
@@ -169,6 +171,13 @@ def test_flags_make_another_request_and_no_flags_the_same_as_before() -> None:
     plain = TurnRequest(question="x", trace_id="t")
     assert plain.content_hash != plain.model_copy(update={"flags": FeatureFlags(lazy=True)}).content_hash
     assert plain.content_hash == TurnRequest(question="x", trace_id="t", flags=FeatureFlags()).content_hash
+    asked = [FeatureFlags(lazy=True, images=images) for images in (None, True, False)]
+    assert len({plain.model_copy(update={"flags": flags}).content_hash for flags in asked}) == 3
+
+
+def test_a_flag_of_this_version_does_not_change_the_hash_of_requests_without_it() -> None:
+    lazy = TurnRequest(question="x", trace_id="t", flags=FeatureFlags(lazy=True))
+    assert lazy.content_hash == HASH_BEFORE
 
 
 async def test_the_response_has_the_timeline_of_its_turn(api: Api) -> None:

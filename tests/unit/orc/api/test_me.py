@@ -88,6 +88,18 @@ async def test_models_are_those_that_a_request_may_name(show: Asks) -> None:
     ]
 
 
+async def test_pictures_of_pages_can_be_asked_for_if_a_model_sees(show: Asks) -> None:
+    async def offered(**settings: object) -> tuple[bool, bool]:
+        me = await show(**settings)
+        return me["page_images"], me["page_images_allowed"]
+
+    sees = {"openai_api_key": "k", "chat_model": "gpt-4o"}
+    assert await offered(**sees) == (False, True)
+    assert await offered(**sees, page_images=True) == (True, True)
+    assert await offered(**sees, page_images=True, most_page_images=0) == (False, False)
+    assert await offered() == (False, False)
+
+
 async def test_tools_are_available_if_the_tools_server_offers_them(show: Asks) -> None:
     gateway = FakeTools()
     gateway.schemas = [

@@ -257,6 +257,15 @@ def test_the_doctor_gives_advice_as_advice(data_dir: Path) -> None:
     assert lines[at + 1] == "    to do: Set ORC_EMBEDDING_MODEL to search by vectors too."
 
 
+def test_the_doctor_says_that_a_model_cannot_be_sent_pictures(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORC_ADVANCED", '{"page_images": true}')
+    shown = " ".join(orc("doctor").stdout.split())
+    why = "the model extractive does not read pictures"
+    assert f"to do: page_images in ORC_ADVANCED has no effect: {why}." in shown
+
+
 def test_the_doctor_lists_deprecated_settings(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
     monkeypatch.setenv("ORC_TRACES", "true")
