@@ -64,18 +64,18 @@ def test_a_pictured_page_has_no_fence() -> None:
 
 
 def test_what_is_read_from_a_picture_is_labelled_and_never_verified() -> None:
-    answer, writer = written("The fee is 40 crowns. [S2]")
-    assert answer == f'The fee is 40 crowns. [Page 1 of Document "scan.pdf"{FROM_PICTURE}'
+    answer, writer = written("The fee is 40 crowns a year for members. [S2]")
+    assert answer == f'The fee is 40 crowns a year for members. [Page 1 of Document "scan.pdf"{FROM_PICTURE}'
     [citation] = writer.citations
     assert (citation.read_from, citation.verified, citation.quote) == (
         "picture",
         False,
-        "The fee is 40 crowns.",
+        "The fee is 40 crowns a year for members.",
     )
     checks = writer.grounding
     assert (checks.grounded, checks.verified, checks.coverage) == (False, 0, 0.0)
     assert (checks.unsupported, checks.unchecked, checks.contradicted) == (0, 1, [])
-    assert checks.issues == ["Read from a picture, not checked: The fee is 40 crowns."]
+    assert checks.issues == ["Read from a picture, not checked: The fee is 40 crowns a year for members."]
 
 
 def test_a_page_with_text_is_checked_next_to_a_picture() -> None:
