@@ -7,12 +7,13 @@ not read, and each secret in the scope of a question is found. A reference of a 
 
 import argparse
 import json
+import logging
 import random
 import string
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,11 @@ NO_LEAK = "secrets of unreadable documents in prompts and responses"
 FOUND = "secrets in scope that were not found"
 REFUSED = "unreadable focus contexts that were not refused"
 ENDED = "turns that did not end with an answer"
-CHECKS = (NO_LEAK, FOUND, REFUSED, ENDED)
+NEVER_READ = "secrets in views and exports of users who could never read them"
+NO_TRACE = "secrets in traces and logs"
+CHECKS = (NO_LEAK, FOUND, REFUSED, ENDED, NEVER_READ, NO_TRACE)
+LOOKS = ("?full=true", "/export", "/suggestions", "/events?follow=false")
+LOOK_EVERY = 10
 
 
 class Size(NamedTuple):
@@ -114,14 +119,41 @@ def in_scope(tenant: Tenant, user: User, focus: str, others: Sequence[str]) -> s
     }
 
 
+class Logs(logging.Handler):
+    """What this process has logged since it was last taken."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+    def taken(self) -> str:
+        """The lines, which are then forgotten."""
+        lines, self.lines = self.lines, []
+        return "\n".join(lines)
+
+
 class Campaign:
     """The probes, over HTTP."""
 
     def __init__(self, http: httpx.Client, double: OpenAIDouble, chance: random.Random, tally: Tally) -> None:
         self._http, self._double, self._chance, self._tally = http, double, chance, tally
         self._sessions: dict[tuple[str, str], list[Session]] = {}
+        self._readable_once: dict[tuple[str, str], set[str]] = {}
+        self._logs = Logs()
         self.tenants: list[Tenant] = []
         self.users: list[User] = []
+
+    @contextmanager
+    def logged(self) -> Iterator[None]:
+        """Read the logs of the process meanwhile."""
+        logging.getLogger().addHandler(self._logs)
+        try:
+            yield
+        finally:
+            logging.getLogger().removeHandler(self._logs)
 
     def build(self, size: Size) -> None:
         """Make the tenants with their contexts, documents and first grants."""
@@ -150,6 +182,24 @@ class Campaign:
         every = [document.word for document in tenant.documents]
         word = self._chance.choice(reachable if reachable and self._chance.random() < 0.7 else every)
         self._ask(tenant, user, session, [focus, *others], word, found=word in reachable)
+        if number % LOOK_EVERY == 0 and session.id is not None:
+            self._look_around(tenant, user, session.id)
+
+    def _look_around(self, tenant: Tenant, user: User, conversation: str) -> None:
+        """Compare what else shows a session with what its user could read at the time of any turn."""
+        headers = principal_headers(tenant.name, user.name, groups=user.groups)
+        paths = [f"/conversations/{conversation}{each}" for each in LOOKS]
+        texts = [
+            self._http.get(each, headers=headers).text for each in (*paths, "/conversations", "/contexts")
+        ]
+        traces = self._admin(tenant, "GET", "/admin/telemetry", params={"limit": "20"}).text
+        logs = self._logs.taken()
+        known = self._readable_once.get((tenant.name, user.name), set())
+        for document in (each for other in self.tenants for each in other.documents):
+            what = f"{tenant.name} {user.name} {conversation} {document}"
+            if document.secret not in known:
+                self._tally.expect(NEVER_READ, not any(document.secret in text for text in texts), what)
+            self._tally.expect(NO_TRACE, document.secret not in traces + logs, what)
 
     def _ask(
         self, tenant: Tenant, user: User, session: Session, nodes: list[str], word: str, *, found: bool
@@ -161,6 +211,8 @@ class Campaign:
         }
         if session.id is not None:
             body["conversation_id"] = session.id
+        known = self._readable_once.setdefault((tenant.name, user.name), set())
+        known |= {each.secret for each in tenant.documents if may_read(tenant, user, each.home)}
         status, text, answer = self._send(tenant, user, body)
         prompts = [json.dumps(each.body) for each in self._double.requests[before:]]
         self._compare(tenant, user, [text, *prompts], what)
@@ -271,6 +323,7 @@ def campaign(folder: Path, size: Size, *, seed: int, advance: Advance) -> Verdic
         )
         http = stack.enter_context(here.client("", "tenant-0"))
         probes = Campaign(http, double, random.Random(seed), tally)
+        stack.enter_context(probes.logged())
         probes.build(size)
         if size.is_indexed:
             here.index()

@@ -39,12 +39,21 @@ class Note(Record):
 
 
 class SummaryPoint(Record):
-    """One point of the rolling summary, the turns that it covers, and how many tokens they had."""
+    """One point of the rolling summary, the turns that it covers, and how many tokens they had.
+
+    A model that wrote it may have been shown more turns, `shown`, and its text may be of any of them.
+    """
 
     text: str
     first_seq: int = Field(ge=1)
     last_seq: int = Field(ge=1)
     tokens: int = Field(default=0, ge=0)
+    shown: tuple[int, int] | None = None
+
+    @property
+    def origin(self) -> tuple[int, int]:
+        """The first and the last turn whose text the point may have."""
+        return self.shown or (self.first_seq, self.last_seq)
 
 
 class Memory(Record):

@@ -104,7 +104,7 @@ class MemoryService(ConversationMemory):
             logger.exception(WITHOUT_MEMORY)
             return Memory(unread=UNREADABLE)
         points = self._older_points(memory, head, turns)
-        shown = [point for point in points if not covers(blocked, point.first_seq, point.last_seq)]
+        shown = [point for point in points if not covers(blocked, *point.origin)]
         return memory.model_copy(update={"summary": shown})
 
     async def _reaching_history(self, head: Head, stored: Memory | None, turns: int) -> Memory:

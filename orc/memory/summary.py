@@ -167,7 +167,10 @@ def _merged(one: SummaryPoint, other: SummaryPoint, counter: TokenCounter) -> Su
     while len(parts) > 1 and counter.count(JOINT.join(parts)) > POINT_TOKENS:
         parts.remove(min(parts, key=_worth))
     text, tokens = JOINT.join(parts), one.tokens + other.tokens
-    return SummaryPoint(text=text, first_seq=one.first_seq, last_seq=other.last_seq, tokens=tokens)
+    origins = [*one.origin, *other.origin]
+    first, last, shown = one.first_seq, other.last_seq, (min(origins), max(origins))
+    wider = shown if shown != (first, last) else None
+    return SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens, shown=wider)
 
 
 def _statements_in(text: str) -> list[str]:
@@ -258,6 +261,7 @@ class Summarizer:
     def _points(self, form: CondensedTurns, turns: Sequence[Turn]) -> list[SummaryPoint]:
         """The points whose turns exist, in order, each turn in one point at most, cut to POINT_TOKENS."""
         points: list[SummaryPoint] = []
+        shown = (turns[0].seq, turns[-1].seq)
         for made in sorted(form.points, key=lambda point: point.first_turn):
             about = [turn for turn in turns if made.first_turn <= turn.seq <= made.last_turn]
             after = points[-1].last_seq if points else 0
@@ -266,7 +270,8 @@ class Summarizer:
             if text and about and about[0].seq > after:
                 tokens = sum(tokens_of(turn, self._counter) for turn in about)
                 first, last = about[0].seq, about[-1].seq
-                points.append(SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens))
+                point = SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens, shown=shown)
+                points.append(point)
         return points
 
 

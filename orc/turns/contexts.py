@@ -163,7 +163,7 @@ def taint_of(
         # What the caller sent may repeat any earlier answer, too.
         return shown_in(head.contexts, [(1, head.turn_count)])
     spans = [(turn.seq, turn.seq) for turn in history if not covers(blocked, turn.seq)]
-    spans += [(point.first_seq, point.last_seq) for point in recalled.summary]
+    spans += [point.origin for point in recalled.summary]
     return shown_in(head.contexts, spans)
 
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from orc.turns import contexts, runner
-from resilience.context_leaks import FOUND, FULL, NO_LEAK, REFUSED, Size, run
+from resilience.context_leaks import FOUND, FULL, NEVER_READ, NO_LEAK, NO_TRACE, REFUSED, Size, run
 
 QUIET = Console(quiet=True)
 
@@ -17,6 +17,7 @@ def test_no_secret_of_an_unreadable_document_leaks_and_all_others_are_found(
     verdict = run(tmp_path, FULL if full_size else Size(), QUIET)
     assert [check for check in verdict.checks if not check.ok] == []
     assert verdict.check(FOUND).of > (3000 if full_size else 3)
+    assert min(verdict.check(NEVER_READ).of, verdict.check(NO_TRACE).of) > 0
     assert verdict.check(REFUSED).of > (1000 if full_size else 2)
 
 

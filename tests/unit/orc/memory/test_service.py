@@ -355,6 +355,33 @@ async def test_a_model_condenses_the_turns_that_left_the_history_if_there_are_ma
     assert sum(point.tokens for point in memory.summary) == 32 * 14
 
 
+async def test_a_condensed_point_is_blocked_with_any_turn_that_its_model_was_shown(
+    log: SqliteTurnLog, database: Database, store: Store
+) -> None:
+    def misattribute(messages: object, options: object) -> AIMessage:
+        point = {"first_turn": 1, "last_turn": 1, "text": "The secret of turn 5."}
+        return AIMessage(
+            "", tool_calls=[tool_call(name="CondensedTurns", args={"points": [point], "notes": []}, id="1")]
+        )
+
+    model, _ = scripted(misattribute)
+    summarizer = Summarizer(model, "Condense.", WordCounter())
+    memory_service = memory_service_of(
+        database, log, store=store, summarizer=summarizer, history_turns=2, summary_threshold_tokens=10
+    )
+    for turn in range(1, 11):
+        head = await ask(log, f"What does section {turn} say?", CITED)
+    await memory_service.update(head)
+    begun = (await begin(log, "And now?")).head
+
+    async def shown(*blocked: tuple[int, int]) -> list[str]:
+        return [point.text for point in (await memory_service.read(begun, None, blocked)).summary]
+
+    assert "The secret of turn 5." in await shown()
+    assert "The secret of turn 5." not in await shown((5, 5))
+    assert "The secret of turn 5." in await shown((10, 10))
+
+
 async def test_if_the_model_fails_the_sentences_remain_and_it_is_not_called_again(
     log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
