@@ -176,7 +176,8 @@ class Campaign:
         if sessions[-1].turns >= MOST_TURNS:
             sessions.append(Session())
         session, nodes = sessions[-1], [each for each in tenant.types if each not in tenant.deleted]
-        focus = self._chance.choice(nodes)
+        readable = [each for each in nodes if may_read(tenant, user, each)]
+        focus = self._chance.choice(readable if readable and self._chance.random() < 0.5 else nodes)
         others = self._chance.sample(nodes, self._chance.choice((0, 0, 1, 3)))
         reachable = sorted(in_scope(tenant, user, focus, [*others, *session.named]))
         every = [document.word for document in tenant.documents]
@@ -276,9 +277,10 @@ class Campaign:
         kind = self._chance.random()
         mine = [key for key in tenant.grants if key[1] != "user:root" and key[0] not in tenant.deleted]
         deletable = [each for each in tenant.types if "-" in each and not self._is_deleted(tenant, each)]
-        if kind < 0.45 or not mine:
+        # As many roles stay granted as there were at first.
+        if kind < 0.48 or len(mine) < len(self.users):
             self._grant(tenant)
-        elif kind < 0.95 or not deletable or len(tenant.deleted) >= MOST_DELETIONS:
+        elif kind < 0.98 or not deletable or len(tenant.deleted) >= MOST_DELETIONS:
             self._withdraw(tenant, *self._chance.choice(mine))
         else:
             node = self._chance.choice(deletable)
