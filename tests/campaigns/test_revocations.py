@@ -70,6 +70,10 @@ class Both:
         self._chance = random.Random(14)
         self._http = [httpx.Client(base_url=server.api, timeout=60) for server in servers]
 
+    def close(self) -> None:
+        for each in self._http:
+            each.close()
+
     def call(self, at: int, user: str, method: str, path: str, *roles: str, **body: Any) -> httpx.Response:
         headers = principal_headers("acme", user, *roles)
         return self._http[at].request(method, path, headers=headers, **body)
@@ -88,8 +92,12 @@ class Both:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     data = tmp_path_factory.mktemp("revocations") / "data"
-    with running(data, **EASYAUTH) as first, running(data, **EASYAUTH) as second:
-        yield Both((first, second))
+    with (
+        running(data, **EASYAUTH) as first,
+        running(data, **EASYAUTH) as second,
+        contextlib.closing(Both((first, second))) as opened,
+    ):
+        yield opened
 
 
 def test_a_withdrawal_counts_at_the_other_server_from_its_confirmation_on(

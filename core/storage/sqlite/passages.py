@@ -141,7 +141,11 @@ class SqlitePassageIndex:
         return await self._database.read(rank)
 
     async def delete(self, document_id: str) -> None:
-        await self._database.write(lambda connection: _delete(connection, document_id))
+        def remove(connection: sqlite3.Connection) -> None:
+            _delete(connection, document_id)
+            places.forget_place(connection, document_id)
+
+        await self._database.write(remove)
 
     def _parse(self, query: str) -> Question:
         vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies

@@ -71,6 +71,11 @@ def forget_counts(connection: sqlite3.Connection, document_id: str) -> None:
     connection.execute(_FORGET_COUNTS, (document_id, document_id))
 
 
+def forget_place(connection: sqlite3.Connection, document_id: str) -> None:
+    """Remove where a document is stored. It is kept while a document is indexed again."""
+    connection.execute("DELETE FROM search_places WHERE document_id = ?", (document_id,))
+
+
 def unplaced(connection: sqlite3.Connection) -> list[str]:
     """The documents of the index of which it is not known where they are stored."""
     return [document_id for (document_id,) in connection.execute(_UNPLACED)]
