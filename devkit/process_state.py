@@ -1,6 +1,7 @@
 """State of this process that outlives a test unless it is put back: the rules of logging."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,3 +28,8 @@ def logging_restored() -> Iterator[None]:
 def _loggers() -> list[logging.Logger]:
     known = logging.root.manager.loggerDict.values()
     return [logging.root, *(logger for logger in known if isinstance(logger, logging.Logger))]
+
+
+def is_busy() -> bool:
+    """Whether others keep this machine so busy that the clock says little about our own work."""
+    return os.getloadavg()[0] > 2 * (os.cpu_count() or 1)

@@ -10,7 +10,7 @@ import { batch, computed, signal } from "./vendor/ui.js";
 /** @import { Conversation, Metadata, Problem, StoredTurn, TurnState, TurnView } from "./types/page.js" */
 
 const WINDOW = 50;
-const MOST_TURNS = 150;
+const MOST_TURNS = 100;
 
 /** @type {Signal<string | null>} */
 export const conversationId = signal(null);
