@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -162,6 +162,13 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
         return (yield)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note which adapter a contract's test runs against: the parameter of the fixture `adapter`."""
+    marker, call = item.get_closest_marker("contract"), getattr(item, "callspec", None)
+    if marker is not None and call is not None and "adapter" in call.params:
+        item.user_properties.append(("contract", (marker.args[0], call.params["adapter"])))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     return refuse_skip((yield))
@@ -260,11 +267,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("contracts")
     for (port, adapter), count in sorted(passed.items()):
         terminalreporter.line(f"{port:14} {adapter:12} {count:4} passed")
-
-
-@pytest.fixture(autouse=True)
-def count_contract(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
-    """Note which adapter a contract's test runs against: the parameter of the fixture `adapter`."""
-    marker = request.node.get_closest_marker("contract")
-    if marker is not None and "adapter" in request.fixturenames:
-        record_property("contract", (marker.args[0], request.getfixturevalue("adapter")))

@@ -27,9 +27,9 @@ PROVIDER_VARIABLES = (
 )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def only_own_children() -> None:
-    """Tests that count processes see those that they started."""
+    """For tests that count processes: they see those that they started. It looks at all of the machine."""
     ignore_running_children()
 
 

@@ -19,6 +19,8 @@ from core.extraction.watch import TimeLimits
 from devkit.processes import children
 from tests.unit.core.extraction.samples import pdf, raw_pdf
 
+pytestmark = pytest.mark.usefixtures("only_own_children")
+
 DONE = json.dumps({"done": "text/plain"})
 PAGE = json.dumps({"text": "a page", "label": "", "total": 1})
 OPENED_PDF = json.dumps({"opened": "application/pdf", "total": 3})

@@ -15,7 +15,7 @@ from devkit.processes import children
 from tests.unit.core.ocr.conftest import ROOMY, Extract
 from tests.unit.core.ocr.scans import LEASE, QUAY, image_file, scan
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_own_children")]
 
 TABLE = "level\tpage_num\n5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t88\tread\n"
 
