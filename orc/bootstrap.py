@@ -145,6 +145,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             context_prompts=load_prompts(contexts=True),
             settings=settings,
             contexts=scopes,
+            revoked=(revoked := RevokedAnswers(scopes if settings.revoked_answers == "withhold" else None)),
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
             text=documents.text,
             suggestions=(suggestions := _build_suggestions(documents, log)),
@@ -153,7 +154,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         parts = override(parts) if override else parts
         orchestrator = Orchestrator(parts)
-        revoked = RevokedAnswers(scopes if settings.revoked_answers == "withhold" else None)
         exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
         for close in (gateway.close, exports.close, orchestrator.close):
             stack.push_async_callback(close)

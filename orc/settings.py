@@ -187,7 +187,7 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
     revoked_answers: Literal["keep", "withhold"] = Field(
         default="keep",
         description="stored answers that drew on a context which their reader may not read any more: shown as"
-        " they are, or withheld in views and exports",
+        " they are, or withheld wherever they are shown again",
     )
     messages_per_hour: int | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""What views and exports show of answers that drew on contexts which their reader may not read any more."""
+"""What readers are shown of answers that drew on contexts which they may not read any more."""
 
 from collections.abc import Sequence
 
@@ -38,11 +38,12 @@ def withheld(turn: Turn) -> Turn:
     """A turn without its answer. What is stored stays."""
     if turn.assistant is None:
         return turn
-    assistant = turn.assistant.model_copy(update={"content": WITHHELD, "citations": []})
+    emptied: dict[str, JsonValue] = {"citations": [], "uploaded_file_refs": []}
+    assistant = turn.assistant.model_copy(update={**emptied, "content": WITHHELD})
     result = turn.result and {
         **turn.result,
+        **emptied,
         "answer": WITHHELD,
-        "citations": [],
         "metadata": _trace(turn.result),
     }
     return turn.model_copy(update={"assistant": assistant, "result": result})

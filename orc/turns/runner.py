@@ -24,6 +24,7 @@ from core.llm.tokens import TokenCounter
 from core.models import Document
 from core.names import Owner
 from orc.contexts.turn_scope import TurnScope, TurnScopes
+from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.models import Started, Turn, TurnOutcome
 from orc.conversations.session_contexts import Range
 from orc.conversations.turn_log import TurnLog
@@ -96,6 +97,7 @@ class TurnDependencies:
     traces: TraceSink = field(default_factory=NoTraces)
     suggestions: Suggestions | None = None
     pictures: PagePictures | None = None
+    revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
     commit_seconds: float = COMMIT_SECONDS
     stop_poll_seconds: float = POLL_SECONDS
 

@@ -59,7 +59,8 @@ class Orchestrator:
         """
         request, owner = _placed(request, principal)
         if (answered := await self._answered_before(request, owner)) is not None:
-            return self._log_of(answered, 0, request.trace_id, self._in_memory(owner, answered))
+            known = self._in_memory(owner, answered)
+            return await self._shown(principal, owner, answered, 0, request.trace_id, known)
         return await self._begin_and_run(request, owner, principal, request.turn_id(owner))
 
     async def retry(
@@ -80,7 +81,7 @@ class Orchestrator:
         if turn is None:
             raise NotFound("There is no such turn.")
         if turn.status.has_result and key is not None and turn.retry_key == key:
-            return self._log_of(turn, 0, trace_id, self._in_memory(owner, turn))
+            return await self._shown(principal, owner, turn, 0, trace_id, self._in_memory(owner, turn))
         request = TurnRequest.again(turn, stream=stream, trace_id=trace_id)
         return await self._begin_and_run(request, owner, principal, turn_id, Retry(key=key))
 
@@ -103,7 +104,8 @@ class Orchestrator:
             started, allowance = await self._begin_counted(new, owner, principal)
             turn = started.turn
             if isinstance(started, Replayed):
-                return self._log_of(turn, 0, request.trace_id, self._in_memory(owner, turn))
+                known = self._in_memory(owner, turn)
+                return await self._shown(principal, owner, turn, 0, request.trace_id, known)
             scope = await self._scope_begun(scope, request, owner, principal, started)
             log = EventLog(
                 [begun(turn)],
@@ -177,9 +179,11 @@ class Orchestrator:
         log = await self._find(owner, turn, request.trace_id)
         if turn.status is TurnStatus.PENDING and log is None:
             raise in_flight(turn)
-        return self._log_of(turn, after, request.trace_id, log)
+        return await self._shown(principal, owner, turn, after, request.trace_id, log)
 
-    async def events_of(self, owner: Owner, turn_id: str, *, after: int, trace_id: str) -> EventLog | None:
+    async def events_of(
+        self, owner: Owner, turn_id: str, principal: Principal, *, after: int, trace_id: str
+    ) -> EventLog | None:
         """The events of an earlier turn, of this process or another; None if the reader has all of them.
 
         `after` is the last event that the reader has. If the events are no longer in memory, the streamed
@@ -189,7 +193,7 @@ class Orchestrator:
         if turn is None:
             raise NotFound("There is no such turn.")
         found = await self._find(owner, turn, trace_id)
-        log = self._log_of(turn, after, trace_id, found)
+        log = await self._shown(principal, owner, turn, after, trace_id, found)
         return None if log.is_read(after) and turn.status is not TurnStatus.PENDING else log
 
     def _in_memory(self, owner: Owner, turn: Turn) -> EventLog | None:
@@ -200,8 +204,20 @@ class Orchestrator:
         log = self._in_memory(owner, turn)
         return await self._shared.find(owner, turn, trace_id) if log is None and self._shared else log
 
-    def _log_of(self, turn: Turn, after: int, trace_id: str, log: EventLog | None) -> EventLog:
-        """The log if there is one and it is still true, else what is stored."""
+    async def _shown(
+        self, caller: Principal, owner: Owner, turn: Turn, after: int, trace_id: str, log: EventLog | None
+    ) -> EventLog:
+        """The events of an earlier turn: those of the log if it is still true, else what is stored.
+
+        An answer that the caller may not be shown any more is withheld, whatever the log has.
+        """
+        if turn.status.has_result and self._parts.revoked.is_on:
+            head = await self._parts.log.head(owner)
+            if head is None:
+                raise NotFound("There is no such turn.")
+            [shown] = await self._parts.revoked.shown(caller, head, [turn])
+            if shown is not turn:
+                return replay(shown, after=after, trace_id=trace_id)
         if log is None or after >= STORED_AFTER:
             return replay(turn, after=after, trace_id=trace_id)
         is_outdated = turn.status.has_result and isinstance(log.ending, Failed)

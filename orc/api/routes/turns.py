@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
-from core.names import Owner
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.responses import (
     EVENTS,
@@ -21,14 +20,10 @@ from orc.api.responses import (
 )
 from orc.api.schemas import AskRequest
 from orc.api.turn_schemas import FeedbackChange, StopView
-from orc.bootstrap import App
 from orc.conversations.models import KEY_CHARACTERS, Feedback, TurnStatus, utc_now
 from orc.events import TurnResult
-from orc.identity import Principal
-from orc.turns.event_log import EventLog
 from orc.turns.ratings import rate
 from orc.turns.requests import TurnRequest
-from orc.turns.results import replay
 
 router = APIRouter(tags=["turns"])
 
@@ -102,9 +97,7 @@ async def resume(
     last_event_id: Annotated[int, Header(ge=0, description="the last event that arrived"), DIGITS] = 0,
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
-    log = await _withheld_events(app, caller, owner, turn_id, last_event_id, trace)
-    if log is None:
-        log = await app.orchestrator.events_of(owner, turn_id, after=last_event_id, trace_id=trace)
+    log = await app.orchestrator.events_of(owner, turn_id, caller, after=last_event_id, trace_id=trace)
     if log is None:
         # The status that tells event sources not to connect again.
         return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -185,16 +178,3 @@ def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> Tur
         stream=streaming,
         trace_id=trace,
     )
-
-
-async def _withheld_events(
-    app: App, caller: Principal, owner: Owner, turn_id: str, after: int, trace_id: str
-) -> EventLog | None:
-    """The events of an answer that is withheld from its reader, as views show it; None for any other."""
-    if not app.revoked.is_on:
-        return None
-    head, turn = await app.log.head(owner), await app.log.turn(owner, turn_id)
-    if head is None or turn is None or not turn.status.has_result:
-        return None
-    [shown] = await app.revoked.shown(caller, head, [turn])
-    return None if shown is turn else replay(shown, after=after, trace_id=trace_id)

@@ -1,131 +1,23 @@
 """Turns over contexts through the API: what they cover, what is searched first, and what is withheld."""
 
-import itertools
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from fastapi import FastAPI
-from langchain_core.messages import AIMessage, BaseMessage
 
 from core.errors import DependencyDown
-from devkit.fakes import FakeTools, ScriptedModel, models_of, scripted
-from devkit.system import principal_headers
-from orc.api.app import create_app
+from devkit.context_chat import EASYAUTH, Chat, Json, chatting
 from orc.contexts.ids import new_id
 from orc.contexts.models import ContextStore
-from orc.contexts.withholding import WITHHELD
-from orc.settings import AuthMode, Settings
-from orc.tools.ports import ToolSchema
+from orc.settings import Settings
 from orc.turns.contexts import NOT_SHOWN
-from orc.turns.runner import TurnDependencies
-
-ADMIN_ROLE = "orc.admin"
-SCHEMAS = [
-    ToolSchema(name=name, description=name, input_schema={"type": "object", "properties": {}})
-    for name in ("semantic_search", "search_pages", "document_chat")
-]
-STEP = {"method": "lexical", "threshold": 1.0, "hits": 1, "served": True}
-Json = dict[str, Any]
-
-
-class Searches:
-    """A tools server whose searches find what a test has put into each selection of contexts."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, list[Json]] = {}
-        self.chat: Json = {}
-        results = {"semantic_search": self.search, "search_pages": self.search}
-        self.tools = FakeTools(SCHEMAS, document_chat=lambda _: self.chat, **results)
-
-    def search(self, arguments: Json) -> Json:
-        passages = self.found.get(arguments.get("context", ""), [])
-        return {"passages": passages, "steps": [STEP] if passages else [], "documents": []}
-
-    @property
-    def selections(self) -> list[str]:
-        """The selections of contexts that were searched, in order; empty if a search named none."""
-        return [str(arguments.get("context", "")) for name, arguments in self.tools.calls]
-
-
-class Chat:
-    """Requests of users of one tenant, and the prompts that the model got."""
-
-    def __init__(
-        self, http: httpx.AsyncClient, app: FastAPI, searches: Searches, model: ScriptedModel
-    ) -> None:
-        self.http, self.app, self.searches, self.model = http, app, searches, model
-        self._names = itertools.count()
-
-    async def call(self, user: str, method: str, path: str, *roles: str, **options: Any) -> httpx.Response:
-        headers = principal_headers("acme", user, *roles) | options.pop("headers", {})
-        return await self.http.request(method, path, headers=headers, **options)
-
-    async def create(self, kind: str, name: str, parent: str | None = None) -> str:
-        body = {"type": kind, "name": name, "parent_id": parent}
-        made = await self.call("ada", "POST", "/contexts", ADMIN_ROLE, json=body)
-        assert made.status_code == 201, made.text
-        return str(made.json()["context_id"])
-
-    async def grant(self, context_id: str, user: str = "bob", role: str = "viewer") -> None:
-        path = f"/contexts/{context_id}/members/user/{user}"
-        assert (await self.call("ada", "PUT", path, json={"role": role})).status_code == 204
-
-    async def withdraw(self, context_id: str, user: str = "bob", status: int = 204) -> None:
-        path = f"/contexts/{context_id}/members/user/{user}"
-        assert (await self.call("ada", "DELETE", path)).status_code == status
-
-    async def upload(self, context_id: str, name: str, text: str) -> Json:
-        """Store a document in a context; returns a passage of it as a search finds it."""
-        path, files = f"/contexts/{context_id}/documents", [("file", (name, text.encode()))]
-        stored = (await self.call("ada", "POST", path, files=files)).json()["documents"][0]
-        place = {"context_type": "workspace", "context_id": context_id, "context_name": "x", "focus": True}
-        document_id = stored["document_id"]
-        found = {"document_id": document_id, "blob_name": name, "page": 1, "page_id": f"{document_id}.p1"}
-        return {**found, "text": text, "start": 0, "end": len(text), "score": 1.0, **place}
-
-    async def ask(self, *context_ids: str, user: str = "bob", status: int = 200, **body: Any) -> Json:
-        contexts = [{"type": "workspace", "id": each} for each in context_ids]
-        asked = {"question": "What does the ferry cost?", "contexts": contexts, **body}
-        answered = await self.call(user, "POST", "/orc", json=asked)
-        assert answered.status_code == status, answered.text
-        result: Json = answered.json()
-        return result
-
-    def prompt(self, at: int = -1) -> str:
-        """All text that the model got with one of its calls."""
-        messages: list[BaseMessage] = self.model.calls[at][0]
-        return "\n".join(str(message.text) for message in messages)
-
-
-def reply(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
-    """The first passage of the prompt, cited; a plan is refused, so that rules make it."""
-    text = str(messages[-1].text)
-    return AIMessage("The ferry costs ten crowns. [S1]" if "ten crowns" in text else "I do not know.")
 
 
 @pytest.fixture
-def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
-    values: Json = getattr(request, "param", {})
-    mode: Json = {"auth_mode": AuthMode.EASYAUTH, "azure_auth_enabled": True, "messages_per_hour": 0}
-    return Settings(data_dir=tmp_path, critic="off", **mode, **values)
-
-
-@pytest.fixture
-async def chat(settings: Settings) -> AsyncIterator[Chat]:
-    searches, (writer, model) = Searches(), scripted(reply)
-
-    def with_doubles(parts: TurnDependencies) -> TurnDependencies:
-        return replace(parts, tools=searches.tools, models=models_of(writer))
-
-    app = create_app(settings, with_doubles)
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/api") as http:
-        yield Chat(http, app, searches, model)
-    await app.state.provider.close()
+async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
+    async with chatting(Settings(data_dir=tmp_path, critic="off", **EASYAUTH)) as chat:
+        yield chat
 
 
 async def test_a_focus_that_cannot_be_read_is_not_found_and_nothing_is_stored(chat: Chat) -> None:
@@ -248,21 +140,6 @@ async def test_answers_of_a_deleted_context_are_withheld_from_models_too(chat: C
     chat.searches.found = {}
     await chat.ask(conversation_id=first["conversation_id"])
     assert "ten crowns" not in chat.prompt()
-
-
-@pytest.mark.parametrize("settings", [{"revoked_answers": "withhold"}], indirect=True)
-async def test_views_and_exports_withhold_revoked_answers_if_the_setting_says_so(chat: Chat) -> None:
-    ferries = await chat.create("workspace", "Ferries")
-    await chat.grant(ferries)
-    chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
-    first = await chat.ask(ferries)
-    path = f"/conversations/{first['conversation_id']}"
-    for withdrawn in (False, True, False):
-        await (chat.withdraw(ferries) if withdrawn else chat.grant(ferries))
-        turn = f"{path}/turns/{first['turn_id']}/events"
-        for each in (path, f"{path}/export?format=markdown", turn):
-            shown = (await chat.call("bob", "GET", each)).text
-            assert ("ten crowns" in shown, WITHHELD[1:-1] in shown) == (not withdrawn, withdrawn), each
 
 
 async def test_a_session_without_contexts_asks_the_store_of_contexts_nothing(

@@ -275,7 +275,7 @@ async def test_a_returning_reader_gets_the_stored_answer_instead_of_the_reported
     here = orchestrator(log, tools, commit_seconds=0.1)
     assert isinstance(await ending(await here.start(asking("a.pdf"), CALLER)), Failed)
     [turn] = await log.turns(OWNER)
-    again = await here.events_of(OWNER, turn.turn_id, after=0, trace_id="trace")
+    again = await here.events_of(OWNER, turn.turn_id, CALLER, after=0, trace_id="trace")
     assert again is not None
     assert isinstance(await ending(again), Done)
 
@@ -288,7 +288,7 @@ async def test_an_answer_of_another_process_replaces_a_failure_here(log: Log, to
     log.commit_error = None
     done = await ending(await there.start(request, CALLER))
     assert isinstance(done, Done)
-    again = await here.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
+    again = await here.events_of(OWNER, done.result.turn_id, CALLER, after=0, trace_id="trace")
     assert again is not None
     assert isinstance(await ending(again), Done)
 
@@ -366,7 +366,7 @@ async def test_the_events_of_a_deleted_conversation_are_gone(log: Log, tools: Sl
     assert isinstance(done, Done)
     await log.delete(OWNER)
     with pytest.raises(NotFound):
-        await running.events_of(OWNER, done.result.turn_id, after=0, trace_id="trace")
+        await running.events_of(OWNER, done.result.turn_id, CALLER, after=0, trace_id="trace")
 
 
 async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window(log: Log) -> None:
