@@ -80,9 +80,8 @@ def turns_of(text: str) -> object:
     head, turn = transitions.begin_turn(HEAD, None, new, "a", LEASE_SECONDS, NOW)
     outcome = TurnOutcome(answer=text, result=stored(text))
     head, turn = transitions.commit_turn(head, turn, "a", outcome, NOW + timedelta(seconds=1))
-    turn = transitions.rate_turn(
-        transitions.as_read(turn, NOW), Feedback(rating="down", comment=text[:1000], given_at=NOW)
-    )
+    feedback = Feedback(rating="down", comment=text[:1000], given_at=NOW)
+    turn = transitions.rate_turn(transitions.as_read(turn, NOW), feedback, NOW)
     replayed = replay(turn, after=0, trace_id="t")
     again = TurnRequest.again(turn, stream=True, trace_id="t").opening("k", [])
     views = ConversationResponse.page(head, [turn], full=True), history_view([turn])

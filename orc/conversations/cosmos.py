@@ -134,12 +134,10 @@ class CosmosTurnLog:
             head, turn = transitions.begin_turn(
                 conversation.head, before, new, attempt, lease_seconds, now, replaced and replaced.turn
             )
-            if stored is None:
-                await self._put(conversation, head, turn, replaced=replaced)
-            else:
-                await self._replace(conversation, stored, turn)
             if turn.status.has_result:
                 return Replayed(turn=turn)
+            if turn is not before:
+                await self._put(conversation, head, turn, stored, replaced)
             # After the write: the session then holds whatever was committed before it.
             found = await self._query(
                 _COMMITTED_BEFORE, owner, life=conversation.life, before=turn.seq, limit=history_limit
@@ -181,7 +179,10 @@ class CosmosTurnLog:
         return transitions.as_read(asked, self._clock())
 
     async def rate(self, owner: Owner, turn_id: str, feedback: Feedback | None) -> Turn:
-        return await self._change(owner, turn_id, lambda turn, _now: transitions.rate_turn(turn, feedback))
+        rated = await self._change(
+            owner, turn_id, lambda turn, now: transitions.rate_turn(turn, feedback, now)
+        )
+        return transitions.as_read(rated, self._clock())
 
     async def head(self, owner: Owner) -> Head | None:
         conversation = await self._find(owner)

@@ -169,6 +169,16 @@ def _with_checked(stored: Any, text: str) -> Any:
     return {**stored, "citations": with_checked(stored["citations"], stored.get(text) or "")}
 
 
+class EarlierAnswer(Record):
+    """What there was of the answer when its user stopped an earlier attempt."""
+
+    assistant: Message
+    result: dict[str, JsonValue]
+    feedback: Feedback | None = None
+    retry_key: str | None = None
+    finished_at: datetime | None = None
+
+
 class Turn(Record):
     """One question and what became of it."""
 
@@ -179,6 +189,7 @@ class Turn(Record):
     attempt: str = Field(
         description="who answers now; a retry gets another, which invalidates the earlier one"
     )
+    attempt_number: int = Field(default=1, ge=1, description="goes up with every attempt")
     request_hash: str
     question: str
     blob_names: list[str] = []
@@ -195,7 +206,12 @@ class Turn(Record):
     retry_key: str | None = Field(default=None, description="the idempotency key of the last retry")
     assistant: Message | None = None
     result: dict[str, JsonValue] | None = None
-    failure: Failure | None = None
+    failure: Failure | None = Field(
+        default=None, description="with the status `stopped`: why a later attempt stored no answer"
+    )
+    earlier: EarlierAnswer | None = Field(
+        default=None, description="the turn's again if the present attempt stores no answer"
+    )
     feedback: Feedback | None = None
     stop_asked: bool = Field(default=False, description="the process that answers is to stop")
     created_at: datetime
@@ -246,6 +262,9 @@ class Head(Record):
     title_words: str = Field(default="", description="what a search finds of a title that is not from them")
     turn_count: int = Field(default=0, ge=0, description="turns begun, failed ones included: the highest seq")
     replaced: list[int] = Field(default=[], description="the turns with a newer version, by seq, in order")
+    retried: list[int] = Field(
+        default=[], description="the turns that were begun again, by seq, the latest of them last"
+    )
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
     home: str | None = Field(default=None, description="the context that the conversation was opened in")

@@ -106,9 +106,8 @@ class SqliteTurnLog:
     ) -> Begun:
         def work(connection: sqlite3.Connection) -> Begun:
             now = self._clock()
-            head = _get_head(connection, owner)
-            if head is None:
-                head = transitions.first_head(owner, now)
+            known = _get_head(connection, owner)
+            head = known or transitions.first_head(owner, now)
             stored = _get_turn(connection, owner, new.key)
             replaced = None
             if new.replaces is not None and stored is None:
@@ -117,7 +116,7 @@ class SqliteTurnLog:
             head, turn = transitions.begin_turn(head, stored, new, attempt, lease_seconds, now, replaced)
             if turn.status.has_result:
                 return Replayed(turn=turn)
-            if stored is None:
+            if head is not known:
                 _put_head(connection, head)
             if replaced is not None:
                 _put_turn(connection, owner, transitions.replaced_turn(replaced, turn))
@@ -155,7 +154,10 @@ class SqliteTurnLog:
         return transitions.as_read(asked, self._clock())
 
     async def rate(self, owner: Owner, turn_id: str, feedback: Feedback | None) -> Turn:
-        return await self._change(owner, turn_id, lambda turn, _now: transitions.rate_turn(turn, feedback))
+        rated = await self._change(
+            owner, turn_id, lambda turn, now: transitions.rate_turn(turn, feedback, now)
+        )
+        return transitions.as_read(rated, self._clock())
 
     async def head(self, owner: Owner) -> Head | None:
         return await self._database.read(lambda connection: _get_head(connection, owner))

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from core.errors import Conflict, KeyReused, NotFound, TurnInFlight
 from core.names import Owner
 from orc.conversations.models import (
+    EarlierAnswer,
     Failure,
     Feedback,
     Head,
@@ -50,7 +51,9 @@ def begin_turn(
     `replaced` is the last version of the turn that a new one replaces.
     """
     if stored is not None:
-        return head, reopen_turn(stored, new, attempt, lease_seconds, now)
+        turn = reopen_turn(stored, new, attempt, lease_seconds, now)
+        is_begun_again = turn.attempt == attempt != stored.attempt
+        return (_with_retried(head, turn, now) if is_begun_again else head), turn
     if new.retry is not None:
         raise missing_turn()
     return open_turn(head, new, attempt, lease_seconds, now, replaced)
@@ -109,6 +112,7 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
     """
     if new.retry is None and turn.request_hash != new.request_hash:
         raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
+    turn = as_read(turn, now)
     if turn.attempt == attempt or (turn.status.has_result and _is_repeated(turn, new)):
         return turn
     if _is_held(turn, now):
@@ -119,6 +123,8 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
         update={
             "status": TurnStatus.PENDING,
             "attempt": attempt,
+            "attempt_number": turn.attempt_number + 1,
+            "earlier": _answer_of(turn),
             "assistant": None,
             "result": None,
             "failure": None,
@@ -129,6 +135,31 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
             "lease_until": now + timedelta(seconds=lease_seconds),
         }
     )
+
+
+def _with_retried(head: Head, turn: Turn, now: datetime) -> Head:
+    """The head of a conversation in which a turn was begun again."""
+    others = [seq for seq in head.retried if seq != turn.seq]
+    return _next_version(head, now, retried=[*others, turn.seq])
+
+
+def _answer_of(turn: Turn) -> EarlierAnswer | None:
+    """What there is of a stopped answer."""
+    if turn.assistant is None or turn.result is None or not turn.assistant.content.strip():
+        return None
+    return EarlierAnswer(
+        assistant=turn.assistant,
+        result=turn.result,
+        feedback=turn.feedback,
+        retry_key=turn.retry_key,
+        finished_at=turn.finished_at,
+    )
+
+
+def _with_earlier(turn: Turn, earlier: EarlierAnswer, **changes: object) -> Turn:
+    """The turn with its earlier answer, after an attempt that has stored none."""
+    fields = {name: getattr(earlier, name) for name in EarlierAnswer.model_fields}
+    return _ended(turn, TurnStatus.STOPPED, earlier.finished_at, **{**fields, **changes})
 
 
 def _is_repeated(turn: Turn, new: NewTurn) -> bool:
@@ -163,11 +194,13 @@ def commit_turn(
     if head is None:
         raise missing_conversation()
     turn = _fenced(turn, attempt)
+    if turn.status is TurnStatus.FAILED or turn.failure is not None:
+        raise _attempt_over()
     if turn.status.has_result:
         return head, turn
-    if turn.status is TurnStatus.FAILED:
-        raise _attempt_over()
     head = _answered_head(head, turn, outcome, now)
+    if outcome.stopped and turn.earlier is not None and not outcome.answer.strip():
+        return head, _with_earlier(turn, turn.earlier, retry_key=turn.retry_key)
     assistant = Message(
         role="assistant",
         content=outcome.answer,
@@ -186,9 +219,7 @@ def commit_turn(
 def fail_turn(turn: Turn | None, attempt: str, failure: Failure, now: datetime) -> Turn:
     """The turn with its failure; a turn that has already ended stays as it ended."""
     turn = _fenced(turn, attempt)
-    if turn.status is not TurnStatus.PENDING:
-        return turn
-    return _ended(turn, TurnStatus.FAILED, now, failure=failure)
+    return turn if turn.status is not TurnStatus.PENDING else _failed(turn, failure, now)
 
 
 def ask_to_stop(turn: Turn | None, now: datetime) -> Turn:
@@ -198,20 +229,27 @@ def ask_to_stop(turn: Turn | None, now: datetime) -> Turn:
     return turn.model_copy(update={"stop_asked": True}) if _is_held(turn, now) else turn
 
 
-def rate_turn(turn: Turn | None, feedback: Feedback | None) -> Turn:
+def rate_turn(turn: Turn | None, feedback: Feedback | None, now: datetime) -> Turn:
     """The turn with the user's feedback on its answer, or without any."""
     if turn is None:
         raise missing_turn()
-    if feedback is not None and not turn.status.has_result:
+    read = as_read(turn, now)
+    if feedback is not None and not read.status.has_result:
         raise Conflict("This turn has no answer yet.", code="turn_not_answered")
-    return turn if turn.feedback == feedback else turn.model_copy(update={"feedback": feedback})
+    if read.feedback == feedback:
+        return turn
+    if read is turn or turn.earlier is None:
+        return turn.model_copy(update={"feedback": feedback})
+    # The attempt whose lease ran out may still store its answer.
+    earlier = turn.earlier.model_copy(update={"feedback": feedback})
+    return turn.model_copy(update={"earlier": earlier})
 
 
 def as_read(turn: Turn, now: datetime) -> Turn:
     """The turn as readers see it: a pending one whose lease ran out has failed, written so or not."""
     if turn.status is not TurnStatus.PENDING or _is_held(turn, now):
         return turn
-    return _ended(turn, TurnStatus.FAILED, turn.lease_until, failure=INTERRUPTED)
+    return _failed(turn, INTERRUPTED, turn.lease_until)
 
 
 def _is_held(turn: Turn, now: datetime) -> bool:
@@ -219,8 +257,15 @@ def _is_held(turn: Turn, now: datetime) -> bool:
     return turn.status is TurnStatus.PENDING and turn.lease_until is not None and turn.lease_until > now
 
 
+def _failed(turn: Turn, failure: Failure, at: datetime | None) -> Turn:
+    if turn.earlier is not None:
+        return _with_earlier(turn, turn.earlier, failure=failure)
+    return _ended(turn, TurnStatus.FAILED, at, failure=failure)
+
+
 def _ended(turn: Turn, status: TurnStatus, at: datetime | None, **changes: object) -> Turn:
-    return turn.model_copy(update={**changes, "status": status, "finished_at": at, "lease_until": None})
+    ended = {"status": status, "finished_at": at, "lease_until": None, "earlier": None}
+    return turn.model_copy(update={**changes, **ended})
 
 
 def missing_conversation() -> NotFound:

@@ -47,7 +47,9 @@ class TurnLog(Protocol):
 
         A turn that replaces another one is written together with it. It replaces the last version of the one
         that is named, so that each has at most one next version. With `retry`, the request's hash does not
-        count, and a stopped turn is pending again.
+        count, and a stopped turn is pending again. What there was of its answer is the turn's again, with the
+        status `stopped`, if this attempt fails, is interrupted, or is stopped without any text. The head has
+        each turn that was begun again in `retried`, and a new version.
 
         Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held),
         NotFound (nothing to replace or to retry), Conflict (a retry of a turn that is answered or replaced).

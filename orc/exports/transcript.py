@@ -63,7 +63,7 @@ def _note(turn: Turn) -> str:
     if turn.replaced_by is not None:
         return REPLACED
     notes = {TurnStatus.PENDING: PENDING, TurnStatus.STOPPED: STOPPED}
-    return turn.failure.message if turn.failure else notes.get(turn.status, "")
+    return notes.get(turn.status) or (turn.failure.message if turn.failure else "")
 
 
 def _moment(moment: datetime) -> str:

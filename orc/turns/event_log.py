@@ -22,10 +22,16 @@ class EventLog:
         turn_id: str = "",
         after: int = 0,
         allowance: Taken | None = None,
+        restart: Event | None = None,
     ) -> None:
-        """`allowance`: what is left of the user's messages after a new turn."""
+        """`allowance`: what is left of the user's messages after a new turn.
+
+        `restart` comes first for a reader of events before these, which are of another attempt. It has the
+        number `after`.
+        """
         self.conversation_id, self.turn_id = conversation_id, turn_id
         self.allowance = allowance
+        self._restart = restart
         self._events = list(events)
         self._numbered_after = after
         self._grown = asyncio.Event()
@@ -43,6 +49,8 @@ class EventLog:
 
         The last event is always included, whatever number the reader claims, so that no reader waits forever.
         """
+        if self._restart is not None and 0 < after < self._numbered_after:
+            yield self._numbered_after, self._restart
         position = min(max(after - self._numbered_after, 0), len(self._events) - self._has_ended)
         while True:
             while position < len(self._events):

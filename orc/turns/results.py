@@ -30,6 +30,7 @@ from orc.events import (
 )
 from orc.graphs.models import ConversationState
 from orc.graphs.steps import LookupStep, ReasonCode
+from orc.limits.window import Taken
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
@@ -230,6 +231,8 @@ def end_of(result: TurnResult) -> Done | Stopped:
 
 STORED_AFTER = 1_000_000
 """Above the numbers of live events: a reader that a replay is cut off for continues in it, not in the log."""
+ATTEMPT_NUMBERS = 2 * STORED_AFTER
+"""Numbers of events for each attempt at a turn: no reader continues one attempt in the events of another."""
 
 
 def in_flight(turn: Turn) -> TurnInFlight:
@@ -244,21 +247,39 @@ def begun(turn: Turn) -> TurnBegun:
     return TurnBegun(conversation_id=turn.conversation_id, turn_id=turn.turn_id, seq=turn.seq)
 
 
+def before_attempt(turn: Turn) -> int:
+    """The number before those of the events of the turn's present attempt."""
+    return (turn.attempt_number - 1) * ATTEMPT_NUMBERS
+
+
+def live(turn: Turn, events: Sequence[Event], allowance: Taken | None = None) -> EventLog:
+    """The log of the turn's present attempt, which withdraws the text of an earlier one from its reader."""
+    is_first = turn.attempt_number == 1
+    return EventLog(
+        events,
+        conversation_id=turn.conversation_id,
+        turn_id=turn.turn_id,
+        after=0 if is_first else before_attempt(turn) + 1,
+        allowance=allowance,
+        restart=None if is_first else Reset(reason="The question is being answered again."),
+    )
+
+
 def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
     """The events of a stored turn, for a reader that has received those up to `after`.
 
-    Text that the reader may have is withdrawn first. The events have the same numbers every time, from
-    STORED_AFTER on.
+    Text that the reader may have is withdrawn first. The events have the same numbers every time, for the
+    first attempt from STORED_AFTER on.
     """
-    events, numbered_after = _stored_events(turn, trace_id), STORED_AFTER
+    events, numbered_after = _stored_events(turn, trace_id), before_attempt(turn) + STORED_AFTER
     if turn.status is TurnStatus.PENDING:
         # The number of the reader's last event: the live ones after it are still to be had.
         numbered_after = after - 1
-    elif turn.failure is not None:
+    elif not turn.status.has_result:
         # Before the events of an answer, which may follow if the question is asked again.
         numbered_after -= 1
     elif after == 0:
-        events, numbered_after = events[1:], STORED_AFTER + 1
+        events, numbered_after = events[1:], numbered_after + 1
     return EventLog(events, conversation_id=turn.conversation_id, turn_id=turn.turn_id, after=numbered_after)
 
 

@@ -216,8 +216,9 @@ class TurnRunner:
         try:
             async with held(renew, seconds=lease):
                 result, outcome = await self._answer_until_stopped(running, deadline)
-                await self._commit(running, outcome)
-            return end_of(result)
+                stored = await self._commit(running, outcome)
+            # After a stop without any text, the answer of an earlier attempt is the turn's again.
+            return end_of(TurnResult.model_validate(stored.result) if outcome.stopped else result)
         except OrcError as exc:
             place = getattr(exc, "dependency", "the turn")
             logger.warning("turn %s failed: %s in %s", turn.turn_id, exc.code, place)
@@ -295,21 +296,21 @@ class TurnRunner:
     async def _accessible(self, running: RunningTurn) -> list[Document]:
         return running.documents or await self._parts.library.list_documents(running.owner)
 
-    async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> None:
+    async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> Turn:
         """Store the answer. It may have been shown, so a store that is down is retried, even past the
         deadline. An attempt may succeed although it timed out; `_failure` detects that."""
         turn, seconds = running.turn, self._parts.commit_seconds
 
-        async def commit() -> None:
+        async def commit() -> Turn:
             try:
                 async with asyncio.timeout(seconds):
-                    await self._parts.log.commit(running.owner, turn.turn_id, turn.attempt, outcome)
+                    return await self._parts.log.commit(running.owner, turn.turn_id, turn.attempt, outcome)
             except TimeoutError as exc:
                 raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
 
         is_down = retry_if_exception_type(Unavailable)
         wait, stop = wait_random(0.1, 0.5), stop_after_delay(seconds)
-        await AsyncRetrying(retry=is_down, wait=wait, stop=stop, reraise=True)(commit)
+        return await AsyncRetrying(retry=is_down, wait=wait, stop=stop, reraise=True)(commit)
 
     def _deps(self, running: RunningTurn, scope: Scope, emit: Callable[[Event], None]) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
@@ -358,7 +359,7 @@ class TurnRunner:
         attempt = (running.owner, turn.turn_id, turn.attempt)
         try:
             stored = await self._parts.log.fail(*attempt, error.code, error.message)
-            if stored.status.has_result:
+            if stored.status.has_result and stored.failure is None:
                 return end_of(TurnResult.model_validate(stored.result))
         except OrcError as exc:
             logger.warning("turn %s could not be closed: %s", turn.turn_id, exc.code)

@@ -18,7 +18,7 @@ from orc.turns.changes import Changes
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
-from orc.turns.results import STORED_AFTER, begun, in_flight, replay
+from orc.turns.results import STORED_AFTER, before_attempt, begun, in_flight, live, replay
 from orc.turns.runner import TurnDependencies, TurnRunner
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
@@ -107,12 +107,7 @@ class Orchestrator:
                 known = self._in_memory(owner, turn)
                 return await self._shown(principal, owner, turn, 0, request.trace_id, known)
             scope = await self._scope_begun(scope, request, owner, principal, started)
-            log = EventLog(
-                [begun(turn)],
-                conversation_id=turn.conversation_id,
-                turn_id=turn.turn_id,
-                allowance=allowance,
-            )
+            log = live(turn, [begun(turn)], allowance)
             self._recent.add(owner, turn.turn_id, turn.attempt, log)
             # The place is taken until the turn has ended, whether or not its client stays.
             self._run(request, owner, started, documents, log, place.pop_all(), scope)
@@ -218,7 +213,7 @@ class Orchestrator:
             [shown] = await self._parts.revoked.shown(caller, head, [turn])
             if shown is not turn:
                 return replay(shown, after=after, trace_id=trace_id)
-        if log is None or after >= STORED_AFTER:
+        if log is None or after >= before_attempt(turn) + STORED_AFTER:
             return replay(turn, after=after, trace_id=trace_id)
         is_outdated = turn.status.has_result and isinstance(log.ending, Failed)
         return replay(turn, after=after, trace_id=trace_id) if is_outdated else log

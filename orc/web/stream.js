@@ -19,6 +19,8 @@ const LONGEST_LIMIT = 30;
 const STILL_MS = 10_000;
 /** Events from this number on are of a stored answer: what was streamed before is only shown again. */
 const STORED_AFTER = 1_000_000;
+/** Numbers of each attempt; the first event for a reader of an earlier one has the lowest. */
+const ATTEMPT_NUMBERS = 2 * STORED_AFTER;
 const UNFINISHED_MARKER = /\[Page [^\]\n]{0,300}$/;
 
 /** @type {AbortController | null} */
@@ -213,7 +215,8 @@ class Writer {
   /** @param {number} number */
   #withdraw(number) {
     const before = this.#text;
-    const reason = number < STORED_AFTER && before ? this.#revising : "";
+    const isRevised = number % ATTEMPT_NUMBERS < STORED_AFTER && number % ATTEMPT_NUMBERS > 1;
+    const reason = isRevised && before ? this.#revising : "";
     this.#text = "";
     const withdrawn = reason ? { text: before, reason: reason === "-" ? "" : reason } : this.turn.value.withdrawn;
     change(this.turn, { text: "", marks: [], citations: [], withdrawn });

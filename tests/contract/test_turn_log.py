@@ -605,6 +605,79 @@ async def test_a_turn_without_a_whole_answer_is_retried_in_its_place(
     assert [turn.seq for turn in await log.turns(OWNER)] == [1, 2]
 
 
+async def stopped_turn(log: TurnLog, text: str = "Tee") -> Turn:
+    begun = await begin(log, question("k"))
+    assert isinstance(begun, Started)
+    part = answer(text).model_copy(update={"stopped": True})
+    await log.commit(OWNER, "k", begun.turn.attempt, part)
+    turn = await log.rate(OWNER, "k", Feedback(rating="up", given_at=datetime(2026, 1, 1, tzinfo=UTC)))
+    assert turn.status is TurnStatus.STOPPED
+    return turn
+
+
+@pytest.mark.parametrize("end", ["failed", "expired", "stopped"])
+async def test_a_stopped_answer_is_kept_until_a_retry_has_stored_another(
+    log: TurnLog, clock: Clock, end: str
+) -> None:
+    stopped = await stopped_turn(log)
+    retried = await begin(log, again("k", "retry-1"))
+    assert isinstance(retried, Started)
+    assert retried.turn.attempt_number == 2
+    attempt = retried.turn.attempt
+    if end == "failed":
+        await log.fail(OWNER, "k", attempt, "model_down", "The model did not answer.")
+        with pytest.raises(TurnInFlight):
+            await log.commit(OWNER, "k", attempt, answer("late"))
+    elif end == "stopped":
+        nothing = answer("  ").model_copy(update={"stopped": True})
+        assert (await log.commit(OWNER, "k", attempt, nothing)).assistant == stopped.assistant
+    else:
+        clock.advance(LEASE)
+    turn = await log.turn(OWNER, "k")
+    assert turn is not None
+    kept = {"assistant", "result", "feedback", "status", "finished_at"}
+    assert turn.model_dump(include=kept) == stopped.model_dump(include=kept)
+    reason = {"failed": "model_down", "expired": "interrupted"}.get(end)
+    assert (turn.failure and turn.failure.code) == reason
+    assert (await log.rate(OWNER, "k", None)).status is TurnStatus.STOPPED
+    # A retry that stored nothing is not the one that led to this answer; one that was stopped is.
+    repeated = await begin(log, again("k", "retry-1"))
+    assert isinstance(repeated, Replayed if end == "stopped" else Started)
+    last = await begin(log, again("k", "retry-2")) if end == "stopped" else repeated
+    assert isinstance(last, Started)
+    committed = await log.commit(OWNER, "k", last.turn.attempt, answer("Tee at five."))
+    assert (committed.status, committed.earlier) == (TurnStatus.COMMITTED, None)
+    assert committed.failure is None
+
+
+async def test_an_expired_retry_of_a_stopped_turn_gives_its_request_the_stopped_answer(
+    log: TurnLog, clock: Clock
+) -> None:
+    stopped = await stopped_turn(log)
+    await begin(log, again("k"))
+    clock.advance(LEASE)
+    replayed = await begin(log, question("k"))
+    assert isinstance(replayed, Replayed)
+    assert replayed.turn.assistant == stopped.assistant
+
+
+async def test_the_head_names_the_turns_that_were_begun_again(log: TurnLog) -> None:
+    for key in ("k1", "k2"):
+        turn = await start(log, key)
+        await log.fail(OWNER, key, turn.attempt, "model_down", "The model did not answer.")
+    head = await log.head(OWNER)
+    assert head is not None
+    for key, retried in (("k1", [1]), ("k2", [1, 2]), ("k1", [2, 1])):
+        begun = await begin(log, again(key))
+        assert isinstance(begun, Started)
+        now = await log.head(OWNER)
+        assert now is not None
+        assert (begun.head.retried, now.retried) == (retried, retried)
+        assert now.version > head.version
+        await log.fail(OWNER, key, begun.turn.attempt, "model_down", "The model did not answer.")
+        head = now
+
+
 def version_of(replaced: str, key: str) -> NewTurn:
     return question(key).model_copy(update={"replaces": replaced})
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from devkit.pausing_api import ANSWER, PausingApi, events_of
+from core.names import Owner
+from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi, events_of
+from devkit.system import Event
+from orc.exports.transcript import STOPPED
 
 Json = dict[str, Any]
 
@@ -74,6 +78,97 @@ async def test_a_stopped_turn_can_be_retried_and_a_running_one_not(api: PausingA
     assert await status_of(api, path) == ["stopped"]
     assert (await retry(api, path)).json()["status"] == "committed"
     assert await status_of(api, path) == ["committed"]
+
+
+@pytest.mark.parametrize("end", ["failed", "stopped"])
+async def test_what_there_is_of_a_stopped_answer_outlives_a_retry_without_one(
+    api: PausingApi, end: str
+) -> None:
+    async with api.pausing_turn() as (path, streaming):
+        await api.http.post(f"{path}/stop")
+        await asyncio.wait_for(streaming, 60)
+    [stopped] = (await api.conversation(path.split("/")[2]))["turns"]
+    assert stopped["answer"].strip() == BEGUN_WITH
+    if end == "failed":
+        script, api.model.script = api.model.script, _fail
+        assert (await retry(api, path, "again")).status_code == 500
+        api.model.script = script
+    else:
+        async with retrying(api, path, words=0) as again:
+            await api.http.post(f"{path}/stop")
+            [*_, (_, kind, result)] = events_of(await asyncio.wait_for(again, 60))
+            assert (kind, result["answer"]) == ("stopped", stopped["answer"])
+    [turn] = (await api.conversation(path.split("/")[2]))["turns"]
+    assert (turn["status"], turn["answer"], turn["result"]) == (
+        "stopped",
+        stopped["answer"],
+        stopped["result"],
+    )
+    assert ((turn["failure"] or {}).get("code") is not None) is (end == "failed")
+    exported = (await api.http.get(f"/conversations/{path.split('/')[2]}/export")).text
+    assert BEGUN_WITH in exported
+    assert STOPPED in exported
+    if end == "failed":
+        assert (await retry(api, path, "again")).json()["answer"].strip() == ANSWER
+
+
+@asynccontextmanager
+async def retrying(api: PausingApi, path: str, *, words: int) -> AsyncIterator[asyncio.Task[httpx.Response]]:
+    """A streamed retry whose model pauses after so many words."""
+    api.model.pauses = words
+    api.model.is_pausing.clear()
+    task = asyncio.create_task(retry(api, path, accept="text/event-stream"))
+    await asyncio.wait_for(api.model.is_pausing.wait(), 60)
+    try:
+        yield task
+    finally:
+        api.model.pauses = None
+        api.model.may_go_on.set()
+        await asyncio.wait_for(task, 60)
+        api.model.may_go_on.clear()
+
+
+async def forget(api: PausingApi, path: str) -> None:
+    """Drop the events of a turn from memory, as a restart does."""
+    app = await api.app.state.provider.get()
+    await app.orchestrator.forget(Owner("acme", "ann", path.split("/")[2]))
+
+
+def shown(events: list[Event]) -> str:
+    """The text on the screen of a client that appends tokens and clears at a reset."""
+    text = ""
+    for _, kind, data in events:
+        text = "" if kind == "reset" else text + data["text"] if kind == "token" else text
+    return text
+
+
+async def test_no_reader_gets_the_text_of_two_attempts(api: PausingApi) -> None:
+    async with api.pausing_turn() as (path, streaming):
+        await api.http.post(f"{path}/stop")
+        *first, _ = await asyncio.wait_for(streaming, 60)
+    await forget(api, path)
+    replayed = events_of(await api.http.get(f"{path}/events", headers={"last-event-id": str(first[-1][0])}))
+    readers = [first[:2], first, [*first, *replayed[:3]], [*first, *replayed[:-1]]]
+    assert BEGUN_WITH in shown(readers[-1])
+    api.answer = "It closes. " * 20
+    async with retrying(api, path, words=30) as again:
+        headers = [{"last-event-id": str(events[-1][0])} for events in readers]
+        following = [asyncio.create_task(api.http.get(f"{path}/events", headers=each)) for each in headers]
+        api.model.may_go_on.set()
+        streams = [events_of(each) for each in await asyncio.gather(*following)]
+        [*whole, (_, _, result)] = events_of(await again)
+    for remembered in (True, False):
+        if not remembered:
+            await forget(api, path)
+            streams = [events_of(await api.http.get(f"{path}/events", headers=each)) for each in headers]
+        for events, more in zip(readers, streams, strict=True):
+            assert more[0][1] == "reset"
+            assert more[-1][1:] == ("done", result)
+            assert shown([*events, *more]) == result["answer"]
+            assert more[0][0] > max(number for number, _, _ in events)
+    # A reader that has the beginning of this attempt gets the rest of it.
+    rest = await api.http.get(f"{path}/events", headers={"last-event-id": str(whole[2][0])})
+    assert shown([*whole[:3], *events_of(rest)]) == result["answer"]
 
 
 async def test_a_retry_counts_as_a_message(tmp_path: Path) -> None:
