@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from core.documents.service import DocumentService
@@ -137,14 +138,25 @@ class ConversationReader:
         if has_changed or before.head is None or head.version != before.head.version:
             new = head.turn_count - before.head.turn_count if before.head else 0
             page = await self._log.page(self._owner, limit=min(max(LATEST, new), MOST_TURNS))
-            read = page.turns if page else []
+            read = [*page.turns] if page else []
+            read += await self._retried(before.head, head)
         else:
-            running = [turn_id for turn_id, turn in known.items() if turn.is_running]
-            found = await asyncio.gather(*(self._log.turn(self._owner, turn_id) for turn_id in running))
-            read = [turn for turn in found if turn is not None]
+            read = []
+        named = {turn.turn_id for turn in read}
+        running = [turn_id for turn_id, turn in known.items() if turn.is_running and turn_id not in named]
+        found = await asyncio.gather(*(self._log.turn(self._owner, turn_id) for turn_id in running))
+        read += [turn for turn in found if turn is not None]
         known |= {turn.turn_id: _state_of(turn) for turn in read}
         latest = sorted(known.items(), key=lambda item: item[1].seq)[-MOST_TURNS:]
         return dict(latest) | {turn_id: turn for turn_id, turn in known.items() if turn.is_running}
+
+    async def _retried(self, before: Head | None, head: Head) -> list[Turn]:
+        """The turns that were begun again since; at the beginning, the latest of them."""
+        known = before.retried if before else head.retried[:-LATEST]
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(known, head.retried, strict=False))
+        fresh = head.retried[sum(1 for _ in same) :][-MOST_TURNS:]
+        one = [self._log.turns(self._owner, after_seq=seq - 1, limit=1) for seq in fresh]
+        return [turn for turns in await asyncio.gather(*one) for turn in turns]
 
     async def _summarised(self, records: list[Document], before: Seen) -> set[str]:
         """The documents that have been analysed; of those that were, only changes are asked for."""

@@ -59,7 +59,7 @@ class TurnView(View):
         metadata = result.get("metadata")
         found = metadata if isinstance(metadata, dict) else {}
         return cls.of(
-            turn.model_copy(update={"result": None}),
+            turn.model_copy(update={"result": None, "choices": turn.choices or TurnChoices()}),
             answer=turn.assistant and turn.assistant.content,
             answer_kind=result.get("answer_kind"),
             citations=turn.assistant.citations if turn.assistant else [],

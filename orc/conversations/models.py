@@ -194,7 +194,9 @@ class Turn(Record):
     question: str
     blob_names: list[str] = []
     contexts: list[TurnContext] = []
-    choices: TurnChoices = TurnChoices()
+    choices: TurnChoices | None = Field(
+        default=None, description="what the request chose; None: of an earlier version, which stored it not"
+    )
     recalls: bool = Field(default=True, description="the prompts include the memory of the conversation")
     sent_history: list[ChatMessage] | None = Field(
         default=None, description="the history in the request, until the turn is answered"

@@ -9,6 +9,9 @@ from orc.tools.ports import WEB_SEARCH
 MATERIAL = ("documents", "passages", "pages", "results", "citations")
 """The lists of a tool result that hold material of documents; a listing of contexts is none."""
 
+ABOUT_ITSELF = ("steps", "counts", "by_context", "next_cursor")
+"""What else a listing or a search returns: how it searched, and numbers."""
+
 
 class Origins:
     """The documents that tools have returned in one turn, with the place that each was reached through.
@@ -26,11 +29,25 @@ class Origins:
         """Add what a tool returned."""
         if tool == WEB_SEARCH:
             return
-        found = list(_documents_in(_as_shown(content)))
+        shown = _as_shown(content)
+        found = list(_documents_in(shown))
         self.places.update(found)
         self.results.update(place for _, place in found)
-        has_lists = any(isinstance(content.get(name), list) for name in MATERIAL)
-        self.unnamed = self.unnamed or (not found and not has_lists and bool(content))
+        self.unnamed = self.unnamed or (not found and _has_material(shown))
+
+
+def _has_material(content: dict[str, Any]) -> bool:
+    """Whether the result may hold material: only one of empty lists and of what a search says of itself is
+    known to hold none."""
+    if not any(isinstance(content.get(name), list) for name in MATERIAL):
+        return bool(content)
+    return any(_has_text(value) for name, value in content.items() if name not in ABOUT_ITSELF)
+
+
+def _has_text(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_text, value.values()))
+    return any(map(_has_text, value)) if isinstance(value, list) else isinstance(value, str) and bool(value)
 
 
 def _as_shown(content: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import uuid
 
 from pydantic import ConfigDict, Field, StrictBool
 
+from core.errors import Conflict
 from core.models import Record
 from core.names import Owner
 from orc.conversations.models import ChatMessage, NewTurn, Retry, Turn, TurnChoices, TurnContext
@@ -79,9 +80,13 @@ class TurnRequest(Record):
 
     @classmethod
     def again(cls, turn: Turn, *, stream: bool, trace_id: str) -> "TurnRequest":
-        """The request of a stored turn."""
-        choices = turn.choices
-        return cls(
+        """The request of a stored turn.
+
+        Raises Conflict (`choices_unknown`) if it chose something that the earlier version did not store, such
+        as tools that are off: they would all be on.
+        """
+        choices = turn.choices or TurnChoices()
+        request = cls(
             question=turn.question,
             conversation_id=turn.conversation_id,
             recalls=turn.recalls,
@@ -94,6 +99,18 @@ class TurnRequest(Record):
             stream=stream,
             trace_id=trace_id,
         )
+        if turn.choices is None and not request.was_sent_as(turn):
+            raise Conflict(
+                "What this question chose was not stored. Ask it again as a new version.",
+                code="choices_unknown",
+            )
+        return request
+
+    def was_sent_as(self, turn: Turn) -> bool:
+        """Whether the request of the turn was this one; the first of a conversation may not have named it."""
+        sent = self.model_copy(update={"replaces": turn.replaces})
+        unnamed = sent.model_copy(update={"conversation_id": None})
+        return turn.request_hash in (sent.content_hash, unnamed.content_hash)
 
     def opening(self, key: str, blob_names: list[str], retry: Retry | None = None) -> NewTurn:
         """The turn that this request begins, or begins again."""

@@ -25,10 +25,11 @@ from orc.api.conversation_events import (
     TurnState,
     changes_between,
     follow_conversation,
+    snapshot_of,
 )
 from orc.api.schemas import DocumentView
 from orc.bootstrap import App, AppProvider
-from orc.conversations.models import Head, NewTurn, Started, Turn, TurnOutcome, TurnStatus
+from orc.conversations.models import Head, NewTurn, Retry, Started, Turn, TurnOutcome, TurnStatus
 from orc.settings import AuthMode, Settings
 
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
@@ -155,6 +156,26 @@ async def test_what_another_process_does_is_noticed(ann: httpx.AsyncClient, app:
         assert await watching.until("document_removed") == {"document_id": document.document_id}
         await app.log.delete(OWNER)
         assert (await watching.until("error"))["code"] == "not_found"
+
+
+async def test_a_retry_by_another_process_is_noticed_however_old_its_turn_is(app: App) -> None:
+    for number in range(8):
+        new = NewTurn(key=f"k{number}", request_hash="h", question="When?")
+        begun = await app.log.begin(OWNER, new, lease_seconds=60)
+        await app.log.fail(OWNER, new.key, begun.turn.attempt, "model_down", "The model did not answer.")
+    reader = ConversationReader(app.library, app.log, OWNER)
+    before = await reader.read(Seen(), has_changed=True)
+    again = NewTurn(key="k0", request_hash="h", question="When?", retry=Retry())
+    begun = await app.log.begin(OWNER, again, lease_seconds=60)
+    for known in (before, Seen()):
+        now = await reader.read(known, has_changed=False)
+        kinds = [(event.kind, event.data().get("turn_id")) for event in changes_between(known, now)]
+        assert ("turn_started", "k0") in kinds
+        assert snapshot_of(now).running == ["k0"]
+    outcome = TurnOutcome(answer="Soon.", result={"answer": "Soon."})
+    await app.log.commit(OWNER, "k0", begun.turn.attempt, outcome)
+    ended = await reader.read(now, has_changed=True)
+    assert [event.kind for event in changes_between(now, ended)] == ["turn_ended"]
 
 
 async def test_what_this_process_does_is_shown_without_waiting(
