@@ -50,8 +50,9 @@ function Banner() {
 
 function Empty() {
   const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
-  // Suggestions are made of what the analysis finds, which comes after the text.
-  const ready = documents.value.filter((each) => each.status === "completed").length;
+  // Suggestions are made of what the analysis finds, which comes after the text, and also after the status.
+  const ready = documents.value.filter((each) => each.status === "completed").length
+    + documents.value.filter((each) => each.summary_available).length;
   useEffect(() => {
     const id = conversationId.value;
     if (!ready || !id || !known.value) return;
