@@ -112,6 +112,10 @@ function Menu() {
     menu.current.style.bottom = `${innerHeight - box.top + 8}px`;
     menu.current.style.maxHeight = `${box.top - 24}px`;
   };
+  useEffect(() => {
+    addEventListener("resize", place);
+    return () => removeEventListener("resize", place);
+  }, []);
   return h("div", { class: "plus-place" },
     h("button", {
       type: "button", class: "quiet icon", id: "plus", "aria-label": t("composer.plus"), title: t("composer.plus"),

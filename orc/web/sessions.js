@@ -146,5 +146,5 @@ function Foot() {
     link("contexts", "folder"),
     user?.can.administer && link("telemetry", "chart"),
     h("button", { type: "button", class: "foot-link", onClick: () => { dialog.value = "preferences"; } }, h(Icon, { name: "settings" }), t("preferences")),
-    user?.sign_in?.sign_out_url && h("a", { class: "foot-link", href: `${user.sign_in.sign_out_url}?post_logout_redirect_uri=%2F`, onClick: forgetUser }, h(Icon, { name: "leave" }), t("sign_out", { name: user.name ?? "" })));
+    user?.sign_in?.sign_out_url && h("a", { class: "foot-link", href: `${user.sign_in.sign_out_url}?post_logout_redirect_uri=%2F`, onClick: forgetUser }, h(Icon, { name: "leave" }), user.name ? t("sign_out.name", { name: user.name }) : t("sign_out")));
 }
