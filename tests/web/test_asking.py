@@ -1,8 +1,12 @@
 """What becomes of a question that is not sent yet, or that the API does not take."""
 
 import json
+import re
+from pathlib import Path
 
+from devkit.doubles.openai_double import ChatRequest, Reply
 from devkit.visits import ANSWERED, Visit
+from tests.unit.core.extraction.samples import pdf
 
 BOX = "document.getElementById('question').value"
 EDIT = "document.querySelectorAll('.turn .actions [aria-label=\"Edit the question\"]')"
@@ -143,3 +147,26 @@ async def test_a_german_page_gives_reasons_and_tools_in_german(visit: Visit) -> 
     tools = " ".join(await visit.texts("#plus-menu .toggle"))
     assert "Textstellen durchsuchen" in tools
     assert "Search" not in tools
+
+
+async def test_pictures_of_pages_are_sent_on_request_and_the_marker_says_so(
+    visit: Visit, tmp_path: Path
+) -> None:
+    def respond(asked: ChatRequest) -> Reply | None:
+        unread = re.search(r'<picture [^>]*page="2" sources="S(\d+)"', asked.prompt)
+        return Reply(text=f"The total is 47 crowns. [S{unread[1]}]") if unread else None
+
+    visit.model.responder = respond
+    (tmp_path / "bill.pdf").write_bytes(pdf("The bill of the harbour.", ""))
+    await visit.attach(tmp_path / "bill.pdf")
+    row = (
+        "[...document.querySelectorAll('#plus-menu .toggle')].find((e) => e.textContent.includes('Pictures'))"
+    )
+    await visit.page.value("document.getElementById('plus').click()")
+    await visit.page.until(f"{row}?.getAttribute('aria-pressed') === 'false'")
+    await visit.page.value(f"{row}.click()")
+    await visit.ask("What is the total?")
+    assert "image_url" in str(visit.model.requests[-1].body)
+    await visit.sees(".marker.is-unchecked")
+    [note] = await visit.texts(".note.is-warn")
+    assert "read from the picture" in note
