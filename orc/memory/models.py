@@ -71,6 +71,9 @@ class Memory(Record):
         default=0, ge=0, description="turns up to this one have final points, which a model will not replace"
     )
     without: list[int] = Field(default=[], description="turns that were replaced, of which nothing is here")
+    retried: list[int] = Field(
+        default=[], description="turns that a later attempt answered, and that are in `notes` and `summary`"
+    )
     summary: list[SummaryPoint] = []
     notes: list[Note] = []
 

@@ -37,9 +37,11 @@ def add_turns(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: T
             notes = add_notes_of(notes, turn)
             points += filter(None, [point_of(turn, counter)])
     settled_seq = _settled(memory.noted_seq, turns, newest_seq)
+    late = [each.seq for each in turns if each.attempt_number > 1 and _is_remembered(each)]
     return memory.model_copy(
         update={
             "noted_seq": settled_seq,
+            "retried": [*memory.retried, *(seq for seq in late if seq <= settled_seq)],
             "notes": bounded_notes(notes, max(newest_seq, memory.latest_seq)),
             "summary": bounded(points, settled_seq, counter),
         }
@@ -148,7 +150,7 @@ class MemoryService(ConversationMemory):
             stored = await self._of_this_life(head)
             if stored is None:
                 return None
-            memory = await self._without_replaced(head, stored)
+            memory = await self._with_late_answers(head, await self._without_replaced(head, stored))
             turns = await self.log.turns(head.owner, after_seq=memory.noted_seq, limit=TURNS_AT_ONCE)
             newest = max([head.turn_count, *(turn.seq for turn in turns)])
             taken = await asyncio.to_thread(add_turns, memory, turns, newest, self.counter)
@@ -172,6 +174,28 @@ class MemoryService(ConversationMemory):
             return memory
         summary = sorted([*memory.summary, *filter(None, points)], key=lambda point: point.first_seq)
         return memory.model_copy(update={"summary": bounded(summary, memory.noted_seq, self.counter)})
+
+    async def _with_late_answers(self, head: Head, memory: Memory) -> Memory:
+        """The memory with turns that it had passed as failed, and that a retry has answered since."""
+        known = {*memory.retried, *memory.without}
+        late = [seq for seq in head.retried if seq <= memory.noted_seq and seq not in known]
+        notes, summary, added = memory.notes, list(memory.summary), list[int]()
+        for seq in late[:TURNS_AT_ONCE]:
+            for turn in await self.log.turns(head.owner, after_seq=seq - 1, limit=1):
+                if turn.seq == seq and _is_remembered(turn):
+                    notes = add_notes_of(notes, turn)
+                    summary += filter(None, [point_of(turn, self.counter)])
+                    added.append(seq)
+        if not added:
+            return memory
+        points = sorted(summary, key=lambda point: point.first_seq)
+        return memory.model_copy(
+            update={
+                "retried": [*memory.retried, *added],
+                "notes": bounded_notes(notes, memory.latest_seq),
+                "summary": bounded(points, memory.noted_seq, self.counter),
+            }
+        )
 
     async def _condense(
         self, head: Head, memory: Memory, summarizer: Summarizer, blocked: Sequence[Range]
@@ -246,6 +270,7 @@ class MemoryService(ConversationMemory):
         unwritten_turns = min(UNWRITTEN_TURNS, max(self.limits.history_turns, 1))
         if (
             after.without != before.without
+            or after.retried != before.retried
             or after.notes != before.notes
             or after.noted_seq - before.noted_seq >= unwritten_turns
         ):

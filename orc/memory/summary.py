@@ -168,7 +168,8 @@ def _merged(one: SummaryPoint, other: SummaryPoint, counter: TokenCounter) -> Su
         parts.remove(min(parts, key=_worth))
     text, tokens = JOINT.join(parts), one.tokens + other.tokens
     origins = [*one.origin, *other.origin]
-    first, last, shown = one.first_seq, other.last_seq, (min(origins), max(origins))
+    first, last = one.first_seq, max(one.last_seq, other.last_seq)
+    shown = min(origins), max(origins)
     wider = shown if shown != (first, last) else None
     return SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens, shown=wider)
 

@@ -17,7 +17,7 @@ from core.names import Owner
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, memory_service_of
 from orc.conversations import sqlite as turn_log_sqlite
-from orc.conversations.models import Head
+from orc.conversations.models import Head, NewTurn, Retry, Started
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
 from orc.memory.models import UNKNOWN_FORM, ConversationMemory, Memory, Note, NoteKind, Recalled
@@ -459,3 +459,43 @@ async def test_a_store_that_fails_unexpectedly_fails_no_turn(
     store.error = ValueError("a bug")
     assert await memory_service.read(head) == Memory(unread=UNREADABLE)
     assert "the turn continues without it" in caplog.text
+
+
+async def test_a_retry_of_a_turn_that_the_memory_has_passed_is_remembered_once(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+) -> None:
+    old = await begin(log, "Our project is called Halberd.")
+    await log.fail(OWNER, old.turn.turn_id, old.turn.attempt, "model_down", "Away.")
+    for number in range(2 * RETRIED_TURNS):
+        head = await ask(log, f"What does section {number} say?", CITED)
+    await memory_service.update(head)
+    assert (await stored(store)).noted_seq > old.turn.seq
+    again = NewTurn(key=old.turn.turn_id, request_hash="h", question=old.turn.question, retry=Retry())
+    retried = await log.begin(OWNER, again, lease_seconds=60)
+    assert isinstance(retried, Started)
+    await commit(log, retried, CITED)
+    for _ in range(2):
+        await memory_service.update(retried.head)
+        memory = await stored(store)
+        assert notes_of(memory) == ["Our project is called Halberd."]
+        assert [point.first_seq for point in memory.summary].count(old.turn.seq) == 1
+        assert memory.summary[0].first_seq == old.turn.seq
+    last = await ask(log, "And now?", CITED)
+    await memory_service.update(last)
+    assert [point.first_seq for point in (await stored(store)).summary].count(old.turn.seq) == 1
+
+
+async def test_a_retry_within_the_newest_turns_is_remembered_once(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+) -> None:
+    old = await begin(log, "Our project is called Halberd.")
+    await log.fail(OWNER, old.turn.turn_id, old.turn.attempt, "model_down", "Away.")
+    again = NewTurn(key=old.turn.turn_id, request_hash="h", question=old.turn.question, retry=Retry())
+    retried = await log.begin(OWNER, again, lease_seconds=60)
+    assert isinstance(retried, Started)
+    await commit(log, retried, CITED)
+    for number in range(3 * UNWRITTEN_TURNS):
+        await memory_service.update(await ask(log, f"What does section {number} say?", CITED))
+    memory = await stored(store)
+    assert memory.noted_seq > old.turn.seq
+    assert [point.first_seq for point in memory.summary].count(old.turn.seq) == 1
