@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 
 from core.analysis.models import Anchor, PageAnalysis
+from core.documents.page_images import names_document, pages_named
 from core.documents.places import Place, PlaceType
 from core.errors import OrcError
 from core.llm.replies import StreamRepair
@@ -143,6 +144,9 @@ REQUESTS: Mapping[str, Call] = {
     "path_named": refused(lambda text: path_named(text, OWNER)),
     "check_segment": refused(check_segment),
     "content_disposition": content_disposition,
+    "pages_named": lambda text: pages_named(asked(text)),
+    "pages_named, number": lambda text: pages_named(f"page {asked(text)}"),
+    "names_document": lambda text: names_document(asked(text), DOCUMENT),
     "fold": lambda text: from_cursor(to_cursor(fold(text))),
 }
 TURNS: Mapping[str, Call] = {
