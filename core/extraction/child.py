@@ -48,7 +48,8 @@ def _read(source: Path, file_name: str, memory_bytes: int, first: int) -> Iterat
     empty = first == 1
     for unit in stream.units:
         empty = False
-        text, label = clean(unit.text), clean(unit.label)
+        text = unit.text if unit.boxes else clean(unit.text)
+        label = clean(unit.label) if unit.label else ""
         yield from page_lines(text, label, stream.total, unit.boxes, follows=unit.follows)
     if empty:
         yield from page_lines("", "", 0)

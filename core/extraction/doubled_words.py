@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise, product
+from itertools import product
 
-from core.extraction.reading_order import Layout
+import numpy as np
+
+from core.extraction.reading_order import Boxes, Layout, as_boxes, edges_of
 from core.extraction.word_boxes import NOWHERE, SCALE, WORD, Edges
 
 _BITS = 8
 _HALF = 1 << (_BITS - 1)
 """The most that two boxes can differ; about one point of a letter page."""
-_RIGHT_EDGE = (SCALE, 0, SCALE, 0)
 _BLANKS = re.compile(" {2,}")
 _AROUND = list(product((-1, 0, 1), repeat=2))
 
@@ -24,24 +25,25 @@ def without_doubles(layout: Layout, size: tuple[float, float]) -> Layout:
         return layout
     words = WORD.findall(layout.text)
     most = [min(SCALE / max(side, 1) + 1, _HALF) for side in size]
-    if not (doubles := set(_doubles(words, _first_boxes(layout.boxes), most * 2))):
+    all_boxes = edges_of(layout.boxes)
+    if not (doubles := set(_doubles(words, _first_boxes(all_boxes), most * 2))):
         return layout
     boxes: list[Edges] = []
     number = 0
-    for box in layout.boxes:
+    for box in all_boxes:
         if number not in doubles:
             boxes.append(box)
         number += box[0] <= box[2]
-    return Layout("\n".join(_lines(layout.text, doubles)), boxes)
+    return Layout("\n".join(_lines(layout.text, doubles)), as_boxes(boxes))
 
 
-def _overlap_at_start(boxes: Sequence[Edges]) -> bool:
+def _overlap_at_start(boxes: Boxes) -> bool:
     """Whether words begin at almost the same place. Repeated text begins a line, and so does its original."""
-    pairs = pairwise(chain([_RIGHT_EDGE], boxes))
-    starts = [box for before, box in pairs if box[0] < before[2]]
+    ends_before = np.concatenate(([SCALE], boxes[:-1, 2]))
+    starts = boxes[boxes[:, 0] < ends_before, :2].tolist()
     lattices = product((0, _HALF), repeat=2)
     return any(
-        len({(left + x >> _BITS, top + y >> _BITS) for left, top, _, _ in starts}) < len(starts)
+        len({(left + x >> _BITS, top + y >> _BITS) for left, top in starts}) < len(starts)
         for x, y in lattices
     )
 

@@ -24,7 +24,7 @@ def unreadable(code: str) -> UnreadableDocument:
     return UnreadableDocument(_REASONS[code], code=code)
 
 
-_LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_LINE_ENDS = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")
 _NOISE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 _GARBAGE = re.compile("[\ufffd\ue000-\uf8ff]")
 _LETTER = re.compile(r"[^\W_]")
@@ -35,8 +35,8 @@ def clean(text: str) -> str:
 
     The result is "" if no letter or digit is left, or if most characters are unmapped glyphs.
     """
-    text = _NOISE.sub("", _LINE_ENDS.sub("\n", text))
-    garbage = len(_GARBAGE.findall(text))
+    text = _NOISE.sub("", _LINE_ENDS.sub("\n", text.replace("\r\n", "\n")))
+    garbage = 0 if text.isascii() else len(_GARBAGE.findall(text))
     if not _LETTER.search(text) or (garbage and count_letters(text) <= garbage):
         return ""
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")

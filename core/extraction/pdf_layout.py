@@ -19,9 +19,10 @@ from core.extraction.pdf_word_boxes import (
     handle_of,
     match,
     measure,
+    text_inside,
 )
-from core.extraction.reading_order import Layout, in_reading_order, is_scrambled
-from core.extraction.word_boxes import MAX_BOXES, pack_stored
+from core.extraction.reading_order import Layout, in_reading_order, is_scrambled, packed
+from core.extraction.word_boxes import MAX_BOXES
 
 Tidy = Callable[[str], str]
 
@@ -51,7 +52,7 @@ def laid_out(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, tidy: Tidy) 
     `tidy` cleans what PDFium returns. If the words cannot be found on the page, or if they are too many, then
     the text has the order in which it was drawn, and no boxes.
     """
-    text = tidy(drawn.get_text_bounded())
+    text = tidy(text_inside(page, drawn))
     found = find_words(page, drawn, text)
     if found is None:
         return text, b""
@@ -68,7 +69,7 @@ def laid_out(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, tidy: Tidy) 
             layout = _unscrambled(page, drawn, characters, tidy, turns) or layout
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
         return text, b""
-    return (layout.text, pack_stored(layout.boxes)) if len(layout.boxes) <= MAX_BOXES else (text, b"")
+    return (layout.text, packed(layout.boxes)) if len(layout.boxes) <= MAX_BOXES else (text, b"")
 
 
 def _unscrambled(

@@ -1,17 +1,17 @@
 """Positions of the words of a PDF page, from PDFium."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from ctypes import PYFUNCTYPE, Array, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
-from math import ceil, floor
-from operator import lt
-from struct import Struct
 from typing import NamedTuple
 
+import numpy as np
 import pypdfium2
+from numpy.typing import NDArray
 from pypdfium2 import raw
 
-from core.extraction.word_boxes import NOWHERE, SCALE, Box, Edges, merge, split_words, stored
+from core.extraction.reading_order import Boxes, as_boxes
+from core.extraction.word_boxes import SCALE, Box, merge, split_words, stored
 
 MAX_CHARACTERS = 200_000
 """A page with more is not a text that people read."""
@@ -23,7 +23,7 @@ MOST_PARTS = 3
 
 Range = tuple[int, int]
 """A range of characters of a page, as PDFium counts them: first, and last plus one."""
-Rounded = Callable[[float], int]
+_Points = NDArray[np.float64]
 
 
 class Places(NamedTuple):
@@ -51,8 +51,23 @@ _RETURNS_INT = PYFUNCTYPE(c_int)
 _count_rectangles = _RETURNS_INT(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
 _get_rectangle = _RETURNS_INT(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
 get_character_box = _RETURNS_INT(cast(raw.FPDFText_GetCharBox, c_void_p).value or 0)
-_four_doubles = Struct("4d").unpack
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def text_inside(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage) -> str:
+    """The text inside the page box as PDFium orders it.
+
+    PDFium makes the text at each call, and pypdfium2 calls twice, first for the length.
+    """
+    length = 2 * drawn.count_chars() + 1
+    if length <= 1:
+        return ""
+    left, bottom, right, top = page.get_bbox()
+    buffer = (c_ushort * length)()
+    count = raw.FPDFText_GetBoundedText(drawn.raw, left, top, right, bottom, buffer, length)
+    if count >= length:
+        return str(drawn.get_text_bounded())
+    return bytes(buffer)[: 2 * count].decode("utf-16-le", "ignore").rstrip("\0")
 
 
 def find_words(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str) -> tuple[str, Places] | None:
@@ -165,36 +180,36 @@ def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, coun
     return "".join(seen)
 
 
-def measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> list[Edges]:
+def measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> Boxes:
     """The boxes of all words in packed order.
 
-    Raises ValueError or OverflowError for a coordinate that is infinite or not a number.
+    Raises ValueError for a coordinate that is infinite or not a number.
     """
     points, counts = _rectangles(drawn, places.pieces)
     boxes = _as_shown(page, points)
-    found: list[Edges] = []
+    found: list[Boxes] = []
     piece = box = 0
     for first in sorted({*places.broken, *counts}):
         if first < piece:
             continue  # part of a broken word that is done
         simple = first - piece
-        found += boxes[box : box + simple]
+        found.append(boxes[box : box + simple])
         piece = first + places.broken.get(first, 1)
         box += simple
         count = sum(counts.get(number, 1) for number in range(first, piece))
-        seen = [Box(*edges) for edges in boxes[box : box + count] if edges != NOWHERE]
+        seen = [Box(*edges) for edges in boxes[box : box + count].tolist() if any(edges)]
         if len(seen) > MOST_PARTS:  # single letters
             seen = merge(seen, sum(end - start for start, end in places.pieces[first:piece]))
-        found += stored(seen)
+        found.append(as_boxes(stored(seen)))
         box += count
-    return found + boxes[box:]
+    return np.concatenate([*found, boxes[box:]])
 
 
-def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list[float], dict[int, int]]:
-    """Left, top, right, bottom of all rectangles in points; and the counts of pieces that have not one."""
+def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[_Points, dict[int, int]]:
+    """Left, top, right, bottom of each rectangle in points; and the counts of pieces that have not one."""
     page = handle_of(drawn)
-    points, (left, top, right, bottom) = four_numbers()
-    edges: list[float] = []
+    numbers, (left, top, right, bottom) = four_numbers()
+    found, edges = memoryview(numbers).cast("B"), bytearray()
     counts: dict[int, int] = {}
     for number, (start, end) in enumerate(pieces):
         count = _count_rectangles(page, start, end - start)
@@ -203,8 +218,8 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[list
         for index in range(count):
             if not _get_rectangle(page, index, left, top, right, bottom):
                 raise pypdfium2.PdfiumError("a counted rectangle is missing")
-            edges += _four_doubles(points)
-    return edges, counts
+            edges += found
+    return np.frombuffer(edges).reshape(-1, 4), counts
 
 
 def handle_of(drawn: pypdfium2.PdfTextPage) -> c_void_p:
@@ -218,31 +233,23 @@ def four_numbers() -> tuple["Array[c_double]", list[c_void_p]]:
     return numbers, [c_void_p(addressof(numbers) + sizeof(c_double) * place) for place in range(4)]
 
 
-def _as_shown(page: pypdfium2.PdfPage, edges: Sequence[float]) -> list[Edges]:
+def _as_shown(page: pypdfium2.PdfPage, points: _Points) -> Boxes:
     """The boxes for rectangles of four edges; NOWHERE for those off the page or without size."""
     left, bottom, right, top = page.get_bbox()
     across, down = SCALE / max(right - left, _NOTHING), SCALE / max(top - bottom, _NOTHING)
-    sides = ((left, across), (top, -down), (right, -across), (bottom, down))
-    turned = page.get_rotation() // 90
     # On a page rotated clockwise by 90 degrees, the bottom is shown on the left, and so on.
-    x, y = sides[-turned], sides[1 - turned]
-    lefts = _shares(edges[-turned % 4 :: 4], *x, floor)
-    tops = _shares(edges[(1 - turned) % 4 :: 4], *y, floor)
-    rights = _shares(edges[(2 - turned) % 4 :: 4], *x, ceil)
-    bottoms = _shares(edges[(3 - turned) % 4 :: 4], *y, ceil)
-    starts, ends = edges[0::4], edges[2::4]
-    boxes = list(zip(lefts, tops, rights, bottoms, strict=True))
-    if all(map(lt, lefts, rights)) and all(map(lt, tops, bottoms)) and all(map(lt, starts, ends)):
-        return boxes
-    return [
-        box if box[0] < box[2] and box[1] < box[3] and start < end else NOWHERE
-        for box, start, end in zip(boxes, starts, ends, strict=True)
-    ]
-
-
-def _shares(points: Sequence[float], origin: float, scale: float, rounded: Rounded) -> list[int]:
-    """Distances of the points from `origin`, from 0 to SCALE."""
-    shares = [rounded((point - origin) * scale) for point in points]
-    if shares and (min(shares) < 0 or max(shares) > SCALE):
-        return [min(max(share, 0), SCALE) for share in shares]
-    return shares
+    edges = [(edge - page.get_rotation() // 90) % 4 for edge in range(4)]
+    origins, scales = (left, top, right, bottom), (across, -down, -across, down)
+    shares = points[:, edges]
+    with np.errstate(all="ignore"):
+        shares -= [origins[edge] for edge in edges[:2] * 2]
+        shares *= [scales[edge] for edge in edges[:2] * 2]
+    if not np.isfinite(shares).all():
+        raise ValueError("a coordinate is infinite or not a number")
+    np.floor(shares[:, :2], out=shares[:, :2])
+    np.ceil(shares[:, 2:], out=shares[:, 2:])
+    np.clip(shares, 0, SCALE, out=shares)
+    boxes = shares.astype(np.int32)
+    is_seen = (boxes[:, :2] < boxes[:, 2:]).all(axis=1) & (points[:, 0] < points[:, 2])
+    boxes[~is_seen] = 0
+    return boxes

@@ -5,9 +5,12 @@ PDFium returns words as they were drawn. In tables, that can exchange the figure
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import chain, groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.extraction.word_boxes import NOWHERE, SCALE, WORD, Edges
 
@@ -23,11 +26,25 @@ _MOST_COVERED = 0.5
 """Words are not next to each other if one covers more than this part of the narrower one."""
 
 
+Boxes = NDArray[np.int32]
+"""Boxes in packed order (see word_boxes.py), one in each row."""
+
+
 class Layout(NamedTuple):
-    """The text of a page, and the boxes of its words in packed order (see word_boxes.py)."""
+    """The text of a page, and the boxes of its words."""
 
     text: str
-    boxes: Sequence[Edges]
+    boxes: Boxes
+
+
+def as_boxes(edges: Iterable[Edges]) -> Boxes:
+    """The boxes as rows."""
+    return np.array(list(edges), np.int32).reshape(-1, 4)
+
+
+def edges_of(boxes: Boxes) -> list[Edges]:
+    """Each row as a tuple."""
+    return [(left, top, right, bottom) for left, top, right, bottom in boxes.tolist()]
 
 
 class _Unit(NamedTuple):
@@ -59,21 +76,30 @@ class _Fragment(NamedTuple):
         return _count_numbers(self.units) > 0 and not _has_words(self.units)
 
 
+def packed(boxes: Boxes) -> bytes:
+    """The boxes as they are stored, see word_boxes.py."""
+    return boxes.astype("<u2").tobytes()
+
+
 def is_scrambled(layout: Layout, turns: int) -> bool:
     """Whether a word is on one height with the word before it, but to its left, and one of them is a figure.
 
     `turns`: by how many quarter turns counterclockwise the lines of the page are displayed. A page with a
     script that runs from right to left is never scrambled.
     """
-    boxes = layout.boxes if not turns else [_turned(_upright(box), turns) for box in layout.boxes]
-    backward = [at for at, (one, other) in enumerate(pairwise(boxes)) if other[0] < one[0]]
-    jumps = [at for at in backward if _is_jump(_upright(boxes[at]), _upright(boxes[at + 1]))]
-    if not jumps or _RIGHT_TO_LEFT.search(layout.text):
+    boxes = layout.boxes
+    if turns:
+        boxes = as_boxes(_turned(_upright(box), turns) for box in edges_of(boxes))
+    backward = np.flatnonzero(boxes[1:, 0] < boxes[:-1, 0])
+    pairs = zip(edges_of(boxes[backward]), edges_of(boxes[backward + 1]), strict=True)
+    is_jump = [_is_jump(_upright(one), _upright(other)) for one, other in pairs]
+    if not any(is_jump) or _RIGHT_TO_LEFT.search(layout.text):
         return False
     words = WORD.findall(layout.text)
-    owners = list(accumulate((box[0] <= box[2] for box in layout.boxes), initial=0))
-    pairs = ((words[owners[at]], words[owners[at + 1]]) for at in jumps)
-    return any(_LETTER.search(other) and _DIGIT.search(one + other) for one, other in pairs)
+    owners = np.cumsum(layout.boxes[:, 0] <= layout.boxes[:, 2]).tolist()
+    jumps = backward[is_jump].tolist()
+    ends = ((words[owners[at - 1] if at else 0], words[owners[at]]) for at in jumps)
+    return any(_LETTER.search(other) and _DIGIT.search(one + other) for one, other in ends)
 
 
 def _is_jump(one: Edges, other: Edges) -> bool:
@@ -91,11 +117,11 @@ def in_reading_order(layout: Layout, turns: int) -> Layout:
     if any(len(rows) > 1 or rows[0].is_fixed for rows in bands):
         lines.sort(key=attrgetter("number"))
     text = "\n".join(" ".join(unit.text for unit in line.units) for line in lines)
-    return Layout(text, [box for line in lines for unit in line.units for box in unit.boxes])
+    return Layout(text, as_boxes(box for line in lines for unit in line.units for box in unit.boxes))
 
 
 def _units(layout: Layout, turns: int) -> Iterator[_Unit]:
-    boxes = iter(layout.boxes)
+    boxes = iter(edges_of(layout.boxes))
     for number, line in enumerate(layout.text.split("\n")):
         for text in line.split():
             words = [_next_word(boxes) for _ in WORD.findall(text)]

@@ -25,6 +25,14 @@ Started = TypeVar("Started", bound=Child)
 _SERVERS_TRIED = 2
 """One may have just been killed."""
 _ROOT = Path(__file__).parents[2]
+_ENVIRONMENT = {
+    # Otherwise PDFium's memory is returned to the kernel after each page and requested again.
+    "MALLOC_TRIM_THRESHOLD_": str(256 * 1024 * 1024),
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
+    # numpy multiplies no matrices here, and needs no threads for it.
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Of children, on systems that know it. It must have no secret: a hostile file could read it."""
 
 
 class Children:
@@ -131,7 +139,11 @@ class Children:
                 stdout=stdout,
                 stderr=DEVNULL,
                 # Nothing else of the environment: a hostile file must find no secrets in the child process.
-                env={"PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]), **settings},
+                env={
+                    "PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]),
+                    **_ENVIRONMENT,
+                    **settings,
+                },
                 limit=MAX_LINE_BYTES,
                 start_new_session=True,  # otherwise Ctrl-C would look like a damaged file
             )

@@ -54,11 +54,7 @@ def stored(word: Sequence[Box]) -> list[Box]:
 
 def pack(words: Iterable[Sequence[Box]]) -> bytes:
     """Pack the boxes of each word; a word without boxes is NOWHERE."""
-    return pack_stored(list(chain.from_iterable(map(stored, words))))
-
-
-def pack_stored(boxes: Sequence[Edges]) -> bytes:
-    """Pack boxes that are already in the order of `stored`."""
+    boxes = list(chain.from_iterable(map(stored, words)))
     return struct.pack(f"<{4 * len(boxes)}H", *chain.from_iterable(boxes))
 
 
