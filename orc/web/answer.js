@@ -4,7 +4,7 @@ import { duration, language, named, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, countsOf, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
-import { me, notify, report, wordsOf, wordsOfCode } from "./store.js";
+import { me, moreOf, notify, report, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useMemo, useState } from "./vendor/ui.js";
 
@@ -57,8 +57,12 @@ function Text({ turn }) {
 function SourcesLine({ turn }) {
   const cited = turn.citations.filter(Boolean);
   if (!cited.length) return null;
-  const { found, missing, unchecked, pictured } = countsOf(cited);
-  const parts = [t("sources.count", { n: cited.length })];
+  // A passage that is close to the question answers nothing, although it is on its page.
+  const cites = cited.filter((each) => lookOf(each) !== "is-close");
+  const close = cited.length - cites.length;
+  const { found, missing, unchecked, pictured } = countsOf(cites);
+  const parts = cites.length ? [t("sources.count", { n: cites.length })] : [];
+  if (close) parts.push(t("sources.closest", { n: close }));
   if (found) parts.push(t("sources.found", { n: found }));
   if (missing) parts.push(t("sources.missing", { n: missing }));
   if (unchecked + pictured) parts.push(t("sources.unchecked", { n: unchecked + pictured }));
@@ -108,7 +112,7 @@ function Trouble({ turn }) {
   const trace = problem?.trace_id;
   return h("div", { class: "note is-bad", role: "alert" }, h(Icon, { name: "alert" }), h("div", null,
     h("p", null, text),
-    problem?.errors?.map((each) => h("p", { class: "soft" }, `${each.field}: ${each.reason}`)),
+    problem && moreOf(problem).map((each) => h("p", { class: "soft" }, `${each.field}: ${each.reason}`)),
     h("p", { class: "row" },
       turnId && h("button", { type: "button", onClick: () => retry(turn) }, t("turn.retry")),
       trace && h("button", { type: "button", class: "quiet", onClick: () => copy(trace, t("turn.trace.copied")) },

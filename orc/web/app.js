@@ -5,7 +5,7 @@ import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarl
   turns, answering, stop, known } from "./chat.js";
 import { Composer } from "./composer.js";
 import { Contexts } from "./contexts.js";
-import { attach, documents, hasFiles } from "./files.js";
+import { attach, documents, hasUsableFiles } from "./files.js";
 import { speak, t } from "./i18n.js";
 import { Dialogs, Icon, IconButton, Notices, Peek, peeked } from "./parts.js";
 import { Sessions } from "./sessions.js";
@@ -59,9 +59,9 @@ function Empty() {
     get(`/conversations/${id}/suggestions`).then((found) => setTexts(/** @type {any} */ (found).suggestions ?? []), () => {});
   }, [ready, conversationId.value, known.value]);
   return h("div", { class: "empty" },
-    h("h2", null, t(hasFiles.value ? "empty.files" : "empty")),
-    h("p", { class: "soft" }, t(hasFiles.value ? "empty.files.hint" : "empty.hint")),
-    !hasFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
+    h("h2", null, t(hasUsableFiles.value ? "empty.files" : "empty")),
+    h("p", { class: "soft" }, t(hasUsableFiles.value ? "empty.files.hint" : "empty.hint")),
+    !hasUsableFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
       h(Icon, { name: "clip" }), t("empty.drop")),
     h(Suggestions, { texts }));
 }

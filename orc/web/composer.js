@@ -3,10 +3,10 @@ import { copy } from "./answer.js";
 import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, setDraft,
   stop, toolsOff, turns } from "./chat.js";
 import { get } from "./api.js";
-import { attach, Files, hasFiles } from "./files.js";
+import { attach, Files, hasUsableFiles } from "./files.js";
 import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
-import { me, online, preferences, report, said, wordsOf } from "./store.js";
+import { me, moreOf, online, preferences, report, said, wordsOf } from "./store.js";
 import { computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
 
 /** @import { Context, ToolInfo } from "./types/page.js" */
@@ -200,7 +200,7 @@ function Refused() {
   const trace = problem.trace_id;
   return h("div", { class: `note ${until ? "is-warn" : "is-bad"}`, role: "alert" }, h(Icon, { name: until ? "clock" : "alert" }),
     h("div", null, until ? h(Countdown, { until, words: (seconds) => waitWords(seconds, until) }) : h("p", null, wordsOf(problem)),
-      !until && problem.errors?.map((each) => h("p", { key: each.field }, `${each.field}: ${each.reason}`)),
+      !until && moreOf(problem).map((each) => h("p", { key: each.field }, `${each.field}: ${each.reason}`)),
       !until && trace && h("button", { type: "button", class: "quiet", onClick: () => copy(trace, t("turn.trace.copied")) }, t("turn.trace"))),
     !until && h(IconButton, { name: "close", label: t("close"), onClick: () => { refused.value = null; } }));
 }
@@ -246,7 +246,7 @@ export function Composer() {
     h("label", { class: "hidden", for: "question" }, t("composer.question")),
     h("textarea", {
       id: "question", ref: box, rows: 1, value: draft.value, dir: "auto",
-      placeholder: hasFiles.value ? t("composer.placeholder.files") : t("composer.placeholder"),
+      placeholder: hasUsableFiles.value ? t("composer.placeholder.files") : t("composer.placeholder"),
       "aria-describedby": left <= 1000 ? "characters" : undefined,
       onInput: (event) => setDraft(event.currentTarget.value), onKeyDown,
       onPaste: (event) => {

@@ -24,6 +24,9 @@ const waiting = new Map();
 /** The session whose documents are listed. @type {Signal<string>} */
 const listed = signal("");
 export const hasFiles = computed(() => documents.value.length > 0 || uploads.value.length > 0);
+/** Whether one may come to ask about some file: not all of them failed. */
+export const hasUsableFiles = computed(() => [...documents.value.map((each) => each.status), ...uploads.value.map((each) => each.state)]
+  .some((state) => state !== "failed"));
 
 export function forgetFiles() {
   for (const each of sending.values()) each.abort();

@@ -159,6 +159,9 @@ function awaitServer() {
 /** What went wrong, in the user's language if the code is known. @param {import("./types/page.js").Problem} problem */
 export const wordsOf = ({ code, detail, status }) => wordsOfCode(code, detail) || t(has(`problem.${status}`) ? `problem.${status}` : "problem.unknown");
 
+/** Reasons that say more than the problem itself. @param {import("./types/page.js").Problem} problem */
+export const moreOf = ({ detail, errors }) => (errors ?? []).filter(({ reason }) => !detail.includes(reason));
+
 /** A reason of the API: its sentence is English and says most; other languages have one for each code. @param {string | null} [code] @param {string | null} [sentence] */
 export function wordsOfCode(code, sentence) {
   if (language.value === "en" && sentence) return sentence;

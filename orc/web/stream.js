@@ -56,7 +56,7 @@ export async function follow(turn, asking = null, retrying = null) {
           continue;
         }
         for await (const event of eventsOf(response)) {
-          online.value = true;
+          online.value = navigator.onLine;
           wait = 500;
           writer.take(Number(event.id), event.event, JSON.parse(event.data));
           // Another session is open: this turn is followed again once the user comes back to it.
@@ -108,7 +108,8 @@ async function recover(turn, error, { asking, retrying }, wait) {
   const { problem } = error;
   if (problem.code === "turn_in_flight") {
     change(turn, { state: "elsewhere", turnId: problem.turn_id ?? turn.value.turnId });
-    if (turn.value.turnId) await refresh(turn);
+    // What fails now is asked for again, and its reason found out, with the next request.
+    if (turn.value.turnId) await refresh(turn).catch(() => {});
     return ELSEWHERE_WAIT;
   }
   const limited = problem.status === 429 ? error.retryAfter || problem.retry_after || 2 : 0;
@@ -289,7 +290,7 @@ export async function listen(id) {
       const response = await request("GET", `${path(id)}/events`, { headers, signal: mine.signal });
       for await (const event of eventsOf(response)) {
         wait = 500;
-        online.value = true;
+        online.value = navigator.onLine;
         hear(id, event.event, JSON.parse(event.data));
       }
     } catch (error) {

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from devkit.doubles.openai_double import ChatRequest, Reply
+from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
 
@@ -17,6 +17,27 @@ REFUSING = """
     ? Promise.resolve(new Response(JSON.stringify(window.refusal), {
       status: window.refusal.status, headers: { 'retry-after': String(window.refusal.retry_after ?? 0) } }))
     : send(address, init);
+})()
+"""
+
+
+BROKEN = """
+(() => {
+  const send = window.fetch;
+  let refused = 0, broken = 0;
+  window.fetch = (address, init) => {
+    const to = String(address);
+    if (to.endsWith('/events') && to.includes('/turns/') && refused < 1) {
+      refused += 1;
+      return Promise.resolve(new Response(JSON.stringify(PROBLEM), { status: 409 }));
+    }
+    if (refused && to.includes('before_seq=') && broken < 1) {
+      broken += 1;
+      return Promise.reject(new TypeError('broken'));
+    }
+    window.broken = broken;
+    return send(address, init);
+  };
 })()
 """
 
@@ -170,3 +191,78 @@ async def test_pictures_of_pages_are_sent_on_request_and_the_marker_says_so(
     await visit.sees(".marker.is-unchecked")
     [note] = await visit.texts(".note.is-warn")
     assert "read from the picture" in note
+
+
+async def test_a_connection_that_breaks_twice_does_not_end_an_answer(visit: Visit) -> None:
+    """The turn is answered elsewhere, and what is stored of it cannot be fetched the first time."""
+    page = visit.page
+    await visit.ask("Hello there")
+    turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]
+    problem = {
+        "status": 409,
+        "code": "turn_in_flight",
+        "detail": "No.",
+        "trace_id": "",
+        "turn_id": turn["turn_id"],
+    }
+    await page.value(BROKEN.replace("PROBLEM", json.dumps(problem)))
+    follow = """(async () => {
+      const base = document.documentElement.dataset.base;
+      const [{ turns }, { follow }] = await Promise.all(
+        [import(base + "chat.js"), import(base + "stream.js")]);
+      turns.value[0].value = { ...turns.value[0].value, state: "elsewhere", text: "" };
+      follow(turns.value[0]).catch(() => { window.ended = "failed"; });
+    })()"""
+    await page.value(follow)
+    await page.until("window.broken === 1 && document.querySelector('.turn.is-answered .text')")
+    assert await page.value("window.ended ?? null") is None
+    page.problems.clear()
+
+
+async def test_an_event_does_not_hide_that_the_browser_is_offline(visit: Visit) -> None:
+    page = visit.page
+    visit.model.script = Script(text="One word and then another. " * 8, tokens=60, delay_ms=40)
+    await visit.write("Hello there")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn.is-streaming .text')")
+    offline = "Object.defineProperty(navigator, 'onLine', { value: false, configurable: true })"
+    await page.value(f"{offline}, dispatchEvent(new Event('offline')), 0")
+    await page.until("document.querySelector('.banner')")
+    await page.until(ANSWERED.format(1))
+    assert len(await visit.texts(".banner")) == 1
+
+
+async def test_files_that_all_failed_are_not_offered_for_questions(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "broken.pdf").write_bytes(b"no file at all")
+    await visit.page.attach("#picker", tmp_path / "broken.pdf")
+    await visit.sees(".file.is-failed")
+    assert await visit.texts(".empty h2") == ["Ask your documents"]
+    await visit.sees(".empty .drop")
+    (tmp_path / "bill.pdf").write_bytes(pdf("The bill of the harbour.", ""))
+    await visit.attach(tmp_path / "bill.pdf")
+    assert await visit.texts(".empty h2") == ["What would you like to know?"]
+    visit.page.problems.clear()
+
+
+async def test_a_reason_is_not_given_twice(visit: Visit) -> None:
+    base = await visit.page.value("document.documentElement.dataset.base")
+    problem = {
+        "detail": "The filter stopped this answer.",
+        "errors": [
+            {"field": "question", "reason": "The filter stopped this answer."},
+            {"field": "blob_names", "reason": "Too many."},
+        ],
+    }
+    more = f"(found) => found.moreOf({json.dumps(problem)}).map((each) => each.field)"
+    assert await visit.page.value(f"import('{base}store.js').then({more})") == ["blob_names"]
+
+
+async def test_the_state_of_a_file_is_not_cut(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "bill.pdf").write_bytes(pdf("The bill of the harbour.", ""))
+    await visit.attach(tmp_path / "bill.pdf")
+    cut = """(() => {
+      const state = document.querySelector('.file-status');
+      state.textContent = 'Kann befragt werden · wird noch indexiert · 123,4 MB';
+      return [state.scrollWidth > state.clientWidth, state.scrollHeight > state.clientHeight];
+    })()"""
+    assert await visit.page.value(cut) == [False, False]

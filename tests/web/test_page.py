@@ -164,6 +164,13 @@ async def test_an_answer_whose_checks_ran_out_of_time_says_so(visit: Visit) -> N
     await visit.page.value(changed.replace("CLOSE", "closest: true"))
     await visit.page.until("document.querySelector('.turn .marker.is-close')")
     assert await visit.texts(".turn .marker .word") == []
+    await visit.page.value(
+        changed.replace("CLOSE", "closest: true").replace("verified: false", "verified: true")
+    )
+    await visit.page.until("document.querySelector('.turn .marker.is-close')")
+    [line] = await visit.texts(".sources-line")
+    assert "not an answer" in line
+    assert "found" not in line
 
 
 async def test_a_question_is_asked_once_and_survives_a_reload(visit: Visit) -> None:
@@ -263,6 +270,27 @@ async def test_only_plain_addresses_can_be_followed(visit: Visit) -> None:
     plain = ["https://a.example/x?y=1", "http://a.example/", "mailto:ann@a.example"]
     calls = f"(found) => {json.dumps(plain)}.map((each) => found.safeAddress(each)?.href ?? null)"
     assert await visit.page.value(f"{module}.then({calls})") == plain
+
+
+async def test_the_page_itself_makes_no_link_of_a_dangerous_address(visit: Visit) -> None:
+    """In the module itself: the API takes such links out of answers, and both have to hold."""
+    drawn = """(async (source) => {
+      const base = document.documentElement.dataset.base;
+      const [{ Renderer }, { render }] = await Promise.all(
+        [import(base + "markdown.js"), import(base + "vendor/ui.js")]);
+      const place = document.createElement("div");
+      render(new Renderer().render(source, () => null), place);
+      const links = [...place.querySelectorAll("[href], [src]")].map((each) => each.getAttribute("href"));
+      return [links, place.textContent];
+    })(SOURCE)"""
+    source = (
+        "[a](javascript:alert(1)) [b](data:text/html,x) [c](https://user:secret@a.example/)"
+        " [d](<java\tscript:x>) ![e](https://a.example/pixel.png) [f](https://a.example/fine)\n\n"
+        "| [g](vbscript:x) |\n|---|\n| <https://u:p@a.example/> |\n\n[h]\n\n[h]: javascript:alert(2)\n"
+    )
+    links, text = await visit.page.value(drawn.replace("SOURCE", json.dumps(source)))
+    assert links == ["https://a.example/fine"]
+    assert "a (javascript:alert(1))" in text
 
 
 async def test_the_menu_switches_tools_and_gives_the_focus_back(visit: Visit) -> None:
