@@ -90,7 +90,8 @@ def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
         return None
     said = _within(found, Asked(turn.question), POINT_TOKENS - counter.count(asked), counter)
     text = f"“{asked}” {said}".strip()
-    return SummaryPoint(text=text, first_seq=turn.seq, last_seq=turn.seq, tokens=tokens_of(turn, counter))
+    seq, tokens = turn.seq, tokens_of(turn, counter)
+    return SummaryPoint(text=text, first_seq=seq, last_seq=seq, tokens=tokens, shown=(seq, seq))
 
 
 def _within(found: Sequence[Statement], question: Asked, tokens: int, counter: TokenCounter) -> str:
@@ -170,8 +171,7 @@ def _merged(one: SummaryPoint, other: SummaryPoint, counter: TokenCounter) -> Su
     origins = [*one.origin, *other.origin]
     first, last = one.first_seq, max(one.last_seq, other.last_seq)
     shown = min(origins), max(origins)
-    wider = shown if shown != (first, last) else None
-    return SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens, shown=wider)
+    return SummaryPoint(text=text, first_seq=first, last_seq=last, tokens=tokens, shown=shown)
 
 
 def _statements_in(text: str) -> list[str]:

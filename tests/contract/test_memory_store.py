@@ -23,7 +23,7 @@ MEMORY = Memory(
     life=datetime(2025, 1, 1, 12, 30, 15, 123456, tzinfo=UTC),
     noted_seq=4,
     summarised_seq=3,
-    summary=[SummaryPoint(text="“Was?” Ja · 是", first_seq=1, last_seq=3, tokens=40)],
+    summary=[SummaryPoint(text="“Was?” Ja · 是", first_seq=1, last_seq=3, tokens=40, shown=(1, 3))],
     notes=[Note(kind=NoteKind.FACT, text="My name is Ada.", subject="name", first_seen=1, last_seen=4)],
 )
 

@@ -1,6 +1,7 @@
 """The memory of a conversation over a real turn log: updates, delayed and concurrent updates, deletion."""
 
 import asyncio
+import json
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -380,6 +381,59 @@ async def test_a_condensed_point_is_blocked_with_any_turn_that_its_model_was_sho
     assert "The secret of turn 5." in await shown()
     assert "The secret of turn 5." not in await shown((5, 5))
     assert "The secret of turn 5." in await shown((10, 10))
+
+
+def _without_shown(connection: sqlite3.Connection) -> None:
+    """Make the stored memories those of the version that did not store what a model was shown."""
+    for (item,) in connection.execute("SELECT item FROM conversation_memories").fetchall():
+        memory = json.loads(item)
+        for point in memory["summary"]:
+            del point["shown"]
+        connection.execute("UPDATE conversation_memories SET item = ?", (json.dumps(memory),))
+
+
+async def test_a_condensed_point_of_an_earlier_version_is_blocked_with_every_condensed_turn(
+    log: SqliteTurnLog, database: Database, store: Store
+) -> None:
+    model, _ = scripted(condensing("The secret of turn 5."))
+    summarizer = Summarizer(model, "Condense.", WordCounter())
+    memory_service = memory_service_of(
+        database, log, store=store, summarizer=summarizer, history_turns=2, summary_threshold_tokens=10
+    )
+    for turn in range(1, 11):
+        head = await ask(log, f"What does section {turn} say?", CITED)
+        if turn in (5, 10):
+            await memory_service.update(head)
+    assert [(point.first_seq, point.last_seq) for point in (await stored(store)).summary] == [
+        (1, 3),
+        (4, 8),
+        (9, 9),
+        (10, 10),
+    ]
+    await database.write(_without_shown)
+    begun = (await begin(log, "And now?")).head
+
+    async def shown(*blocked: tuple[int, int]) -> list[int]:
+        return [point.first_seq for point in (await memory_service.read(begun, None, blocked)).summary]
+
+    everything = await shown()
+    assert everything[:2] == [1, 4]
+    assert not {1, 4}.intersection(await shown((8, 8)))
+    assert not {1, 4}.intersection(await shown((1, 1)))
+    # Nothing but the answer of turn 9 is in its point.
+    assert await shown((10, 10)) == [each for each in everything if each != 10]
+
+
+async def test_a_point_of_an_answer_is_blocked_with_its_own_turn_only(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+) -> None:
+    for turn in range(1, 2 * UNWRITTEN_TURNS + 1):
+        await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
+    memory = await stored(store)
+    assert memory.summarised_seq > 2
+    assert [point.origin for point in memory.summary] == [
+        (seq, seq) for seq in range(1, 2 * UNWRITTEN_TURNS + 1)
+    ]
 
 
 async def test_if_the_model_fails_the_sentences_remain_and_it_is_not_called_again(
